@@ -143,9 +143,8 @@ def main(options: argparse.Namespace) -> None:
         tempfile.TemporaryDirectory(prefix="arb") as folder,
         system(web.port, Path(folder), options) as (settings, server),
     ):
-        from pinlater.admin import Admin
-
         from aragog.client import Aragog
+        from pinlater.admin import Admin
 
         broker = settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)

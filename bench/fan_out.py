@@ -20,9 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from pinlater.admin import Admin
-from pinlater.brokers import of_socket
-
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
@@ -32,6 +29,8 @@ from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge
 from bench.quick import add_quick
 from bench.zen import server
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
 
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17

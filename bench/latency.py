@@ -33,7 +33,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pinlater.redis.scripts import LuaScript, load_script
 from rich.console import Console
 from rich.table import Table
 
@@ -44,6 +43,7 @@ from aragog.politeness.slots import Slot, unpack_state
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
+from pinlater.redis.scripts import LuaScript, load_script
 
 KEY = "site.example"
 HOLD_US = 1_250_000

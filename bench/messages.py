@@ -19,8 +19,6 @@ import time
 import psutil
 import redis
 from celery import Celery
-from pinlater.brokers import of_socket
-from pinlater.redis_shard import RedisShard
 from rich.console import Console
 from rich.table import Table
 
@@ -28,6 +26,8 @@ from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker
 from bench.quick import add_quick
+from pinlater.brokers import of_socket
+from pinlater.redis_shard import RedisShard
 
 URLS = 25
 POOLS = {"threads": ("-P", "threads", "-c4"), "prefork": ("-P", "prefork", "-c1")}

@@ -22,20 +22,20 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pinlater  # noqa: F401
 import psutil
 import redis
 from celery import Celery
+from rich.console import Console
+from rich.table import Table
+
+import pinlater  # noqa: F401
+from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
 from pinlater.brokers import of_socket
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.envelope import to_job
 from pinlater.models import ClaimRequest, NewJob
 from pinlater.redis_shard import RedisShard
-from rich.console import Console
-from rich.table import Table
-
-from aragog.standalone.redis_server import RedisServer
-from bench.quick import add_quick
 
 ROOT = Path(__file__).parents[1]
 console = Console()

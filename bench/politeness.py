@@ -39,11 +39,6 @@ from typing import Any
 
 import redis
 from celery import Celery
-from pinlater import job_codec
-from pinlater.brokers import celery_settings, of_socket
-from pinlater.envelope import arguments
-from pinlater.models import Claimed, ClaimRequest
-from pinlater.redis_shard import RedisShard
 from rich.console import Console
 from rich.table import Table
 
@@ -67,6 +62,11 @@ from aragog.stages.release import Releasing
 from aragog.standalone.redis_server import RedisServer
 from bench import figures
 from bench.quick import add_quick
+from pinlater import job_codec
+from pinlater.brokers import celery_settings, of_socket
+from pinlater.envelope import arguments
+from pinlater.models import Claimed, ClaimRequest
+from pinlater.redis_shard import RedisShard
 
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
-from pinlater.redis.address import plain
-from pinlater.redis.connect import connect
 
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from bench.timing import best_s
+from pinlater.redis.address import plain
+from pinlater.redis.connect import connect
 
 ROUNDS = 5
 CALL = ("k", b"x" * 40)

@@ -19,13 +19,13 @@ import os
 import time
 
 import psutil
-from pinlater.cluster import Cluster, connect_shards
-from pinlater.models import ClaimRequest, NewJob
 from rich.console import Console
 from rich.table import Table
 
 from bench.pinlater import server
 from bench.quick import add_quick
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.models import ClaimRequest, NewJob
 
 BODY = b"x" * 900
 ENQUEUED, CLAIMED = 1_000, 100

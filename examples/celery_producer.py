@@ -14,9 +14,9 @@ from __future__ import annotations
 import sys
 
 from celery import Celery
-from pinlater.brokers import celery_settings
 
 from aragog.settings import load_settings
+from pinlater.brokers import celery_settings
 
 broker = load_settings().resolved().broker
 app = Celery("mine", set_as_current=False)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pinlater.cluster import Cluster, connect_shards
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -38,6 +37,7 @@ from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
 

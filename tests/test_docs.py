@@ -51,11 +51,10 @@ def test_every_row_of_the_glossary_links_a_module():
 
 
 def test_the_glossary_has_every_word_of_the_public_code():
-    from pinlater.models import JobState
-
     from aragog.client import Aragog
     from aragog.fetcher.outcome import Outcome
     from aragog.pipeline.enqueue_results import EnqueueStatus
+    from pinlater.models import JobState
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}

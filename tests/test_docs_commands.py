@@ -7,9 +7,9 @@ from contextlib import suppress
 import click
 import pytest
 from celery.bin.celery import celery
-from pinlater.__main__ import main as pinlater
 
 from aragog.cli import main
+from pinlater.__main__ import main as pinlater
 from tests.support.documented import PAGES, ROOT, all_blocks
 
 OURS = (

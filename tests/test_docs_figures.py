@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pinlater import flower_pages
-from pinlater.policy import RetryPolicy
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -50,6 +48,8 @@ from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from aragog.zen import outlinks
 from bench.crawl import page_sets
+from pinlater import flower_pages
+from pinlater.policy import RetryPolicy
 from tests.support.documented import blocks
 
 COSTS = read_costs()

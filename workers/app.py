@@ -23,8 +23,6 @@ from celery.signals import (
     worker_process_shutdown,
     worker_ready,
 )
-from pinlater import gates
-from pinlater.worker import follow
 
 from aragog.allocator import return_freed
 from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig
@@ -38,6 +36,8 @@ from aragog.stages.rendering_rule import RenderingRule
 from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
+from pinlater import gates
+from pinlater.worker import follow
 
 
 def _exit_with(error: ConfigError | InvalidConfig) -> None:

@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
+from aragog.errors import BrokerUnavailable
 from pinlater.cluster import Cluster
 from pinlater.shard import ServerShard, ShardPoller
-
-from aragog.errors import BrokerUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -16,18 +16,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from aragog.api.job_waits import JobWaits
+from aragog.api.steps import Steps, Wait
+from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
+from aragog.options import Option
+from aragog.pipeline.messages import PRIORITY_DEFAULT
 from pinlater import job_codec
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.models import Claimed, ClaimRequest, Nack, NewJob
 from pinlater.policy import RetryPolicy
 from pinlater.shard import Shard
-
-from aragog.api.job_waits import JobWaits
-from aragog.api.steps import Steps, Wait
-from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
-from aragog.options import Option
-from aragog.pipeline.messages import PRIORITY_DEFAULT
 
 PREFIX = "jobs."
 MOST_CLAIMS = 200

@@ -14,8 +14,6 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pinlater.brokers import kind_of, shard_urls
-from pinlater.cluster import Cluster, connect_shards
 from prometheus_client.registry import Collector
 
 from aragog.api.batch_progress import Batches
@@ -42,6 +40,8 @@ from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.cluster import Cluster, connect_shards
 
 if TYPE_CHECKING:
     from aragog.dashboard.components import Components

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from pinlater.admin import Admin
-from pinlater.brokers import kind_of, redis_urls
-
 from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_servers import RedisServers
 from aragog.bootstrap.redis_services import (
@@ -29,6 +26,8 @@ from aragog.pipeline.shared_state import SharedState
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, redis_urls
 
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import redis
-from pinlater.brokers import is_postgres
-from pinlater.redis.address import server_name
 
 from aragog.bootstrap.redis_services import limiter_ring, quick_client
 from aragog.errors import LimiterUnavailable
 from aragog.settings import Settings
+from pinlater.brokers import is_postgres
+from pinlater.redis.address import server_name
 
 
 class RedisServers:

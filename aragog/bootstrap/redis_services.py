@@ -6,12 +6,6 @@ from collections.abc import Callable
 
 import redis
 from celery import Celery
-from pinlater import dead_letters, gates
-from pinlater.admin import Admin
-from pinlater.brokers import celery_settings, kind_of
-from pinlater.gates import Opening
-from pinlater.redis.connect import connect
-from pinlater.redis.errors import redis_errors
 
 from aragog.clock import Clock, SystemClock
 from aragog.pipeline.memory_limit import Admission
@@ -35,6 +29,12 @@ from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
+from pinlater import dead_letters, gates
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings, kind_of
+from pinlater.gates import Opening
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 
 
 def redis_client(settings: Settings) -> redis.Redis:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 import click
-from pinlater.redis.address import is_usable
 from rich.table import Table
 
 from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
@@ -15,6 +14,7 @@ from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.politeness.limiter_ring import LimiterRing, RingReport
 from aragog.terminal import echo, echo_json, note, print_table
+from pinlater.redis.address import is_usable
 
 
 class RedisUrl(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3

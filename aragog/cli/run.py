@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from pinlater.admin import Admin
-from pinlater.brokers import kind_of
 from rich.console import Console
 from rich.progress import Progress
 
@@ -46,6 +44,8 @@ from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from pinlater.admin import Admin
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import (
@@ -30,6 +29,7 @@ from aragog.cli.run_tracker import Ask, Ending, RunTracker
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.politeness.lines import Lines
+from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25

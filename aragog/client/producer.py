@@ -19,8 +19,6 @@ from typing import Annotated, Self
 
 import redis
 from celery import Celery
-from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
-from pinlater.redis.connect import connect
 
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
@@ -37,6 +35,8 @@ from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
 from aragog.urls import normalize
+from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
+from pinlater.redis.connect import connect
 
 
 @dataclass(frozen=True, slots=True)

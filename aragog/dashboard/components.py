@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
-from pinlater.admin import Admin
 
 from aragog.clock import Clock
 from aragog.fetcher.ssrf import SsrfFilter
@@ -23,6 +22,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from aragog.dashboard.components import Components
+from aragog.dashboard.exposure import guard_address, guard_hosts
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
 from pinlater.flower import install as install_pinlater
-
-from aragog.dashboard.components import Components
-from aragog.dashboard.exposure import guard_address, guard_hosts
 
 
 def install(
@@ -50,12 +49,11 @@ def install(
 
 
 def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
-    from pinlater.flower_pages import page_routes  # noqa: PLC0415
-
     from aragog.dashboard.handlers import (  # noqa: PLC0415 - only in Flower's process
         DomainsPage,
         UrlPage,
     )
+    from pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}
     return [

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from pinlater.flower_pages import FlowerPage
 from tornado import web
 
 from aragog.api.json_values import to_json
@@ -25,6 +24,7 @@ from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.formatting import at, moment
 from aragog.politeness.live_overrides import OverrideChange
 from aragog.urlstore.pin_card import PinCard, pin_card
+from pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50
 MOST_CHANGES = 20

@@ -16,13 +16,13 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 
 import redis
-from pinlater.redis.errors import redis_errors
 from redis.client import PubSub
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.in_flight import done_channel
 from aragog.urls import url_key
 from aragog.urls.keys import KEY_BYTES
+from pinlater.redis.errors import redis_errors
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0

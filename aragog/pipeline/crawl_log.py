@@ -28,8 +28,6 @@ from typing import Any, Protocol, cast
 
 import orjson
 import redis
-from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import load_script
 
 from aragog.errors import ContentUnavailable
 from aragog.extras import require
@@ -38,6 +36,8 @@ from aragog.pipeline.messages import UrlJob
 from aragog.redis_kit.leases import HELD, Leases
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 _OTHER_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
 _SMALL = ("status", "attempts")

@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing, suppress
 
-from pinlater.envelope import arguments
-from pinlater.models import JobInfo
-from pinlater.redis.connect import connect
-
 from aragog.errors import InvalidMessage
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.producer_messages import urls_in
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings.in_use import process_settings
+from pinlater.envelope import arguments
+from pinlater.models import JobInfo
+from pinlater.redis.connect import connect
 
 
 def urls_named(jobs: Sequence[JobInfo]) -> list[str]:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import redis
+
 from pinlater.redis.errors import redis_errors
 
 RUN = "run-"

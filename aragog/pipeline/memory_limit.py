@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import redis
-from pinlater.redis.errors import redis_errors
 
 from aragog.breaker import Breaker
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, SlowDown
+from pinlater.redis.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
 REFUSED_FROM = 0.8

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import redis
-from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import load_script
 
 from aragog.fetcher.outcome import OutcomeKind
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 KEPT = 10
 KEPT_S = 86_400

@@ -18,11 +18,11 @@ import orjson
 import redis
 from kombu.serialization import registry
 from kombu.utils import json
-from pinlater.envelope import HEADER, Collection
-from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
+from pinlater.envelope import HEADER, Collection
+from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
 class Queue(StrEnum):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
-from pinlater.redis.connect import connect
 
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
@@ -16,6 +15,7 @@ from aragog.pipeline.takedown import SiteBlocks
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings
+from pinlater.redis.connect import connect
 
 
 @dataclass(frozen=True, slots=True)

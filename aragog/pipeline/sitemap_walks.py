@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import redis
-from pinlater.redis.errors import redis_errors
 
 from aragog.urls.domain import registered_domain
 from aragog.urls.keys import url_key
+from pinlater.redis.errors import redis_errors
 
 KEPT_S = 7 * 86_400
 """How long a walk is remembered after its last file."""

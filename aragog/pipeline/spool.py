@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import redis
-from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import LuaScript, load_script
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.ports import SpoolState
 from aragog.redis_kit.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 
 # What a body needs beyond its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024

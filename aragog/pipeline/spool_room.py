@@ -14,13 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from pinlater.gates import Opening
-
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TRANSIENT, SpoolUnavailable
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.ports import BoundedBodyStore
+from pinlater.gates import Opening
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 
 import orjson
 import redis
-from pinlater.redis.errors import redis_errors
 
 from aragog.known_fields import known
+from pinlater.redis.errors import redis_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
-from pinlater.admin import Admin
-from pinlater.envelope import arguments
-from pinlater.models import JobInfo, JobState
-from pinlater.redis.errors import redis_errors
-from pinlater.shard import Shard
 
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.hosts import and_parents
@@ -37,6 +32,11 @@ from aragog.politeness.robots_cache import RobotsCache
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+from pinlater.admin import Admin
+from pinlater.envelope import arguments
+from pinlater.models import JobInfo, JobState
+from pinlater.redis.errors import redis_errors
+from pinlater.shard import Shard
 
 
 class SiteBlocks:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import orjson
 import redis
-from pinlater.redis.errors import redis_errors
 
 from aragog.errors import BadInput
 from aragog.pipeline.in_flight import COUNTS_FOR_S
 from aragog.urls import url_key
+from pinlater.redis.errors import redis_errors
 
 MOST_CALLS = 100
 """Calls that add to one batch, of up to 1,000 URLs each, which are 32 KB in Redis."""

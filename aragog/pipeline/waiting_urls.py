@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from aragog.errors import InvalidMessage
+from aragog.pipeline.routing import Queue
 from pinlater.admin import Admin
 from pinlater.envelope import arguments
 from pinlater.models import JobState
-
-from aragog.errors import InvalidMessage
-from aragog.pipeline.routing import Queue
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import redis
-from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import load_script
 
 from aragog.redis_kit.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 # Another process looks at a line again if the one that claimed it has not settled by then.
 LOOK_LEASE_MS = 10_000

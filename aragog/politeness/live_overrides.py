@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pinlater.redis.connect import connect
-from pinlater.redis.errors import redis_errors
-
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable
 from aragog.known_fields import known
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000

@@ -17,9 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from pinlater.redis.connect import connect
-from pinlater.redis.scripts import load_script
-
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.robots_records import (
     HEAD,
@@ -44,6 +41,8 @@ from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.leases import field
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
+from pinlater.redis.connect import connect
+from pinlater.redis.scripts import load_script
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 from typing import cast
 
 import redis
-from pinlater.redis.errors import redis_errors
 
 from aragog.errors import RobotsUnavailable
 from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.leases import Leases
+from pinlater.redis.errors import redis_errors
 
 # A refresh that has not ended by then may be claimed again.
 CLAIM_S = 60.0

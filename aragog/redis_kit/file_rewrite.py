@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import redis
-from pinlater.redis.errors import redis_errors
 from redis.exceptions import ResponseError, WatchError
+
+from pinlater.redis.errors import redis_errors
 
 _RUNS = "already in progress"
 """In the server's error: one rewrite runs, which began before what was deleted last."""

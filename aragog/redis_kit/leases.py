@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import redis
+
 from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1

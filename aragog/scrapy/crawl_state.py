@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import redis
+
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 

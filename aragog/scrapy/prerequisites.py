@@ -7,7 +7,6 @@ half-opened. The add-on makes these checks before there is anything to close.
 
 from __future__ import annotations
 
-from pinlater.redis.errors import redis_errors
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
@@ -19,6 +18,7 @@ from aragog.scrapy.membership import check_owner
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
+from pinlater.redis.errors import redis_errors
 
 _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

@@ -15,6 +15,9 @@ from collections import deque
 from contextlib import suppress
 from typing import NamedTuple
 
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
+from aragog.settings import Settings
 from pinlater.acks import Disposition
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of, shard_urls
@@ -24,10 +27,6 @@ from pinlater.consumer import JobConsumer
 from pinlater.job_codec import decode
 from pinlater.models import Claimed, JobState, NewJob, Sizes
 from pinlater.shard import Shard
-
-from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
-from aragog.settings import Settings
 
 log = logging.getLogger(__name__)
 DECLINED_MS = 10_000

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
-from pinlater.models import NewJob
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
@@ -37,6 +36,7 @@ from aragog.scrapy.prerequisites import check_fetching
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
+from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"

@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pinlater.envelope import Collection
-
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
@@ -22,6 +20,7 @@ from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, i
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.settings import PipelineSettings
+from pinlater.envelope import Collection
 
 # A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
 LONGEST_WAIT_MS = 24 * 3_600_000

@@ -20,11 +20,11 @@ import time
 from functools import cache
 from pathlib import Path
 
-import pinlater  # noqa: F401  registers pinlater://
 from celery import Celery
-from pinlater.job_types import JobTypes
 
+import pinlater  # noqa: F401  registers pinlater://
 from aragog.client import Client, GraphMutation, connect
+from pinlater.job_types import JobTypes
 
 GRAPH = "feeds"
 FOLLOWS, FEED = 16, 17

@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pinlater  # noqa: F401  registers pinlater://
 from celery import Celery
+
+import pinlater  # noqa: F401  registers pinlater://
 from pinlater.job_types import JobTypes
 
 app = Celery("jobs", broker=os.environ.get("BROKER", "pinlater://localhost:6379/0"))

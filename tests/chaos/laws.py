@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinlater.admin import Admin
-
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import sweep
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.producer import FaultProducer
 from tests.chaos.world import QPS, World, processes_of

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import redis
-from pinlater.admin import Admin
 
 from aragog.bootstrap.redis_services import limiter_ring
 from aragog.standalone.redis_server import RedisServer
+from pinlater.admin import Admin
 from tests.chaos import parts
 from tests.chaos.world import WORKERS, Plan, World
 

@@ -1,7 +1,6 @@
 """The stages' small ports: the ones on Redis behave as those in memory that unit tests use."""
 
 import pytest
-from pinlater.redis.connect import connect
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.counters import Counters
@@ -10,6 +9,7 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.takedown import SiteBlocks
 from aragog.stages.page_limits import RunMarks
+from pinlater.redis.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 
 pytestmark = pytest.mark.redis

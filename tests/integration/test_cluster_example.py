@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import redis
 from click.testing import CliRunner
-from pinlater.admin import Admin
-from pinlater.models import ClaimRequest, NewJob
 
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.bootstrap.stages import connect
@@ -16,6 +14,8 @@ from aragog.clock import SystemClock
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from aragog.stages.enqueue import EnqueueOptions
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, NewJob
 from tests.support.pipeline_stand import Sent
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"

@@ -10,8 +10,6 @@ from pathlib import Path
 import orjson
 import pytest
 from click.testing import CliRunner
-from pinlater.admin import Admin
-from pinlater.models import NewJob
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
@@ -21,6 +19,8 @@ from aragog.terminal import one_line, printable
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from tests.support.documented import ROOT
 from tests.support.stores import NOW_MS, page
 

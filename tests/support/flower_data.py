@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import time
 
-from pinlater.admin import Admin
-from pinlater.models import ClaimRequest, Nack, NewJob
-
 from aragog.bootstrap.redis_services import (
     limiter,
     lines_of,
@@ -23,6 +20,8 @@ from aragog.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, Nack, NewJob
 
 VASE = "https://shop.example/vase"
 HOSTILE = "https://hostile.example/"

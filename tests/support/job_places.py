@@ -11,15 +11,15 @@ import psutil
 import psycopg
 import pytest
 import redis
-from pinlater.brokers import of_socket
-from pinlater.postgres.shard import PostgresShard
-from pinlater.redis_shard import RedisShard
-from pinlater.shard import ServerShard
 from psycopg import sql
 
 from aragog.errors import BrokerUnavailable
 from aragog.standalone.postgres_server import SOCKET_NAME, PostgresServer
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
+from pinlater.postgres.shard import PostgresShard
+from pinlater.redis_shard import RedisShard
+from pinlater.shard import ServerShard
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.waiting import wait_until
 

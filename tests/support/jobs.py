@@ -6,6 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 import orjson
+
 from pinlater.models import NewJob
 
 

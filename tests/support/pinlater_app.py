@@ -6,9 +6,10 @@ import json
 import os
 import time
 
-import pinlater  # noqa: F401  registers pinlater://
 import redis
 from celery import Celery
+
+import pinlater  # noqa: F401  registers pinlater://
 from pinlater.worker import RunLater, at_least_once, follow
 
 BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from pinlater.models import JobState
-from pinlater.redis_shard import RedisShard
 
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from pinlater.models import JobState
+from pinlater.redis_shard import RedisShard
 
 
 @dataclass

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 import redis
-from pinlater.admin import Admin
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import Standalone, standalone
 from tests.support.waiting import wait_until

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import redis
 from click.testing import CliRunner
-from pinlater.models import ClaimRequest, Nack
-from pinlater.redis_shard import RedisShard
 
 from aragog.cli import main
+from pinlater.models import ClaimRequest, Nack
+from pinlater.redis_shard import RedisShard
 from tests.support.missing_parts import ORDINARY_USER, unless
 from tests.support.producer import producer_home
 

@@ -4,8 +4,6 @@ import click
 import orjson
 import pytest
 from click.testing import CliRunner
-from pinlater.admin import Admin
-from pinlater.models import JobState, NewJob
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
@@ -13,6 +11,8 @@ from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 from tests.support.stores import page
 
 pytestmark = pytest.mark.redis

@@ -1,11 +1,11 @@
 """One page that kills its worker process does not keep thirty good ones from being stored."""
 
 import pytest
-from pinlater.admin import Admin
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pipeline import counters
+from pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 

@@ -5,10 +5,10 @@ import signal
 import threading
 
 import pytest
-from pinlater.admin import Admin
-from pinlater.models import JobState
 
 from aragog.client import Aragog
+from pinlater.admin import Admin
+from pinlater.models import JobState
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

@@ -6,12 +6,12 @@ import json
 from contextlib import ExitStack
 
 import pytest
-from pinlater.admin import Admin
-from pinlater.models import JobState
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pipeline.routing import Queue
+from pinlater.admin import Admin
+from pinlater.models import JobState
 from tests.support import earlier_version
 from tests.support.celery_worker import Worker
 from tests.support.earlier_version import EarlierWorker

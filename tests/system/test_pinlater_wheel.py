@@ -7,8 +7,8 @@ import urllib.request
 from contextlib import suppress
 
 import pytest
-from pinlater.brokers import of_socket
 
+from pinlater.brokers import of_socket
 from tests.support import wheels
 from tests.support.documented import blocks
 from tests.support.standalone import free_port

@@ -5,10 +5,10 @@ from itertools import pairwise
 from statistics import median
 
 import pytest
-from pinlater.admin import Admin
 
 from aragog.bootstrap.redis_services import overrides_of
 from aragog.client import Aragog
+from pinlater.admin import Admin
 from tests.support.origin import Origin, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

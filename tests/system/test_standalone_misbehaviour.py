@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
-from pinlater.admin import Admin
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from pinlater.admin import Admin
 from tests.support.origin import HELLO, Origin, answer, misbehaviour, page
 from tests.support.standalone import standalone
 

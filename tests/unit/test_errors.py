@@ -2,9 +2,9 @@ import inspect
 import pickle
 from types import ModuleType
 
-import pinlater.errors
 import pytest
 
+import pinlater.errors
 from aragog import errors
 
 LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors,)

@@ -8,9 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
-from pinlater.brokers import kind_of
-from pinlater.redis.address import server_name
-
 from aragog import open_files
 from aragog.api.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
@@ -29,6 +26,8 @@ from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
+from pinlater.brokers import kind_of
+from pinlater.redis.address import server_name
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:

@@ -10,6 +10,17 @@ from typing import Any
 import redis
 from celery import Celery
 from kombu.connection import Connection
+
+from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.redis_services import redis_client
+from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.errors import CONFIG, BrokerUnavailable
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.routing import Queue
+from aragog.secret import reveal, without_password
+from aragog.settings import Settings
+from aragog.standalone.append_only_files import AppendOnlyFiles
+from aragog.standalone.redis_server import REPAIR, find_redis_server
 from pinlater.brokers import (
     celery_settings,
     is_postgres,
@@ -22,17 +33,6 @@ from pinlater.cluster import connect_shards
 from pinlater.queue_rows import concerns, queue_rows
 from pinlater.redis.address import server_name
 from pinlater.redis.connect import connect
-
-from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.redis_services import redis_client
-from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import CONFIG, BrokerUnavailable
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import Queue
-from aragog.secret import reveal, without_password
-from aragog.settings import Settings
-from aragog.standalone.append_only_files import AppendOnlyFiles
-from aragog.standalone.redis_server import REPAIR, find_redis_server
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from pinlater.redis.connect import connect
-from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import load_script
-
 from aragog.errors import LimiterUnavailable
 from aragog.politeness.nodes.record import RingRecord
 from aragog.secret import without_password
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 TIMEOUT_S = 2.0
 

@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from pinlater.redis.address import is_usable
-
 from aragog.errors import BadInput, LimiterUnavailable
 from aragog.politeness.nodes.addresses import SHARED
 from aragog.redis_kit.nodes import Ring
+from pinlater.redis.address import is_usable
 
 _MOST_NODES = 1_000
 _MOST_FORMER = 1_000

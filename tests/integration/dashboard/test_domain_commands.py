@@ -4,7 +4,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from pinlater.brokers import of_socket
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import (
@@ -23,6 +22,7 @@ from aragog.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 

@@ -1,8 +1,8 @@
 """Flower without a login: its buttons are there, but off, with the reason."""
 
 import pytest
-from pinlater.flower import LOCKED
 
+from pinlater.flower import LOCKED
 from tests.support.chromium import chromium_or_skip, chromium_page
 from tests.support.flower_data import VASE, fill
 from tests.support.flower_server import flower_system

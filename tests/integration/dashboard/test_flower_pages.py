@@ -10,7 +10,6 @@ from http.cookiejar import CookieJar
 
 import pytest
 from click.testing import CliRunner
-from pinlater.admin import Admin
 
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
@@ -19,6 +18,7 @@ from aragog.cli.explain import explain
 from aragog.client import Aragog
 from aragog.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
+from pinlater.admin import Admin
 from tests.support.cases import missing
 from tests.support.flower_server import flower_system
 from tests.support.waiting import wait_until

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+
 from pinlater.errors import InvalidConfig
 from pinlater.job_types import JobTypes
 from pinlater.models import JobState
-
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.pinlater_app import make
 from tests.support.waiting import wait_until

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from celery import current_app
+
 from pinlater import gates
 from pinlater.brokers import redis_urls
 from pinlater.models import JobState
 from pinlater.redis.connect import connect
-
 from tests.support.documented import blocks
 
 README = "packages/pinlater/src/pinlater/README.md"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from kombu.asynchronous import Hub
+
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.consumer import JobConsumer

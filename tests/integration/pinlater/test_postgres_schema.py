@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from click.testing import CliRunner
+
 from pinlater.cli import queue
 from pinlater.errors import BrokerUnavailable
 from pinlater.models import ClaimRequest, NewJob
@@ -15,7 +16,6 @@ from pinlater.postgres.link import SqlCall, call
 from pinlater.postgres.schema import CODE, LAYOUT, UPGRADES, QueueSchema
 from pinlater.postgres.shard import PostgresShard
 from pinlater.postgres.wire import text
-
 from tests.support.waiting import WITHIN_S, wait_until
 
 pytestmark = pytest.mark.postgres

@@ -1,9 +1,9 @@
 """Revoked tasks that wait on the server, and replies whose callers have died."""
 
 import pytest
+
 from pinlater.transport.replies import CONTROL_KEPT_MS, reply_kept_ms
 from pinlater.transport.revocations import MOST, Revocations, revoked_by
-
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both
 from tests.support.waiting import wait_until

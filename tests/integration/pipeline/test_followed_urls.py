@@ -1,10 +1,10 @@
 """A run learns which URLs the workers enqueued for it."""
 
 import pytest
-from pinlater.redis.connect import connect
 
 from aragog.pipeline.followed_urls import FollowedUrl, FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
+from pinlater.redis.connect import connect
 
 pytestmark = pytest.mark.redis
 

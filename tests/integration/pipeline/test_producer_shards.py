@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 import redis
-from pinlater.brokers import of_socket
 
 from aragog.client import Aragog
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
@@ -13,6 +12,7 @@ from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.memory_limit import REFUSED_FROM
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
 from tests.support.producer import waiting_urls
 
 pytestmark = pytest.mark.redis

@@ -7,11 +7,6 @@ import pytest
 import redis
 from celery import Celery
 from click.testing import CliRunner
-from pinlater.admin import Admin
-from pinlater.brokers import celery_settings
-from pinlater.dead_letters import QUEUE
-from pinlater.envelope import arguments
-from pinlater.models import ClaimRequest, JobState, Nack
 
 from aragog.bootstrap.stages import connect
 from aragog.bootstrap.stores import url_store
@@ -28,6 +23,11 @@ from aragog.stages.enqueue import EnqueueOptions
 from aragog.stages.reextract import ReextractBatch
 from aragog.stages.watch import WatchBatch
 from aragog.stages.webhooks import Delivery
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings
+from pinlater.dead_letters import QUEUE
+from pinlater.envelope import arguments
+from pinlater.models import ClaimRequest, JobState, Nack
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
 

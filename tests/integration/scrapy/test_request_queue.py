@@ -1,12 +1,12 @@
 """The requests of a crawl as jobs of pinlater."""
 
 import pytest
-from pinlater.admin import Admin
-from pinlater.models import JobState, NewJob
 
 from aragog.errors import ConfigError
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

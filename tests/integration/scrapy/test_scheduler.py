@@ -9,8 +9,6 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 import scrapy
-from pinlater.admin import Admin
-from pinlater.models import NewJob
 from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
@@ -23,6 +21,8 @@ from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.scrapy.spider_arguments import remember_arguments
 from aragog.settings import load_settings
 from aragog.stages.single_fetch import SlotSearch
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

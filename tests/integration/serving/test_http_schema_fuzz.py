@@ -3,7 +3,6 @@
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
-from pinlater.cluster import Cluster, connect_shards
 from schemathesis.checks import positive_data_acceptance
 
 from aragog.api.batch_progress import Batches
@@ -14,6 +13,7 @@ from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
+from pinlater.cluster import Cluster, connect_shards
 from tests.api_examples import explain
 from tests.support.api_server import running
 from tests.support.serving import served_page

@@ -8,7 +8,6 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
-from pinlater.cluster import Cluster, connect_shards
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -33,6 +32,7 @@ from aragog.urls import normalize
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand

@@ -5,7 +5,6 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from pinlater.cluster import Cluster, connect_shards
 
 from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.operation import Parts
@@ -17,6 +16,7 @@ from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite

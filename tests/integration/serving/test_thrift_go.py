@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pinlater.cluster import Cluster, connect_shards
 
 from aragog.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand
 from tests.support.thrift_server import generated, running

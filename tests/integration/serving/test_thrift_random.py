@@ -5,12 +5,12 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pinlater.cluster import Cluster, connect_shards
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.thrift.contract import CALL, head, idl
 from aragog.api.thrift.wire import frame, read_head
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.examples import examples
 from tests.support.serving import served_page
 from tests.support.thrift_server import running

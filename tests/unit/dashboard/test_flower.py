@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import flower
-import pinlater.flower
-from pinlater.flower import Loader
 from tornado.template import Template
 
 import aragog.dashboard
+import pinlater.flower
+from pinlater.flower import Loader
 
 FLOWERS = Path(flower.__file__).parent / "templates"
 OURS = [

@@ -7,25 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import pinlater
 import pytest
 import redis
-from pinlater.admin import Admin
-from pinlater.cluster import Cluster
-from pinlater.models import EVENTS, NewJob
-from pinlater.testing.memory_shard import MemoryShard
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-import aragog.politeness.limiter
-import aragog.politeness.permits
-import aragog.stages.refresh
+import pinlater
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.politeness.slots import DomainReport
+from pinlater.admin import Admin
+from pinlater.cluster import Cluster
+from pinlater.models import EVENTS, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing
 

@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from celery.exceptions import Ignore, Reject, Retry
-from pinlater.envelope import TAGGED
-from pinlater.worker import RunLater
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
 from aragog.tasks.policy import (
@@ -16,6 +14,8 @@ from aragog.tasks.policy import (
     retry_after_outage,
     stage,
 )
+from pinlater.envelope import TAGGED
+from pinlater.worker import RunLater
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 

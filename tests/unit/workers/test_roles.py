@@ -3,7 +3,6 @@
 from itertools import product
 
 import pytest
-from pinlater import gates
 
 from aragog.beat_schedule import beat_schedule
 from aragog.errors import ConfigError
@@ -12,6 +11,7 @@ from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
 from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
+from pinlater import gates
 
 
 @pytest.fixture

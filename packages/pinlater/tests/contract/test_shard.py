@@ -3,14 +3,14 @@
 import json
 
 import pytest
+from support.postgres_shard import PostgresWorld
+from support.waiting import wait_until
+
 from pinlater.models import JobItem
 from pinlater.redis_shard import RedisShard
 from pinlater.testing.shard import ShardContract
 from pinlater.testing.shard_histories import run_histories
 from pinlater.testing.shard_world import MemoryWorld, bodies, claim, frame
-
-from tests.support.postgres_shard import PostgresWorld
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -63,7 +63,6 @@ def _postgres_world(postgres_server):
     world = PostgresWorld(dsn)
     yield world
     world.shard.links.close()
-    postgres_server.drop_database("shard_contract")
 
 
 @pytest.fixture

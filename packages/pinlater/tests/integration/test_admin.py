@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.redis_server import RedisServer
+
 from pinlater.admin import Admin
 from pinlater.brokers import of_socket
 from pinlater.claims import worker_name
 from pinlater.cli import queue
 from pinlater.errors import InvalidArgument
 from pinlater.models import ClaimRequest, JobState, Nack, NewJob
-
-from aragog.standalone.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
 
@@ -27,7 +27,7 @@ class TwoShards:
 
 @pytest.fixture
 def two_shards(redis_server, redis_url):
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as second:
+    with tempfile.TemporaryDirectory(prefix="pl") as folder, RedisServer(Path(folder)) as second:
         yield TwoShards(of_socket(redis_server.socket), (second.url,))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import redis
+
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.consumer import JobConsumer

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+
 from pinlater import gates
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster

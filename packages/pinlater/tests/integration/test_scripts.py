@@ -1,6 +1,7 @@
 """Lua scripts that are called with named keys and arguments."""
 
 import pytest
+
 from pinlater.redis.scripts import LuaScript, load_script
 
 pytestmark = pytest.mark.redis

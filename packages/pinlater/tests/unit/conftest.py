@@ -1,6 +1,7 @@
 """What the tests of claims share: a shard in memory on a clock that stands still."""
 
 import pytest
+
 from pinlater.acks import Claim
 from pinlater.cluster import Cluster
 from pinlater.errors import BrokerUnavailable

@@ -1,6 +1,7 @@
 """Acks and nacks on their way to the shards."""
 
 import pytest
+
 from pinlater.acks import RETRY_AFTER_S, AckBuffer, Disposition
 from pinlater.models import JobState
 

@@ -1,4 +1,5 @@
 import pytest
+
 from pinlater.brokers import celery_settings, limitations
 from pinlater.errors import InvalidConfig
 

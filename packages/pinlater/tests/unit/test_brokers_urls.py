@@ -1,6 +1,7 @@
-import pinlater  # noqa: F401  registers pinlater://
 import pytest
 from kombu import Connection
+
+import pinlater  # noqa: F401  registers pinlater://
 from pinlater.brokers import ServerAddress, masked, of_socket, redis_urls, shard_urls
 from pinlater.errors import InvalidConfig
 

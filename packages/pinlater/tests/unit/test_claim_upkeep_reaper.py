@@ -1,6 +1,7 @@
 """Expired claims of dead workers are given back."""
 
 import pytest
+
 from pinlater.claim_upkeep import Reaper
 
 TIMEOUT_MS = 60_000

@@ -1,6 +1,7 @@
 """Claims of jobs that still run are extended; others are forgotten."""
 
 import pytest
+
 from pinlater.claim_upkeep import ClaimRenewer
 
 TIMEOUT_MS = 60_000

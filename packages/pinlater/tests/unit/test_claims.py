@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from celery import Celery
 from kombu import Message
+
 from pinlater.claims import ClaimRegistry
 from pinlater.models import ClaimRequest, NewJob
 from pinlater.worker import JobRequest

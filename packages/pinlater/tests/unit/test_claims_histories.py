@@ -10,6 +10,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.models import ClaimRequest, JobState, NewJob

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from celery.worker import state
+
 from pinlater.claims import celery_runs
 
 

@@ -3,13 +3,13 @@
 import logging
 
 import pytest
+from support.waiting import wait_until
+
 from pinlater.cluster import Cluster
 from pinlater.errors import BrokerFull, BrokerUnavailable
 from pinlater.models import JobFrame, JobItem, NewJob
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
-
-from tests.support.waiting import wait_until
 
 FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, most=5)
 

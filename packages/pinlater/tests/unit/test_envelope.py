@@ -6,6 +6,7 @@ from celery.exceptions import Ignore, Reject
 from hypothesis import given
 from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
+
 from pinlater import envelope, job_codec
 from pinlater.errors import InvalidMessage
 from pinlater.models import NewJob

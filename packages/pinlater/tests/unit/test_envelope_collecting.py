@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pinlater import envelope, job_codec
 from pinlater.envelope import HEADER, Collection
 from pinlater.errors import InvalidMessage

@@ -5,9 +5,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import flower
+from tornado.template import Template
+
 import pinlater.flower
 from pinlater.flower import Loader, with_links
-from tornado.template import Template
 
 FLOWERS = Path(flower.__file__).parent / "templates"
 OURS = [Path(pinlater.flower.__file__).parent / "templates"]

@@ -1,6 +1,7 @@
 """Redis URLs and their parts."""
 
 import pytest
+
 from pinlater.redis.address import is_usable, parse_sentinel, server_name
 
 

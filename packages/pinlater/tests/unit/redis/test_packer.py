@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pinlater.redis.packer import Packer
 from redis.connection import Encoder, PythonRespSerializer
 from redis.exceptions import DataError
+
+from pinlater.redis.packer import Packer
 
 VALUES = st.one_of(
     st.text(alphabet=st.characters(exclude_categories=["Cs"])),

@@ -6,6 +6,7 @@ import select
 from dataclasses import dataclass
 
 import pytest
+
 from pinlater.transport.poller import Poller
 
 
