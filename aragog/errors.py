@@ -14,9 +14,7 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
     │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
-    │   ├── Unsupported             this server does not have what the call needs
-    │   └── InvalidMessage          a task message that nobody can read
-    │       └── NewerMessage        a newer version of aragog can read it
+    │   └── Unsupported             this server does not have what the call needs
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
@@ -27,8 +25,6 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
-    │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
-    │   │   └── BrokerFull          the broker works, but its memory is full
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
@@ -36,7 +32,9 @@ writes `except TRANSIENT`, not `except TransientError`.
         ├── CorruptRow
         └── CorruptContent
 
-`InvalidUrl` is of the library for URLs.
+Of urlspelling is `InvalidUrl`. Of pinlater are `BrokerUnavailable` (the job layer's servers, or any
+Celery broker), `BrokerFull` and `InvalidMessage` (a task message that nobody can read).
+`NewerMessage` is one that a newer version of aragog can read.
 
 The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
@@ -47,6 +45,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pinlater.errors import (
+    BrokerFull,
+    BrokerUnavailable,
+    InvalidArgument,
+    InvalidConfig,
+    InvalidMessage,
+    PinlaterError,
+)
 from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 
 __all__ = [
@@ -67,6 +73,7 @@ __all__ = [
     "ContentUnavailable",
     "CorruptContent",
     "CorruptRow",
+    "InvalidConfig",
     "InvalidField",
     "InvalidMessage",
     "InvalidUrl",
@@ -155,15 +162,6 @@ class Unsupported(BadInput):
     """The server does not have what the call needs, such as a broker."""
 
 
-@dataclass(eq=False, repr=False)
-class InvalidMessage(BadInput):
-    """A task message is invalid; `where` is the path of the invalid value."""
-
-    MESSAGE = "{where}: {reason}"
-    where: str
-    reason: str
-
-
 class NewerMessage(InvalidMessage):
     """A newer version of aragog wrote the message; a worker of that version can run it."""
 
@@ -227,14 +225,6 @@ class SpoolUnavailable(TransientError):
     """The Redis of the spool is unavailable or full."""
 
 
-class BrokerUnavailable(TransientError):
-    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
-
-
-class BrokerFull(BrokerUnavailable):
-    """The broker has no memory for new jobs; existing jobs continue."""
-
-
 class BrowserUnavailable(TransientError):
     """The browser that renders pages is not installed or does not start."""
 
@@ -276,15 +266,15 @@ class CorruptContent(PermanentError):
     reason: str
 
 
-TRANSIENT = (TransientError,)
+TRANSIENT = (TransientError, BrokerUnavailable)
 """A part of our own infrastructure is unavailable: the same call may work later."""
-BAD_INPUT = (BadInput, InvalidUrl)
+BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidSiteRules)
+CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules)
 """The operator must change the settings. Each has `problems`, a line for each."""
 PERMANENT = (PermanentError,)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, UrlSpellingError)
+ALL = (AragogError, PinlaterError, UrlSpellingError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {

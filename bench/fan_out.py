@@ -21,8 +21,6 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from aragog.bootstrap.graphs import application_graphs
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.zen.application_graphs import ApplicationGraph
@@ -30,6 +28,8 @@ from aragog.zen.codec import IN
 from aragog.zen.pair_edges import NewEdge, PairEdge
 from bench.quick import add_quick
 from bench.zen import server
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
 from urlspelling import url_key
 
 ROOT = Path(__file__).parent.parent

@@ -25,7 +25,6 @@ from aragog.api.jobs import Jobs
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
@@ -35,6 +34,7 @@ from aragog.urlstore.refresh_policy import Seen
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
 from urlspelling import explain as steps

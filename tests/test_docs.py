@@ -53,8 +53,8 @@ def test_every_row_of_the_glossary_links_a_module():
 def test_the_glossary_has_every_word_of_the_public_code():
     from aragog.client import Aragog
     from aragog.fetcher.outcome import Outcome
-    from aragog.pinlater.models import JobState
     from aragog.pipeline.enqueue_results import EnqueueStatus
+    from pinlater.models import JobState
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}
@@ -101,7 +101,7 @@ def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
 
 
 def test_the_drawing_of_a_job_has_every_state():
-    from aragog.pinlater.models import JobState
+    from pinlater.models import JobState
 
     (drawing,) = blocks("docs/architecture.md", "text", " PENDING")
 

@@ -23,8 +23,6 @@ from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
 from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, markup_limits, sitemaps
-from aragog.pinlater import flower_pages
-from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import (
     in_flight,
     memory_limit,
@@ -47,6 +45,8 @@ from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from aragog.zen import outlinks
 from bench.crawl import page_sets
+from pinlater import flower_pages
+from pinlater.policy import RetryPolicy
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host

@@ -28,10 +28,7 @@ from aragog.api.graph import (
 from aragog.api.operation import Caller, HttpRoute, operation
 from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS, Cursor, Limit
-from aragog.errors import (
-    BAD_INPUT,
-    BadInput,
-)
+from aragog.errors import BAD_INPUT, BadInput
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.store import UrlStore

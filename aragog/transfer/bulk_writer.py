@@ -12,11 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import (
-    BAD_INPUT,
-    InvalidUrl,
-    NotUnique,
-)
+from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes

@@ -23,21 +23,15 @@ from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
-from aragog.errors import (
-    BAD_INPUT,
-    BadInput,
-    InvalidUrl,
-    TakenDown,
-    VersionConflict,
-)
+from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
 from aragog.zen.application_graphs import ApplicationGraphs
 from aragog.zen.indexes import Schema
 from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
