@@ -19,14 +19,15 @@ from aragog.api.text_processes import (
     TextProcesses,
     TextsBusy,
 )
-from aragog.pages import main_text
-from aragog.pages.main_text import FIELDS, MARKDOWN, VERSION_FIELD, TextFinder, is_html, load
+from aragog.pages.article import finding
+from aragog.pages.article.finding import MARKDOWN, is_html
+from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
 ORIGINAL = "original"
-FORMS = (ORIGINAL, *main_text.FORMS)
+FORMS = (ORIGINAL, *finding.FORMS)
 _LONGER_S = 5.0
 """A run ends at its deadline; a caller waits for this end."""
 

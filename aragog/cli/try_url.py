@@ -32,9 +32,9 @@ from aragog.fetcher.user_agent import check_user_agent
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
 from aragog.pages import document, extraction, links
+from aragog.pages.article.finding import is_html
 from aragog.pages.document import Document
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.main_text import is_html
 from aragog.pages.selectors import SiteRules
 from aragog.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.settings import Settings

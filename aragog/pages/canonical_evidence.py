@@ -1,7 +1,7 @@
 """
 Collect the evidence in a page and its HTTP response for its canonical URL.
 
-`urls.canonical` makes the decision.
+`urlspelling.canonical` makes the decision.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from aragog.pages import main_text, page_types
+from aragog.pages import page_types
 from aragog.pages.rich_pins import PAGE_FIELDS, RichPin
 from aragog.pages.values.yields import Yield
 
@@ -64,7 +64,6 @@ def extracted_types() -> Mapping[str, FieldType]:
         "page.type": TEXT,
         "page.types": FieldType("list", TEXT),
         "page.extractor_version": INTEGER,
-        **dict.fromkeys((*main_text.FIELDS.values(), main_text.VERSION_FIELD), TEXT),
     }
     page = get_type_hints(RichPin)
     found |= {f"page.{name}": type_of(page[name]) for name in PAGE_FIELDS}

@@ -6,9 +6,8 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
-from aragog.errors import InvalidUrl
 from aragog.pages.encodings import labels
-from urlspelling import MAX_URL_CHARS, normalize, with_query
+from urlspelling import MAX_URL_CHARS, InvalidUrl, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
 """Longer references are data, not addresses."""

@@ -1,4 +1,4 @@
-"""The Rich Pin of a page, and the fields that are stored of it (docs/fields.md)."""
+"""The Rich Pin of a page, and its fields as JSON, to store them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.pages.values.images import Image
 from aragog.pages.values.yields import Yield
 
 EXTRACTOR_VERSION = 8
-"""Incremented when a page may yield other fields; `aragog reextract` then renews stored ones."""
+"""Incremented when a page may yield other fields; stored ones are then out of date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class RichPin:
     """
 
     type: str
-    """`page`, or one of `aragog.pages.page_types.NAMES`."""
+    """`page`, or one of `page_types.NAMES`."""
     types: tuple[str, ...] = ()
     """schema.org's own names for the subject, such as `NewsArticle`."""
     url: str

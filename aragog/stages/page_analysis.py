@@ -23,6 +23,7 @@ from aragog.pages import (
     preferences,
     rich_pins,
 )
+from aragog.pages.article.finding import is_html
 from aragog.pages.document import Document
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
@@ -100,7 +101,7 @@ def read_page(
 
     `agent` is the name by which a page may address this crawler (`named_agent`).
     """
-    html = main_text.is_html(result.fetch.content_type)
+    html = is_html(result.fetch.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
     page = document.parse(

@@ -20,6 +20,7 @@ import orjson
 
 from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, main_text, rich_pins
+from aragog.pages.article.finding import is_html
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.pipeline.messages import VERSION, check_version
@@ -216,6 +217,6 @@ def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
-    body = content.body if main_text.is_html(content_type) else b""
+    body = content.body if is_html(content_type) else b""
     page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
     return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))

@@ -68,7 +68,7 @@ def _keep_byte(error: UnicodeError) -> tuple[str, int]:
     return (chr(byte) if byte < 0xA0 else "�"), error.start + 1
 
 
-codecs.register_error("aragog.keep_c1", _keep_byte)
+codecs.register_error("richpins.keep_c1", _keep_byte)
 
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -89,8 +89,8 @@ def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 _EURO = 0x20AC
-codecs.register_error("aragog.character_reference", _character_reference)
-codecs.register_error("aragog.c1_or_reference", _c1_or_reference)
+codecs.register_error("richpins.character_reference", _character_reference)
+codecs.register_error("richpins.c1_or_reference", _c1_or_reference)
 
 
 def encode(text: str, name: str) -> bytes:
@@ -101,7 +101,7 @@ def encode(text: str, name: str) -> bytes:
     if name in _WRITTEN_AS_UTF8:
         return text.encode("utf-8", "replace")
     is_windows = name.startswith("windows-")
-    errors = "aragog.c1_or_reference" if is_windows else "aragog.character_reference"
+    errors = "richpins.c1_or_reference" if is_windows else "richpins.character_reference"
     return text.encode(_ENCODERS.get(name, name), errors)
 
 
@@ -114,5 +114,5 @@ def decode(body: bytes, name: str) -> str:
     """
     if name == "replacement":
         return "�" if body else ""
-    errors = "aragog.keep_c1" if name.startswith("windows-") else "replace"
+    errors = "richpins.keep_c1" if name.startswith("windows-") else "replace"
     return body.decode(_CODECS.get(name, name), errors)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from aragog.errors import InvalidUrl
 from aragog.pages.page_types import app, book, movie
 from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import scalars
+from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
 _WORKS = app.TYPES | book.TYPES | movie.TYPES

@@ -43,7 +43,7 @@ def _never(_node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageType:
-    """What the extractor knows about one type of page; `aragog.pages.subject` uses it to decide."""
+    """What the extractor knows about one type of page; `_subject` uses it to decide."""
 
     name: str
     """The name of the module."""

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
-from aragog.errors import InvalidUrl
 from aragog.pages.list_entries import addresses_of, has_address
 from aragog.pages.page_types import PageType, article
 from aragog.pages.provenance import Candidate
@@ -30,6 +29,7 @@ from aragog.pages.values.prices import (
 from aragog.pages.values.ratings import Rating, rating_of
 from aragog.pages.visible_text import product_details
 from aragog.pages.visible_text.price import shown_price
+from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
 Condition = Literal["new", "used", "refurbished", "damaged"]
