@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pins import ld, pin
 
 from aragog.pages.values.dates import moment
-from tests.support.rich_pins import ld, pin
 
 DAY = "2024-05-01T10:00:00"
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from aragog.pages.document import parse
 from aragog.pages.encodings import labels, prescan
 from aragog.pages.encodings.detection import encoding
-from tests.support.cases import cases
 
 DECLARED = [
     (b'<meta charset="iso-8859-2">', "iso-8859-2"),
@@ -86,16 +85,16 @@ def test_a_declaration_that_a_script_writes_counts():
 
 @pytest.mark.parametrize(
     ("name", "codec", "text"),
-    cases("""
-        utf-8         utf-8   Der Käse für Frau Müller
-        koi8-r        koi8-r  Добрый день, сегодня мы приготовим борщ
-        shift_jis     cp932   日本語のページです。今日は良い天気ですね。
-        euc-jp        euc_jp  日本語のページです。今日は良い天気ですね。
-        euc-kr        cp949   한국어 페이지입니다. 오늘은 날씨가 좋습니다.
-        gbk           gbk     中文网页，今天的天气非常好，我们去公园散步吧。
-        big5          big5    中文網頁，今天的天氣非常好，我們去公園散步吧。
-        windows-1252  cp1252  café ouvert
-    """),
+    [
+        ("utf-8", "utf-8", "Der Käse für Frau Müller"),
+        ("koi8-r", "koi8-r", "Добрый день, сегодня мы приготовим борщ"),
+        ("shift_jis", "cp932", "日本語のページです。今日は良い天気ですね。"),
+        ("euc-jp", "euc_jp", "日本語のページです。今日は良い天気ですね。"),
+        ("euc-kr", "cp949", "한국어 페이지입니다. 오늘은 날씨가 좋습니다."),
+        ("gbk", "gbk", "中文网页，今天的天气非常好，我们去公园散步吧。"),
+        ("big5", "big5", "中文網頁，今天的天氣非常好，我們去公園散步吧。"),
+        ("windows-1252", "cp1252", "café ouvert"),
+    ],
 )
 def test_an_undeclared_page_is_looked_at(name, codec, text):
     assert encoding(text.encode(codec), "text/html") == name

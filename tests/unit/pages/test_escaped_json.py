@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pins import ld, pin
 
 from aragog.pages.extraction import extract
 from aragog.pages.structured_data.escaped_json import unescaped
 from aragog.pages.structured_data.lenient_json import loads
-from tests.support.rich_pins import ld, pin
 
 
 @pytest.mark.parametrize(

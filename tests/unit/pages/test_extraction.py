@@ -1,4 +1,4 @@
-"""Whole pages with known answers, in tests/data/html."""
+"""Whole pages with known answers, in html/."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from aragog.pages.extraction import extract
 from aragog.pages.rich_pins import to_fields
 
-PAGES = sorted((Path(__file__).parents[2] / "data" / "html").glob("*.html"))
+PAGES = sorted((Path(__file__).parent / "html").glob("*.html"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.errors import InvalidUrl
 from aragog.pages.link_resolver import LinkResolver
-from urlspelling import normalize
+from urlspelling import InvalidUrl, normalize
 
 BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.rich_pins import ld, pin
+from pins import ld, pin
 
 SHOES = [
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from aragog.pages import main_text
+from aragog.pages.article.finding import MARKDOWN, TEXT, find
 from aragog.pages.article.gaps import MissingGaps
 from aragog.pages.document import parse
 
@@ -13,9 +13,9 @@ URL = "https://cook.example/soup"
 SENTENCE = "Leeks are planted in spring and harvested from late summer on, in most of the country. "
 
 
-def found(content, form=main_text.TEXT):
+def found(content, form=TEXT):
     body = f"<html><body><article><h1>Leeks</h1><p>{SENTENCE * 3}</p>{content}<p>{SENTENCE}</p></article>"
-    return main_text.load(main_text.TRAFILATURA).find(parse(body.encode(), url=URL), form)
+    return find(parse(body.encode(), url=URL), form)
 
 
 def test_blocks_in_an_entry_of_a_list_are_words_of_their_own():
@@ -42,7 +42,7 @@ def test_line_breaks_in_code_are_lines():
 
 def test_a_list_of_one_entry_is_a_list():
     html = MarkdownIt().render(
-        found("<ul><li>Use leeks that were washed in cold water.</li></ul>", main_text.MARKDOWN)
+        found("<ul><li>Use leeks that were washed in cold water.</li></ul>", MARKDOWN)
     )
 
     assert "<li>Use leeks that were washed in cold water.</li>" in html
@@ -51,7 +51,7 @@ def test_a_list_of_one_entry_is_a_list():
 def test_a_heading_that_is_nothing_but_code_is_a_heading():
     code = '<h2><code class="x"><span class="pre">autoescape</span></code><a class="headerlink" href="#a">¶</a></h2>'
 
-    assert "## autoescape" in found(code, main_text.MARKDOWN)
+    assert "## autoescape" in found(code, MARKDOWN)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pins import ld, pin
 
 from aragog.pages.extraction import extract
 from aragog.pages.page_facts.no_authors import is_no_author
-from tests.support.rich_pins import ld, pin
 
 NO_AUTHORS = [
     "著者一覧", "執筆者一覧", "著者プロフィール", "作者简介", "記者", "もっと見る", "View Full Bio",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from pins import ld, pin
 
 from aragog.pages.extraction import extract
-from tests.support.rich_pins import ld, pin
 
 IN_STOCK, SOLD_OUT = "https://schema.org/InStock", "https://schema.org/SoldOut"
 

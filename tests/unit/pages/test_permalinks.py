@@ -2,9 +2,9 @@
 
 import pytest
 
+from aragog.pages.article.finding import MARKDOWN, TEXT, find
 from aragog.pages.document import parse
 from aragog.pages.extraction import extract
-from aragog.pages.main_text import MARKDOWN, TEXT, load
 from aragog.pages.permalinks import heading_text, is_permalink
 
 SIGNS = {
@@ -41,7 +41,7 @@ def test_a_title_and_a_heading_have_no_permalink_sign(sign):
 def test_the_main_text_has_no_permalink_sign(sign, form):
     page = parse(page_with(sign), url=URL, content_type="text/html; charset=utf-8")
 
-    lines = load("trafilatura").find(page, form).splitlines()
+    lines = find(page, form).splitlines()
 
     assert ("## The harvest" if form == MARKDOWN else "The harvest") in lines
 

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from aragog.pages import canonical_evidence, plain_text, sitemaps
+from aragog.pages.extraction import extract
 from aragog.pages.structured_data import lenient_json
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import PACKAGES, inventory, unreadable_calls
@@ -145,3 +146,22 @@ def call(pattern, method):
     if method == "finditer":
         return lambda text: sum(1 for _ in pattern.finditer(text))
     return getattr(pattern, method)
+
+
+KETTLE = """<script type="application/ld+json">{"@type": "Product", "name": "Kettle Blue",
+"offers": {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}}</script><h1>Kettle Blue</h1>"""
+
+
+def shop_page(markup):
+    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [">ean<b>", ">brand:<br><br>", "in stock ", "<p>brand</p>", "<script>"],
+)
+def test_a_hostile_product_page_takes_time_in_proportion_to_its_length(unit):
+    page = f"{KETTLE}add to cart{unit * (60_000 // len(unit))}"
+
+    assert not grows_too_fast(shop_page, page)
+    assert shop_page(page).type == "product"

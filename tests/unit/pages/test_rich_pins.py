@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pins import ld, pin
 
 from aragog.pages.extraction import extract
 from aragog.pages.provenance import Candidate, Ledger
 from aragog.pages.rich_pins import EXTRACTOR_VERSION, to_fields
-from tests.support.rich_pins import ld, pin
 
 RECIPE = {
     "@type": "Recipe",

@@ -7,10 +7,10 @@ from urllib.parse import urljoin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pins import pin
 
 from aragog.pages.document import parse
 from aragog.pages.structured_data.sources import Sources
-from tests.support.rich_pins import pin
 
 ITEM = '<script type="application/ld+json">{"@type":"Article","headline":"A",%s}</script>'
 WEB_PAGE = '<script type="application/ld+json">{"@type":"WebPage",%s}</script>'

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pins import ld, pin
 
 from aragog.pages.rich_pins import to_fields
-from tests.support.rich_pins import ld, pin
 
 ROLES = (
     ld({"@type": "Movie", "name": "M", "actor": {"@type": "PerformanceRole", "actor": {"name": "Ann Lee"}}}),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import pins as rich_pins
 import pytest
-
-from tests.support import rich_pins
 
 
 def pin(markup: str, url: str = "https://www.longpot.test/x"):

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pins import pin, recipe_ld
 
 from aragog.pages.page_types.book import isbn
 from aragog.pages.page_types.place import coordinates
@@ -16,7 +17,6 @@ from aragog.pages.plain_text import clean, lines
 from aragog.pages.values import dates, durations, money, numbers, ratings, scalars
 from aragog.pages.values.ratings import Rating
 from aragog.pages.values.yields import Yield, read_yield
-from tests.support.rich_pins import pin, recipe_ld
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.rich_pins import pin, recipe_ld
+from pins import pin, recipe_ld
 
 INGREDIENTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li></ul>"
 STEPS = (

@@ -1,6 +1,6 @@
 """What a page hides is no part of its title, its ingredients or its steps."""
 
-from tests.support.rich_pins import pin
+from pins import pin
 
 
 def test_the_style_of_a_heading_is_no_title():

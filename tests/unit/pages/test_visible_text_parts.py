@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.rich_pins import pin, recipe_ld
+from pins import pin, recipe_ld
 
 STEPS = "<p>Cut the leeks into rings of a thumb's width and wash them.</p><p>Simmer them in the stock until they are soft.</p>"
 AMOUNTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li><li>salt</li></ul>"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pins import ld, pin
 
 from aragog.pages.structured_data.shop_texts import MAX_BYTES
 from aragog.pages.visible_text.product_details import MAX_ALIKE
-from tests.support.regex_attacks import grows_too_fast
-from tests.support.rich_pins import ld, pin
 
 OFFER = {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}
 KETTLE = ld({"@type": "Product", "name": "Kettle Blue", "offers": OFFER})
@@ -155,14 +154,3 @@ def test_labels_are_searched_up_to_a_bound():
 
     assert product(far).brand is None
     assert product(f"{scripts}<p>Brand: Kannenwerk</p>").brand == "Kannenwerk"
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [">ean<b>", ">brand:<br><br>", "in stock ", "<p>brand</p>", "<script>"],
-)
-def test_a_hostile_page_takes_time_in_proportion_to_its_length(unit):
-    page = f"{HEAD}add to cart{unit * (60_000 // len(unit))}"
-
-    assert not grows_too_fast(pin, page)
-    assert pin(page).type == "product"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pins import pin, recipe_ld
 
 from aragog.pages.visible_text import captions
-from tests.support.rich_pins import pin, recipe_ld
 
 LISTS = (
     "<h2>Ingredients:</h2><ul><li>2 leeks</li><li>salt</li></ul><h2>Method</h2><p>Stir it well.</p>"

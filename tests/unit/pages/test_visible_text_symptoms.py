@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pins import pin
 
 from aragog.pages.page_types.product import gtin
-from tests.support.rich_pins import pin
 
 SHOP = "<h1>Pot</h1><button>Add to cart</button>"
 STORY = "<p>The council met, and decided to plant more leeks in the town's parks this year.</p>"

@@ -24,7 +24,7 @@ from aragog.pages.rich_pins import to_fields
 from aragog.pages.sitemaps import parse as parse_sitemap
 from tests.support.byte_streams import pieces_of
 
-DATA = Path(__file__).parents[2] / "data" / "html"
+DATA = Path(__file__).parents[3] / "packages" / "richpins" / "tests" / "html"
 CHINESE = """<!doctype html><html lang=zh><head><meta charset=utf-8><title>葱爆豆腐的做法</title>
 <link rel=canonical href="https://shop.test/菜/豆腐"><meta name=description content="简单的豆腐，二十分钟">
 <script type="application/ld+json">{"@context": "https://schema.org", "@type": "Recipe", "name": "葱爆豆腐",
