@@ -44,9 +44,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pages.extraction import extract
-from aragog.pages.rich_pins import RichPin
 from bench.quick import add_quick
+from richpins.extraction import extract
+from richpins.rich_pins import RichPin
 from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]

@@ -19,12 +19,12 @@ from aragog.api.text_processes import (
     TextProcesses,
     TextsBusy,
 )
-from aragog.pages.article import finding
-from aragog.pages.article.finding import MARKDOWN, is_html
 from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from richpins import main_text as finding
+from richpins.main_text import MARKDOWN, is_html
 
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *finding.FORMS)

@@ -23,11 +23,11 @@ import orjson
 
 from aragog.errors import ConfigError, Unsupported
 from aragog.extras import has, install_command
-from aragog.pages.article import finding
-from aragog.pages.article.finding import FORMS, TRAFILATURA
+from richpins import main_text as finding
+from richpins.main_text import FORMS, TRAFILATURA
 
 if TYPE_CHECKING:
-    from aragog.pages.document import Document  # names of fields need no parser
+    from richpins.document import Document  # names of fields need no parser
 
 GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aragog.pages.encodings import labels, prescan
-from aragog.pages.encodings.detection import is_surely_utf8
 from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import text_of
+from richpins.encodings import labels, prescan
+from richpins.encodings.detection import is_surely_utf8
 from urlspelling import InvalidUrl, normalize
 
 MAX_URLS = 50_000

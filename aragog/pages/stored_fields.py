@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from aragog.pages import main_text
-from aragog.pages.field_types import TEXT, FieldType, extracted_types
+from richpins.field_types import TEXT, FieldType, extracted_types
 
 
 @cache

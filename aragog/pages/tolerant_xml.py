@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
-from aragog.pages.encodings import labels
+from richpins.encodings import labels
 
 TAG_BYTES = 262_144
 """No tag of a sitemap is longer; the rest of such a file is not read."""

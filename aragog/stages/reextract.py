@@ -19,8 +19,7 @@ from typing import Any, Self
 import orjson
 
 from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
-from aragog.pages import document, main_text, rich_pins
-from aragog.pages.article.finding import is_html
+from aragog.pages import main_text
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.pipeline.messages import VERSION, check_version
@@ -29,6 +28,8 @@ from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
 from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
 from aragog.urlstore.records import Content, is_allowed
 from aragog.urlstore.store import UrlStore
+from richpins import document, rich_pins
+from richpins.main_text import is_html
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The name of the walk; each new version of the extractor begins a new walk."""

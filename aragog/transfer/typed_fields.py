@@ -19,15 +19,15 @@ from typing import Any
 
 import orjson
 
-from aragog.pages.field_types import (
+from aragog.pages.stored_fields import stored_types
+from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, parse
+from richpins.field_types import (
     ANY,
     DECIMAL,
     INTEGER,
     TEXT,
     FieldType,
 )
-from aragog.pages.stored_fields import stored_types
-from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, parse
 
 _INT64 = 2**63
 _MOST_DIGITS = 300

@@ -21,10 +21,11 @@ class Reading:
 def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     """Read a page as the pipeline and a reader of its main text do."""
     from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-    from aragog.pages import document, main_text
-    from aragog.pages.article import finding
+    from aragog.pages import main_text
     from aragog.pipeline.messages import FetchResult, UrlJob
     from aragog.stages.page_analysis import read_page
+    from richpins import document
+    from richpins import main_text as finding
 
     record: dict[str, Any] = {"status": 200, "final_url": url, "content_type": content_type}
     fetch = FetchRecord(url=url, outcome=OutcomeKind.FETCHED, **record)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from aragog.pages.extraction import extract
-from aragog.pages.rich_pins import RichPin
+from richpins.extraction import extract
+from richpins.rich_pins import RichPin
 
 
 def pin(markup: str, url: str = "https://a.test/x") -> RichPin:

@@ -6,8 +6,8 @@ import pytest
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
-from aragog.pages.article.finding import MARKDOWN, TEXT, find
-from aragog.pages.document import parse
+from richpins.document import parse
+from richpins.main_text import MARKDOWN, TEXT, find
 
 URL = "https://news.example/leeks"
 FIRST = "Leeks are planted in spring and harvested from late summer on, in most of the country."

@@ -7,9 +7,9 @@ import pytest
 
 from aragog.errors import ConfigError
 from aragog.pages import main_text
-from aragog.pages.article.finding import MARKDOWN, TEXT
-from aragog.pages.document import parse
 from aragog.pages.main_text import TextFinder, TextTooLong, load_from
+from richpins.document import parse
+from richpins.main_text import MARKDOWN, TEXT
 
 URL = "https://news.example/leeks"
 FIRST = "Leeks are planted in spring and harvested from late summer on, in most of the country."

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from aragog.fetcher.http1.body import Bounds, collect
 from aragog.fetcher.http1.decoders import decoders_for
-from aragog.pages import document, links
-from aragog.pages.extraction import extract_from
-from aragog.pages.rich_pins import to_fields
 from aragog.pages.sitemaps import parse as parse_sitemap
+from richpins import document, links
+from richpins.extraction import extract_from
+from richpins.rich_pins import to_fields
 from tests.support.byte_streams import pieces_of
 
 DATA = Path(__file__).parents[3] / "packages" / "richpins" / "tests" / "html"
