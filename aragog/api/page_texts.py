@@ -23,11 +23,11 @@ from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
-from richpins import main_text as finding
+from richpins.main_text import FORMS as TEXT_FORMS
 from richpins.main_text import MARKDOWN, is_html
 
 ORIGINAL = "original"
-FORMS = (ORIGINAL, *finding.FORMS)
+FORMS = (ORIGINAL, *TEXT_FORMS)
 _LONGER_S = 5.0
 """A run ends at its deadline; a caller waits for this end."""
 

@@ -23,8 +23,7 @@ import orjson
 
 from aragog.errors import ConfigError, Unsupported
 from aragog.extras import has, install_command
-from richpins import main_text as finding
-from richpins.main_text import FORMS, TRAFILATURA
+from richpins.main_text import FORMS, TRAFILATURA, find, finder_version
 
 if TYPE_CHECKING:
     from richpins.document import Document  # names of fields need no parser
@@ -65,7 +64,7 @@ def load(name: str) -> TextFinder:
             raise Unsupported(
                 f"the main text needs {name}, which is not installed: {install_command('text')}"
             )
-        return TextFinder(finding.find, finding.finder_version())
+        return TextFinder(find, finder_version())
     return load_from(entry_points(group=GROUP), name)
 
 

@@ -25,7 +25,7 @@ def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     from aragog.pipeline.messages import FetchResult, UrlJob
     from aragog.stages.page_analysis import read_page
     from richpins import document
-    from richpins import main_text as finding
+    from richpins.main_text import MARKDOWN, TEXT
 
     record: dict[str, Any] = {"status": 200, "final_url": url, "content_type": content_type}
     fetch = FetchRecord(url=url, outcome=OutcomeKind.FETCHED, **record)
@@ -36,8 +36,8 @@ def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     finder = main_text.load("trafilatura")
     return Reading(
         title=json.loads(analysis.fields.get("page.title") or b'""'),
-        text=finder.find(page, finding.TEXT),
-        markdown=finder.find(page, finding.MARKDOWN),
+        text=finder.find(page, TEXT),
+        markdown=finder.find(page, MARKDOWN),
         links=tuple(link.url for link in analysis.links),
         fields=dict(analysis.fields),
     )
