@@ -22,7 +22,7 @@ from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
 from aragog.fetcher.http1 import body, head, pool, reader
-from aragog.pages import extractors, markup_limits, sitemaps
+from aragog.pages import extractors, sitemaps
 from aragog.pipeline import (
     in_flight,
     memory_limit,
@@ -47,6 +47,7 @@ from aragog.zen import outlinks
 from bench.crawl import page_sets
 from pinlater import flower_pages
 from pinlater.policy import RetryPolicy
+from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host
