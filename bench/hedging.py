@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from aragog.api.hedging import HedgedReads
+from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
@@ -111,10 +112,8 @@ def main() -> None:
     settings = StoreSettings()
     with tempfile.TemporaryDirectory() as folder:
         if options.gateways:
-            from aragog.zen.tables.hbase import HBaseTables
-
             both = [
-                HBaseTables(StoreSettings(hbase_gateways=(gateway,)))
+                hbase_tables(StoreSettings(hbase_gateways=(gateway,)))
                 for gateway in options.gateways
             ]
             both[0].create()

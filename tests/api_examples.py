@@ -18,6 +18,7 @@ import orjson
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.graphs import ApplicationGraphs
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.openapi.examples import EXAMPLES, FILE, Example
 from aragog.api.http.services import Services
@@ -35,8 +36,7 @@ from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.application_graphs import ApplicationGraphs
-from aragog.zen.indexes import Schema
+from aragog.zen import Schema
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand

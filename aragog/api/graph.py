@@ -21,10 +21,9 @@ from aragog.pages.preferences import PURPOSES
 from aragog.urls.keys import url_key
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.codec import IN, OUT
-from aragog.zen.edges import Edge
-from aragog.zen.node_ids import node_id
+from aragog.urlstore.node_ids import node_id
+from aragog.zen import IN, OUT, Edge
+from aragog.zen import Graph as ApplicationGraph
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ from aragog.urls.canonical import Decision
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.outlinks import PackedLinks
+from aragog.zen.links import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

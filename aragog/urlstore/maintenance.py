@@ -12,15 +12,15 @@ from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
-from aragog.zen.compaction import Compactor
-from aragog.zen.graph import Zen
+from aragog.zen import MultiGraph
+from aragog.zen.links import Compactor
 
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
     """Maintenance of a UrlStore; any number of processes may run it."""
 
-    zen: Zen
+    zen: MultiGraph
     content: ContentStore
     merger: AliasMerger
     compactor: Compactor

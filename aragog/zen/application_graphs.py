@@ -1,25 +1,23 @@
 """
-Graphs that applications keep in Zen, each with tables of its own and a schema of its own.
+A graph: nodes with properties, simple edges, indexes and counts.
 
-Such a graph has nodes with properties, indexes and unique values as the UrlStore's graph has them,
-and edges of which a node has one of a type to another node (`pair_edges`). Nothing of one graph
-can be read or written through another one, because they share no table.
+A node has one edge of a type to another node (`SimpleEdges`), whose score can change. A graph has
+tables of its own, so nothing of one graph can be read or written through another one.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput, Unfinished
+from aragog.zen.clock import Clock
 from aragog.zen.edges import Edge
-from aragog.zen.graph import NODE_COLUMNS, Zen, node_row
-from aragog.zen.indexes import CANONICAL_URL, PAGE_BYTES, Schema
-from aragog.zen.pair_edges import MOST_COUNTED, NewEdge, PairEdge, PairEdges
+from aragog.zen.errors import InvalidArgument, Unfinished
+from aragog.zen.graph import MultiGraph
+from aragog.zen.indexes import PAGE_BYTES, Schema
+from aragog.zen.pair_edges import MOST_COUNTED, EdgeKey, NewEdge, SimpleEdges
 from aragog.zen.tables import Tables
 
 _FIRST_NODES = 2
@@ -40,9 +38,9 @@ class RepairedGraph(NamedTuple):
     """Counts that were wrong."""
 
 
-class ApplicationGraph:
+class Graph:
     """
-    One graph. Any number of processes may open it.
+    A graph with simple edges. Any number of processes may open it.
 
     Args:
         tables: its own.
@@ -64,10 +62,10 @@ class ApplicationGraph:
         self.schema = schema
         self._most_removed = most_removed
         self._tables = tables
-        self._zen = zen = Zen(tables, schema, clock)
-        self._edges = edges = PairEdges(tables, schema, zen.clock, most_counted)
-        self.get_node, self.get_nodes = zen.get_node, zen.get_nodes
-        self.lookup, self.lookup_unique = zen.lookup, zen.lookup_unique
+        self._base = base = MultiGraph(tables, schema, clock)
+        self._edges = edges = SimpleEdges(tables, schema, base.clock, most_counted)
+        self.get_node, self.get_nodes = base.get_node, base.get_nodes
+        self.lookup, self.lookup_unique = base.lookup, base.lookup_unique
         self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
         self.walk_edges = edges.walk
 
@@ -76,15 +74,18 @@ class ApplicationGraph:
         `put_node` of many nodes, in as few round trips as possible. Safe to repeat.
 
         Raises:
-            BadInput: a property has a name that is reserved; nothing was written.
+            InvalidArgument: a property has a name that is reserved; nothing was written.
             NotUnique: another node has one of the values; nothing was written.
             SizeExceeded: a node would exceed the limits of the schema; nothing was written.
         """
-        at_ms = self._zen.clock.now_ms()
+        at_ms = self._base.clock.now_ms()
         for _, properties in nodes:
-            if CANONICAL_URL in properties:
-                raise BadInput(f"properties: {CANONICAL_URL!r} is reserved; choose another name")
-        self._zen.put_rows([node_row(key, properties, at_ms) for key, properties in nodes])
+            for name in self.schema.columns:
+                if name in properties:
+                    raise InvalidArgument(f"properties: {name!r} is reserved; choose another name")
+        self._base.put_rows(
+            [self._base.node_row(key, properties, at_ms) for key, properties in nodes]
+        )
 
     def put_node(self, node_id: bytes, properties: Mapping[str, bytes]) -> None:
         """Set properties of a node, creating it if missing; `put_nodes` of one."""
@@ -99,17 +100,17 @@ class ApplicationGraph:
         score: int = 0,
         properties: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Put one edge; see `PairEdges.put`."""
-        pair = PairEdge(source, edge_type, target)
+        """Put one edge; see `SimpleEdges.put`."""
+        pair = EdgeKey(source, edge_type, target)
         self._edges.put([NewEdge(pair, score, properties or {})])
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
         """The edge; None if there is none."""
-        return self._edges.get(PairEdge(source, edge_type, target))
+        return self._edges.get(EdgeKey(source, edge_type, target))
 
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
         """Remove edges (source, type, target); those that do not exist are ignored."""
-        self._edges.remove(PairEdge(*edge) for edge in edges)
+        self._edges.remove(EdgeKey(*edge) for edge in edges)
 
     def remove_node(self, node_id: bytes) -> None:
         """
@@ -123,7 +124,7 @@ class ApplicationGraph:
                 "graph",
                 f"{self._most_removed} edges of the node were removed, and it has more; repeat",
             )
-        self._zen.remove_node(node_id)
+        self._base.remove_node(node_id)
 
     def scan_nodes(
         self, limit: int, cursor: bytes | None = None, names: Sequence[str] | None = None
@@ -135,13 +136,13 @@ class ApplicationGraph:
         a node that is put meanwhile may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
-        with closing(self._zen.nodes.scan(start, names=NODE_COLUMNS)) as rows:
+        with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
             keys = [key for key, _ in islice(rows, limit + 1)]
         wanted = keys[:limit]
         items: list[tuple[bytes, dict[str, bytes]]] = []
         at, size, part = 0, 0, _FIRST_NODES
         while at < len(wanted) and size < PAGE_BYTES:
-            found = self._zen.get_nodes(some := wanted[at : at + part], names)
+            found = self._base.get_nodes(some := wanted[at : at + part], names)
             for key in some:
                 at += 1
                 if key in found:
@@ -159,8 +160,8 @@ class ApplicationGraph:
         Walks the whole graph. Counts of edges that are written meanwhile may become wrong.
         """
         entries = taken = 0
-        for key, row in self._zen.nodes.walk():
-            added, refused = self._zen.index(key, row)
+        for key, row in self._base.nodes.walk():
+            added, refused = self._base.index(key, row)
             entries, taken = entries + added, taken + refused
         rows = self._edges.repair()
         counted = set(self.schema.counted)
@@ -171,7 +172,7 @@ class ApplicationGraph:
 
     def check(self) -> list[str]:
         """Problems of the engine, one line each with the remedy; empty if there are none."""
-        return self._zen.check()
+        return self._base.check()
 
     def create(self) -> None:
         """Create missing tables; never drops anything."""
@@ -179,67 +180,4 @@ class ApplicationGraph:
 
     def close(self) -> None:
         """Close files and connections."""
-        self._zen.close()
-
-
-class ApplicationGraphs:
-    """
-    The graphs of the settings; each is opened when it is first used.
-
-    Args:
-        schemas: name to schema.
-        open_tables: opens the tables of a graph.
-        clock: None: the system's.
-    """
-
-    def __init__(
-        self,
-        schemas: Mapping[str, Schema],
-        open_tables: Callable[[str], Tables],
-        clock: Clock | None = None,
-    ) -> None:
-        self._schemas = schemas
-        self._open_tables = open_tables
-        self._clock = clock or SystemClock()
-        self._opened: dict[str, ApplicationGraph] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all graphs."""
-        return tuple(self._schemas)
-
-    def __getitem__(self, name: str) -> ApplicationGraph:
-        """
-        A graph by its name.
-
-        Raises:
-            BadInput: there is no such graph.
-        """
-        graph = self._opened.get(name)
-        if graph is not None:
-            return graph
-        schema = self._schemas.get(name)
-        if schema is None:
-            raise BadInput(f"graph: there is no graph {name[:100]!r}; add it to store.graphs")
-        with self._lock:
-            if name not in self._opened:
-                tables = self._open_tables(name)
-                self._opened[name] = ApplicationGraph(tables, schema, self._clock)
-            return self._opened[name]
-
-    def close(self) -> None:
-        """Close those that were opened."""
-        with self._lock:
-            for graph in self._opened.values():
-                graph.close()
-            self._opened.clear()
-
-
-def no_graphs() -> ApplicationGraphs:
-    """The graphs of a system that has none."""
-
-    def open_tables(name: str) -> Tables:
-        raise AssertionError(name)
-
-    return ApplicationGraphs({}, open_tables)
+        self._base.close()

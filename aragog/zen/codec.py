@@ -1,18 +1,16 @@
 """
 The row keys of every table. Pure.
 
-An id is 16 bytes, uniformly distributed (`aragog.urls.keys.url_key`). Integers are big-endian, so
-that keys sort like numbers. Keys of tables that would otherwise grow only at their end (due,
-journal, hosts) begin with a bucket: the low four bits of a hash, so that writes spread over regions
-and files; a node's due and host rows share the file of its node, because the low bits of the first
-byte select the file.
+An id is 16 bytes, uniformly distributed. Integers are big-endian, so that keys sort like numbers.
+Keys of tables that would otherwise grow only at their end (ordered indexes, journal, log) begin
+with a bucket: the low four bits of a hash, so that writes spread over regions and files; a node's
+rows in ordered indexes share the file of its node, because the low bits of the first byte select
+the file.
 """
 
 from __future__ import annotations
 
 import hashlib
-
-from aragog.urls.domain import reversed_host
 
 ID_BYTES = 16
 BUCKETS = 16
@@ -20,15 +18,15 @@ BUCKETS = 16
 
 OUT, IN = b"o", b"i"
 
-SENDERS = b"\xff"
-"""The byte after the bucket where the index of hosts has pages by the host that sent them."""
+NO_LABEL = b"\xff"
+"""What an ordering key begins with that has no label: UTF-8 has no such byte."""
 
 # A score is signed; shifted so that bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63
 
 
 def bucket_of(node_id: bytes) -> int:
-    """The bucket of a node's due and host rows."""
+    """The bucket of a node's rows in ordered indexes."""
     return node_id[0] % BUCKETS
 
 
@@ -70,29 +68,19 @@ def score_range(
     return start, stop or b""
 
 
-def due_key(node_id: bytes, due_at_ms: int) -> bytes:
-    """Bucket, instant, id: 25 bytes; a bucket's rows sort by instant."""
-    return bytes([bucket_of(node_id)]) + due_at_ms.to_bytes(8) + node_id
+def number_key(node_id: bytes, number: int) -> bytes:
+    """Bucket, number, id: 25 bytes; a bucket's rows sort by number."""
+    return bytes([bucket_of(node_id)]) + number.to_bytes(8) + node_id
 
 
-def read_due_key(key: bytes) -> tuple[int, bytes]:
-    """(due_at_ms, node id) of a due row's key."""
+def read_number_key(key: bytes) -> tuple[int, bytes]:
+    """(number, node id) of a row's key."""
     return int.from_bytes(key[1:9]), key[9:]
 
 
-def host_key(node_id: bytes, host: str) -> bytes:
-    """Bucket, host with its labels reversed, zero, id: a site's URLs are a range a bucket."""
-    return bytes([bucket_of(node_id)]) + reversed_host(host).encode() + b"\0" + node_id
-
-
-def sender_prefix(bucket: int, host: str) -> bytes:
-    """Where a bucket keeps the pages that a host sent; no reversed host begins with 0xff."""
-    return bytes([bucket]) + SENDERS + reversed_host(host).encode()
-
-
-def sender_key(node_id: bytes, host: str, sender_id: bytes) -> bytes:
-    """Sender's host with its labels reversed, zero, sender's id, page's id."""
-    return sender_prefix(bucket_of(node_id), host) + b"\0" + sender_id + node_id
+def ordering_key(node_id: bytes, order: bytes) -> bytes:
+    """Bucket, the caller's ordering key, id: nodes of one prefix are a range a bucket."""
+    return bytes([bucket_of(node_id)]) + order + node_id
 
 
 def journal_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:

@@ -11,7 +11,7 @@ the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
-| host, digits (a group) | `l:p<name>` deltas; `l:h` the header with short lists |
+| hash of a group of names, digits (a group of lists) | `l:p<name>` deltas; `l:h` the header with short lists |
 | target (a long list) | `l:p<name>` deltas; `l:h` the list header |
 | target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
 
@@ -25,10 +25,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from aragog.clock import Clock
-from aragog.errors import CorruptRow
+from aragog.zen.clock import Clock
 from aragog.zen.compaction_claims import ALL_LANES, ROW, ClaimCell, LaneClaim
 from aragog.zen.compaction_plan import GRACE_MS, Choice, CompactionPlan, Planner
+from aragog.zen.errors import CorruptRow
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.delta_names import delta_name
 from aragog.zen.inlinks.journal import Entry, lines_of
@@ -37,7 +37,7 @@ from aragog.zen.inlinks.postings import CAME, STAYED, WENT, LinkChanges
 from aragog.zen.inlinks.segments import Traces
 from aragog.zen.journal_keys import LANES, heads, lane_of
 from aragog.zen.link_records import CompactionReport, ListLimits
-from aragog.zen.node_ids import list_id, node_id
+from aragog.zen.naming import Naming
 from aragog.zen.tables import Tables, newest_ms
 
 COMPACTIONS = 4
@@ -56,16 +56,18 @@ class Compactor:
     def __init__(
         self,
         tables: Tables,
+        naming: Naming,
         clock: Clock,
         limits: ListLimits | None = None,
         at_once: int = COMPACTIONS,
     ) -> None:
         self._journal = tables["j"]
-        self._lists = PostingLists(tables, limits)
-        self._traces = Traces(tables)
+        self._naming = naming
+        self._lists = PostingLists(tables, naming, limits)
+        self._traces = Traces(tables, naming)
         self._clock = clock
         self._claims = ClaimCell(self._journal, clock, at_once)
-        self._planner = Planner(self._journal, tables["o"], clock)
+        self._planner = Planner(self._journal, tables["o"], naming, clock)
         self._ahead: Sequence[int] = ()
         """Lanes that had rows when they were last looked at, the one with the oldest row first."""
         self._share = LANES
@@ -73,9 +75,9 @@ class Compactor:
 
     def compact(self, limit: int) -> CompactionReport:
         """
-        Compact journal rows of about `limit` pages, oldest first in each lane.
+        Compact journal rows of about `limit` sources, oldest first in each lane.
 
-        Memory is about 30 KB a page. Returns an empty report if other processes are compacting all
+        Memory is about 30 KB a source. Returns an empty report if other processes are compacting all
         lanes that have rows, or if as many of them compact as may.
 
         Raises:
@@ -103,21 +105,21 @@ class Compactor:
             self._lists.repair(key, self._clock.now_ms())
             yield problem
 
-    def purge(self, pages: Sequence[str]) -> None:
+    def purge(self, sources: Sequence[str]) -> None:
         """
-        Delete the links that these pages no longer have from the journal and all lists.
+        Delete the links that these sources no longer have from the journal and all lists.
 
         Compacts their lanes, and rewrites long lists that contain such a link. Other processes that
         are compacting are waited for, so that none writes such a link again. Safe to repeat after a
         crash.
         """
-        lanes = {lane_of(page.encode()) for page in pages}
+        lanes = {lane_of(self._naming, source.encode()) for source in sources}
         while (report := self._compact_lanes(lanes)).left:
             if not report.journal_rows:
                 self._clock.sleep_s(_PAUSE_S)
         claim = self._claim_all()
         try:
-            ids = [node_id(page) for page in pages]
+            ids = [self._naming.node_id(source) for source in sources]
             lists = self._traces.targets(ids)
             self._lists.forget_removed(sorted(lists), self._clock.now_ms())
             self._traces.drop(ids, lists)
@@ -233,7 +235,7 @@ class Compactor:
                 entries += [entry for entry in parts if entry.change not in row.dead]
             lines, links = by_target(entries)
             name = delta_name(claim.slot, claim.number)
-            changes = LinkChanges(name, now_ms, lines, removals(entries))
+            changes = LinkChanges(name, now_ms, lines, removals(entries, self._naming.list_id))
             report = replace(
                 report, links=links, targets=len(lines), merged=self._lists.add(changes)
             )
@@ -276,8 +278,10 @@ def _plan_key(claim: LaneClaim) -> bytes:
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
-def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:
-    """The pages that removed a link, by the list id of its target."""
+def removals(
+    entries: Sequence[Entry], list_id: Callable[[bytes], bytes]
+) -> dict[bytes, list[bytes]]:
+    """The sources that removed a link, by the list id of its target."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):
@@ -286,7 +290,7 @@ def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Posting lines, joined, by target URL, and their number. A hot loop: 0.4 µs a link."""
+    """Posting lines, joined, by target, and their number. A hot loop: 0.4 µs a link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

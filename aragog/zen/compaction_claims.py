@@ -4,7 +4,7 @@ Which process compacts which lanes of the link journal.
 A compaction claims a *slot* and some lanes (`journal_keys`), until it has carried out its plan. Its
 deltas are named by its slot and number, and a slot has one compaction at a time, so the numbers of
 a slot follow each other as `delta_names` requires. A lane is claimed by one compaction at a time,
-so the changes of a page are compacted in their order. All claims are in one cell that is replaced
+so the changes of a source are compacted in their order. All claims are in one cell that is replaced
 by check-and-put.
 
 A claim expires, by the clocks of the processes. If its plan was not stored yet, nothing was
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from aragog.clock import Clock
-from aragog.errors import StoreUnavailable
+from aragog.zen.clock import Clock
+from aragog.zen.errors import StoreUnavailable
 from aragog.zen.inlinks.delta_names import PASSED
 from aragog.zen.journal_keys import LANES
 from aragog.zen.tables import CellTable

@@ -1,8 +1,8 @@
 """
 The plan of a compaction: which rows of the link journal it takes.
 
-Changes of one page are compacted in their order: a list forgets a removed link once it is merged,
-so an older addition must not arrive after that. All changes of a page are in one lane, except for
+Changes of one source are compacted in their order: a list forgets a removed link once it is merged,
+so an older addition must not arrive after that. All changes of a source are in one lane, except for
 those that were written beside the lanes. So a plan takes the oldest rows of some lanes, and none
 while there are rows beside them; or it takes the oldest rows of all lanes and beside them.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.clock import Clock
+from aragog.zen.clock import Clock
 from aragog.zen.codec import BUCKETS
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry
@@ -29,13 +29,13 @@ from aragog.zen.journal_keys import (
     order,
     written_at_ms,
 )
-from aragog.zen.node_ids import node_id
+from aragog.zen.naming import Naming
 from aragog.zen.outlink_writer import CELL
 from aragog.zen.outlinks import change_ms, unpack
 from aragog.zen.tables import CellTable, Row
 
 GRACE_MS = 600_000
-"""How long an entry may wait for its page's cell; after that its writer is assumed dead."""
+"""How long an entry may wait for its source's cell; after that its writer is assumed dead."""
 
 Range = tuple[bytes, bytes]
 
@@ -54,7 +54,7 @@ class CompactionPlan:
     """The work of a compaction; stored before it touches a posting list."""
 
     rows: tuple[PlannedRow, ...] = ()
-    """In the order of each page's changes."""
+    """In the order of each source's changes."""
     void: tuple[bytes, ...] = ()
     """Rows without a change that took effect: only deleted, by this or by their writer."""
 
@@ -102,30 +102,33 @@ class _Taken(NamedTuple):
     """What was taken of some ranges."""
 
     plan: CompactionPlan
-    pages: int
+    entries: int
     left: bool
 
 
 class Planner:
     """Chooses journal rows; only a process that has claimed their lanes may use the result."""
 
-    def __init__(self, journal_table: CellTable, outlinks: CellTable, clock: Clock) -> None:
+    def __init__(
+        self, journal_table: CellTable, outlinks: CellTable, naming: Naming, clock: Clock
+    ) -> None:
+        self._node_id = naming.node_id
         self._journal = journal_table
         self._outlinks = outlinks
         self._clock = clock
 
     def of_lanes(self, lanes: Sequence[int], limit: int) -> Choice:
-        """The oldest rows of these lanes, one lane after the other, until `limit` pages."""
+        """The oldest rows of these lanes, one lane after the other, until `limit` entries."""
         rows: list[PlannedRow] = []
         void: list[bytes] = []
         used = set[int]()
-        pages, left = 0, False
+        count, left = 0, False
         for lane in lanes:
-            if pages >= limit:
+            if count >= limit:
                 left = True
                 break
-            taken = self._take([lane_range(lane)], limit - pages)
-            pages, left = pages + taken.pages, left or taken.left
+            taken = self._take([lane_range(lane)], limit - count)
+            count, left = count + taken.entries, left or taken.left
             if taken.plan:
                 used.add(lane)
                 rows += taken.plan.rows
@@ -136,7 +139,7 @@ class Planner:
         return Choice(plan, frozenset(used), left and bool(plan))
 
     def of_all(self, limit: int) -> Choice:
-        """The oldest rows of all lanes and beside them, about `limit` pages."""
+        """The oldest rows of all lanes and beside them, about `limit` entries."""
         ranges = [*map(lane_range, range(LANES)), *map(beside_range, range(BUCKETS))]
         taken = self._take(ranges, limit)
         return Choice(taken.plan, frozenset(range(LANES)), taken.left and bool(taken.plan))
@@ -145,7 +148,7 @@ class Planner:
         """
         Choose the oldest rows, and find their entries that never took effect.
 
-        A row that must wait delays all later rows that share a page with it.
+        A row that must wait delays all later rows that share a source with it.
         """
         candidates, left = self._oldest_rows(ranges, limit)
         if candidates:
@@ -155,7 +158,7 @@ class Planner:
         rows: list[PlannedRow] = []
         void: list[bytes] = []
         postponed: set[str] = set()
-        pages = 0
+        count = 0
         for key, sources, dead, entries in candidates:
             if dead is None or sources & postponed:
                 postponed |= sources
@@ -163,22 +166,22 @@ class Planner:
                 void.append(key)
             else:
                 rows.append(PlannedRow(key, tuple(dead)))
-                pages += entries
-        return _Taken(CompactionPlan(tuple(rows), tuple(void)), pages, left)
+                count += entries
+        return _Taken(CompactionPlan(tuple(rows), tuple(void)), count, left)
 
     def _oldest_rows(self, ranges: Sequence[Range], limit: int) -> tuple[list[_Candidate], bool]:
-        """Rows of about `limit` pages, oldest first; True if there are more."""
+        """Rows of about `limit` entries, oldest first; True if there are more."""
         result: list[_Candidate] = []
-        pages = 0
+        count = 0
         with ExitStack() as stack:
             for key, row in self._by_time(ranges, stack):
-                if pages >= limit:
+                if count >= limit:
                     return result, True
                 entries = list(journal.unpack(row[journal.COLUMN].value))
                 dead = self._dead(entries, written_at_ms(key))
                 sources = {entry.source for entry in entries}
                 result.append(_Candidate(key, sources, dead, len(entries)))
-                pages += 0 if dead is None else len(entries)
+                count += 0 if dead is None else len(entries)
         return result, False
 
     def _by_time(self, ranges: Sequence[Range], stack: ExitStack) -> Iterator[tuple[bytes, Row]]:
@@ -191,7 +194,7 @@ class Planner:
         """
         Rows up to `last` that were written behind the place that the first scan had reached.
 
-        A later change of the same page may have been written before that place, so these rows must
+        A later change of the same source may have been written before that place, so these rows must
         wait with all that follow them. Costs one more scan of the rows.
         """
         for start, stop in ranges:
@@ -205,13 +208,14 @@ class Planner:
         """
         Names of the entries that never took effect; None while one still may.
 
-        An entry that is not newer than its page's last change was overtaken: its writer had read an
+        An entry that is not newer than its source's last change was overtaken: its writer had read an
         earlier cell, so its check fails.
         """
-        pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
+        node_id = self._node_id
+        cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
         dead, last_ms = [], []
         for entry in entries:
-            row = pages.get(node_id(entry.source))
+            row = cells.get(node_id(entry.source))
             changes = unpack(row[CELL].value).changes if row else ()
             if entry.change not in changes:
                 dead.append(entry.change)

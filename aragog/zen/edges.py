@@ -1,9 +1,11 @@
 """
-Edges with a type, a direction, a score and properties; page links are read as edges, too.
+Parallel edges: edges with a type, a score and properties, any number from one node to another.
 
-An edge has a row at each of its nodes, so that it is listed from both; the one at its source is
-authoritative. An edge of a one-ended type (aliases and watches of the UrlStore) has one row, at its
-target: its source has a property that says as much, or is no node.
+Two edges of one (source, type, target) with different scores are different edges, such as payments
+at different times. (`simple_edges` has edges whose score can change.) An edge has a row at each of
+its nodes, so that it is listed from both; the one at its source is authoritative. An edge of a
+one-ended type has one row, at its target: its source has a property that says as much, or is no
+node.
 """
 
 from __future__ import annotations
@@ -12,26 +14,17 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
-from aragog.clock import Clock
-from aragog.errors import BadInput
-from aragog.urls.keys import url_key
+from aragog.zen.clock import Clock
 from aragog.zen.codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
+from aragog.zen.errors import InvalidArgument
 from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
-from aragog.zen.inlinks.posting_lists import PostingLists
-from aragog.zen.link_records import OutLink
-from aragog.zen.node_ids import list_id
-from aragog.zen.outlink_writer import CELL
-from aragog.zen.outlinks import from_lines, unpack
 from aragog.zen.properties import Row, newest_ms
 from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import Put, Tables
 
-_URL = b"s:url"
 _EDGE = b"p:_"
 COUNTS = b"c:"
 """The column family of counts."""
-LINK = 0
-"""The type of page links; they are packed (`outlinks`, `inlinks/`), and written with their page."""
 
 
 class Edge(NamedTuple):
@@ -42,7 +35,7 @@ class Edge(NamedTuple):
     score: int
     properties: dict[str, bytes]
     at_ms: int = 0
-    """When it was put; 0 for outgoing page links, whose page knows."""
+    """When it was put; 0: not known."""
 
     @property
     def size_bytes(self) -> int:
@@ -57,16 +50,15 @@ class Edges(NamedTuple):
     cursor: bytes | None
 
 
-class EdgeStore:
-    """Writes and reads edges; `Zen` has its methods."""
+class ParallelEdges:
+    """Writes and reads parallel edges; `MultiGraph` has its methods."""
 
     def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
         self._tables = tables
         self._table = tables["e"]
         self._schema = schema
-        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.most)
+        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.most, schema.remedies)
         self._clock = clock
-        self._links = LinkEdges(tables, PostingLists(tables))
 
     def edge_rows(
         self,
@@ -112,8 +104,8 @@ class EdgeStore:
         Raises:
             SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
         """
-        if edge_type == LINK:
-            raise BadInput("put_edge: page links are written with their page, by OutlinkWriter")
+        if edge_type in self._schema.reserved:
+            raise InvalidArgument(f"put_edge: edges of type {edge_type} are not stored here")
         at_ms = self._clock.now_ms() if at_ms is None else at_ms
         is_new = edge_type in self._schema.counted and not self.get_edge(
             source, edge_type, target, score=score
@@ -178,14 +170,10 @@ class EdgeStore:
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
         One range scan, for any number of edges; a page ends before `limit` with an edge that brings
-        the properties to `PAGE_BYTES`. `direction` is `OUT` or `IN` of `aragog.zen.codec`;
-        scores are from `least_score` to `most_score`. Page links are edges of type `LINK`: outgoing
-        ones in the order of the page, with its position as score, incoming ones by source;
-        `reverse` and bounds have no effect on them. One-ended types have no outgoing edges.
+        the properties to `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
+        to `most_score`. One-ended types have no outgoing edges.
         """
         limit = min(limit, MAX_LIMIT)
-        if edge_type == LINK:
-            return self._links.edges(node_id, direction, limit, cursor)
         items: list[Edge] = []
         last, size = None, 0
         scores = least_score, most_score
@@ -201,7 +189,7 @@ class EdgeStore:
     def walk_edges(
         self, node_id: bytes, direction: bytes, edge_type: int
     ) -> Generator[Edge, None, None]:
-        """`edges`, all of them in one scan; close it if you leave it early. Not of links."""
+        """`edges`, all of them in one scan; close it if you leave it early."""
         with closing(self._scan(node_id, direction, edge_type)) as rows:
             for _, edge in rows:
                 yield edge
@@ -219,8 +207,6 @@ class EdgeStore:
         Raises:
             StoreUnavailable: the tables did not answer.
         """
-        if edge_type == LINK:
-            return self._links.count(node_id, direction)
         if edge_type in self._schema.counted:
             column = count_column(direction, edge_type)
             cell = self._tables["n"].get(node_id, [column]).get(column)
@@ -284,52 +270,3 @@ def _edge(other: bytes, score: int, row: Row) -> Edge:
         column[2:].decode(): cell.value for column, cell in row.items() if column != _EDGE
     }
     return Edge(other, score, properties, newest_ms(row))
-
-
-class LinkEdges:
-    """Page links, read as edges; each has the properties `url`, `text` and `rel`."""
-
-    def __init__(self, tables: Tables, lists: PostingLists) -> None:
-        self._nodes = tables["n"]
-        self._outlinks = tables["o"]
-        self._lists = lists
-
-    def edges(self, node_id: bytes, direction: bytes, limit: int, cursor: bytes | None) -> Edges:
-        """`Zen.edges`; the cursor of outgoing links is a position, that of incoming a source."""
-        if direction == OUT:
-            links = self._out(node_id)
-            start = int.from_bytes(cursor or b"")
-            items = [
-                _link(score, link.url, link.text, link.rel)
-                for score, link in enumerate(links[start : start + limit], start)
-            ]
-            end = start + len(items)
-            return Edges(items, end.to_bytes(4) if end < len(links) else None)
-        target = self._url(node_id)
-        items = []
-        for line in self._lists.lines(list_id(target.encode()), cursor or b"") if target else ():
-            if len(items) == limit:
-                return Edges(items, items[-1].properties["url"])
-            link = self._lists.record(line, target)
-            items.append(_link(link.at_ms, link.url, link.text, link.rel))
-        return Edges(items, None)
-
-    def count(self, node_id: bytes, direction: bytes) -> int:
-        """The number of links; those to a page from counts, except for what awaits compaction."""
-        if direction == OUT:
-            return len(self._out(node_id))
-        target = self._url(node_id)
-        return self._lists.count([list_id(target.encode())]) if target else 0
-
-    def _out(self, node_id: bytes) -> list[OutLink]:
-        cell = self._outlinks.get(node_id, [CELL]).get(CELL)
-        return list(from_lines(unpack(cell.value).lines)) if cell else []
-
-    def _url(self, node_id: bytes) -> str:
-        cell = self._nodes.get(node_id, [_URL]).get(_URL)
-        return cell.value.decode() if cell else ""
-
-
-def _link(score: int, url: str, text: str, rel: str) -> Edge:
-    values = {"url": url.encode(), "text": text.encode(), "rel": rel.encode()}
-    return Edge(url_key(url), score, values)

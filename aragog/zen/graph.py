@@ -1,5 +1,8 @@
 """
-Zen, the graph store: nodes with properties, edges with type, direction and score, indexes, counts.
+A graph with parallel edges, and the parts on which a store of records is built.
+
+Nodes have properties, each with the time at which its value was true; edges have type, direction
+and score; nodes are found by the values of properties, and by ordering keys of the caller.
 
 It works on cell tables without transactions. An edge's outgoing row is written last and is
 authoritative; an index row is written before the property that makes it valid and removed after it,
@@ -13,38 +16,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from aragog.clock import Clock, SystemClock
-from aragog.zen.edges import COUNTS, EdgeStore
-from aragog.zen.indexes import (
-    CANONICAL_COLUMN,
-    CANONICAL_URL,
-    PropertyIndexes,
-    Schema,
-    property_column,
-)
-from aragog.zen.inlinks.posting_lists import PostingLists
+from aragog.zen.clock import Clock, SystemClock
+from aragog.zen.edges import COUNTS, ParallelEdges
+from aragog.zen.indexes import PropertyIndexes, Schema
 from aragog.zen.log import TimeLog
-from aragog.zen.ordered_indexes import DueTimes, HostIndex
+from aragog.zen.ordered_indexes import NumberIndex, OrderIndex
 from aragog.zen.properties import NodeStore
 from aragog.zen.registry import Registry
 from aragog.zen.row_limits import RowLimits
 from aragog.zen.tables import CellSize, Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
-NODE_COLUMNS = (_SENTINEL, CANONICAL_COLUMN)
-"""Each node has one of them."""
+"""The column that a node has, unless it has one of `Schema.columns`."""
 
 
-class Zen:
+class MultiGraph:
     """
-    A graph. Ids are 16 bytes, uniformly distributed; any number of processes may open one.
+    A graph with parallel edges. Ids are 16 bytes, uniformly distributed; any number of processes may open one.
 
     Attributes:
         nodes: properties of nodes with their times.
         put_edge, get_edge, remove_edge, edges, count_edges: edges; these and what else handles
-            edges are methods of `aragog.zen.edges.EdgeStore`.
-        due_times, hosts: the ordered indexes.
-        posting_lists: inlinks in packed adjacency.
+            edges are methods of `ParallelEdges`.
+        by_number: nodes in the order of numbers, such as times, which can be claimed.
+        by_order: nodes in the order of ordering keys.
+        node_columns: each node has one of these columns.
         registry: small named records.
         log: entries in order of time.
     """
@@ -57,17 +53,19 @@ class Zen:
         self.clock = clock or SystemClock()
         self._indexes = PropertyIndexes(tables, self.schema, self.clock)
         self.nodes = NodeStore(tables)
-        self.node_limits = RowLimits(tables["n"], b"m:", _SENTINEL, self.schema.most)
+        self.node_columns = (_SENTINEL, *self.schema.columns.values())
+        self.node_limits = RowLimits(
+            tables["n"], b"m:", _SENTINEL, self.schema.most, self.schema.remedies
+        )
         """The limits of what applications write into nodes."""
-        self._edges = edges = EdgeStore(tables, self.schema, self.clock)
+        self._edges = edges = ParallelEdges(tables, self.schema, self.clock)
         self.put_edge, self.get_edge = edges.put_edge, edges.get_edge
         self.remove_edge, self.purge_edges = edges.remove_edge, edges.purge_edges
         self.edges, self.count_edges = edges.edges, edges.count_edges
         self.edge_rows, self.walk_edges = edges.edge_rows, edges.walk_edges
         self.walk_all_edges, self.recount = edges.walk_all_edges, edges.recount
-        self.due_times = DueTimes(tables)
-        self.hosts = HostIndex(tables)
-        self.posting_lists = PostingLists(tables)
+        self.by_number = NumberIndex(tables)
+        self.by_order = OrderIndex(tables)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
         self.move = self._indexes.move
@@ -77,7 +75,7 @@ class Zen:
             self._indexes.write if self._indexes else tables.write
         )
         """
-        Write mutations (`aragog.zen.mutations`, `edge_rows`) in as few round trips as possible.
+        Write mutations (`put_properties`, `edge_rows`) in as few round trips as possible.
 
         Raises `NotUnique` where the schema has unique properties (`PropertyIndexes.write`).
         """
@@ -88,9 +86,9 @@ class Zen:
         """True if nodes whose ids begin with that byte can be written; see `repair`."""
         return self.tables.serves(first_byte)
 
-    def counting(self, *edge_types: int) -> Zen:
+    def counting(self, *edge_types: int) -> MultiGraph:
         """The same graph, with edges of these types counted."""
-        return Zen(self.tables, replace(self.schema, counted=edge_types), self.clock)
+        return MultiGraph(self.tables, replace(self.schema, counted=edge_types), self.clock)
 
     def check(self) -> list[str]:
         """Problems of the engine, one line each with the remedy; empty if there are none."""
@@ -137,7 +135,7 @@ class Zen:
             SizeExceeded: the node would exceed the limits of the schema.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
-        self.put_rows([node_row(node_id, properties, at_ms)])
+        self.put_rows([self.node_row(node_id, properties, at_ms)])
 
     def put_rows(self, rows: Sequence[Put]) -> None:
         """Put rows of nodes within the limits of the schema; raises as `put_node`."""
@@ -155,17 +153,14 @@ class Zen:
     ) -> dict[bytes, dict[str, bytes]]:
         """
         Properties of many nodes, with one multi-get. Missing nodes are left out.
-
-        An alias shows `canonical_url`: the URL of the node that stands for it.
         """
-        columns = (
-            None if names is None else [_SENTINEL, CANONICAL_COLUMN, *map(property_column, names)]
-        )
+        exists = self.node_columns
+        columns = None if names is None else [*exists, *map(self.schema.column_of, names)]
         rows = self.tables["n"].get_many(node_ids, columns)
         return {
-            key: _node_properties(row, names)
+            key: self._node_properties(row, names)
             for key, row in rows.items()
-            if _SENTINEL in row or CANONICAL_COLUMN in row
+            if _SENTINEL in row or any(column in row for column in exists)
         }
 
     def property_sizes(self, node_id: bytes) -> dict[str, CellSize]:
@@ -205,18 +200,18 @@ class Zen:
         found, _ = self._indexes.lookup(name, value, 1, None)
         return found[0] if found else None
 
+    def node_row(self, node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
+        """The mutation that sets properties of a node, and creates it."""
+        column_of = self.schema.column_of
+        cells = {_SENTINEL: b"1"} | {column_of(name): v for name, v in properties.items()}
+        return ("n", node_id, cells, at_ms)
 
-def node_row(node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
-    """The mutation that sets properties of a node, and creates it."""
-    cells = {_SENTINEL: b"1"} | {property_column(name): v for name, v in properties.items()}
-    return ("n", node_id, cells, at_ms)
-
-
-def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
-    properties = _properties(row, b"m:")
-    if CANONICAL_COLUMN in row and (names is None or CANONICAL_URL in names):
-        properties[CANONICAL_URL] = row[CANONICAL_COLUMN].value
-    return properties
+    def _node_properties(self, row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
+        properties = _properties(row, b"m:")
+        for name, column in self.schema.columns.items():
+            if column in row and (names is None or name in names):
+                properties[name] = row[column].value
+        return properties
 
 
 def _properties(row: Row, family: bytes) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ A row is written before the property that makes it true, and removed after it, a
 checked at its node. So a writer that crashes leaves only rows that no lookup returns; lookups and
 repairs delete them.
 
-A unique value has an owner: a lease (`aragog.zen.leases`) that is acquired before the property is
+A unique value has an owner: a lease (`leases`) that is acquired before the property is
 written and ended after it. Of two writers that both saw the value free, one acquires it. A writer
 that was stopped for longer than the lease finds at the end that another one has it, and takes its
 property back. An ended lease names the owner as long as its node has the value.
@@ -13,22 +13,20 @@ property back. An ended lease names the owner as long as its node has the value.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aragog.clock import Clock
-from aragog.errors import NotUnique
+from aragog.zen.clock import Clock
 from aragog.zen.codec import BUCKETS, after, index_key, index_prefix, unique_key
+from aragog.zen.errors import NotUnique
 from aragog.zen.leases import CellLeases, Lease
 from aragog.zen.properties import Row
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.row_limits import Most
 from aragog.zen.tables import Put, Tables, newest_ms
 
-CANONICAL_URL = "canonical_url"
-"""The property of an alias that names the URL of the node that stands for it."""
-CANONICAL_COLUMN = b"s:canonical_url"
 MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
 PAGE_BYTES = 4_194_304
@@ -40,11 +38,6 @@ _YOUNG_MS = 600_000
 """A row is written before its property; one younger than this may still become true."""
 _ID = b"i:id"
 _OWNER = b"i:owner"
-
-
-def property_column(name: str) -> bytes:
-    """The cell of a node that stores a property."""
-    return CANONICAL_COLUMN if name == CANONICAL_URL else b"m:" + name.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +52,23 @@ class Schema:
     """Edge types whose number is stored with the node, in both directions."""
     one_ended: frozenset[int] = frozenset()
     """Edge types that are listed at their target only, and stored there only."""
+    reserved: frozenset[int] = frozenset()
+    """Edge types that `put_edge` refuses, because their edges are stored in another way."""
+    columns: Mapping[str, bytes] = field(default_factory=dict)
+    """Properties that are read from a column of their own (`s:…`), which another layer writes; a
+    node exists as well if it has one of them."""
     most: Most = field(default_factory=Most)
     """What a node or an edge may have."""
+    remedies: Remedies = DEFAULT
+    """The words of error messages."""
+
+    def column_of(self, name: str) -> bytes:
+        """The cell of a node that stores a property."""
+        return self.columns.get(name) or b"m:" + name.encode()
 
     @property
     def searchable(self) -> tuple[str, ...]:
-        """The properties that `Zen.lookup` takes."""
+        """The properties that `lookup` takes."""
         return (*self.unique, *self.indexed)
 
 
@@ -87,7 +91,8 @@ class PropertyIndexes:
         self._clock = clock
         self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
-        self._names = {property_column(name): name for name in schema.searchable}
+        self._column_of = schema.column_of
+        self._names = {schema.column_of(name): name for name in schema.searchable}
 
     def __bool__(self) -> bool:
         """True if the schema names a property."""
@@ -119,14 +124,14 @@ class PropertyIndexes:
         self._tables.write([*map(_row, filter(self._is_listed, changes)), *puts])
         self._confirm(owned)
         for change in changes:
-            old = before.get(change.node_id, {}).get(property_column(change.name))
+            old = before.get(change.node_id, {}).get(self._column_of(change.name))
             if old is not None and old.value != change.value and old.at_ms <= change.at_ms:
                 self._remove(change.node_id, change.name, old.value)
 
     def lookup(
         self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
-        """`Zen.lookup`: of a unique property two reads, otherwise a range scan a bucket."""
+        """`lookup`: of a unique property two reads, otherwise a range scan a bucket."""
         if name in self._unique:
             owner = self._owners.read(unique_key(name, value))
             holders = [owner.holder] if owner and self._has(owner.holder, name, value) else []
@@ -197,7 +202,7 @@ class PropertyIndexes:
         return change.name not in self._unique
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
-        column = property_column(name)
+        column = self._column_of(name)
         cell = self._nodes.get(node_id, [column]).get(column)
         return cell is not None and cell.value == value
 
@@ -212,7 +217,7 @@ class PropertyIndexes:
         """Acquire the unique values that come true; on a refusal none stays acquired."""
         owned: list[tuple[_IndexedValue, Lease]] = []
         for change in changes:
-            stored = before.get(change.node_id, {}).get(property_column(change.name))
+            stored = before.get(change.node_id, {}).get(self._column_of(change.name))
             is_late = stored is not None and stored.at_ms > change.at_ms
             if self._is_listed(change) or is_late:
                 continue
@@ -251,7 +256,7 @@ class PropertyIndexes:
             if self._owners.end(key, lease) is None:
                 owner = self._owners.read(key)
                 if owner is None or owner.holder != change.node_id:
-                    column = property_column(change.name)
+                    column = self._column_of(change.name)
                     self._nodes.delete(change.node_id, [column], at_ms=change.at_ms)
                     raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
 

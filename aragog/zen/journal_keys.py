@@ -1,10 +1,10 @@
 """
 Keys of the link journal: its lanes, and what was written beside them. Pure.
 
-The link changes of a page are always in the lane of its host, in order of time, so lanes can be
+The changes of a source are always in the lane of its group, in order of time, so lanes can be
 compacted side by side. A lane lies in one bucket. While the file of that bucket is damaged (on
 SQLite), changes are written beside the lanes, into another bucket; so were all changes before there
-were lanes. Such a row may have pages of any lane.
+were lanes. Such a row may have sources of any lane.
 
     bucket, 1 byte; 128 + lane, 1 byte; time, 8 bytes; 8 random bytes    a row of a lane
     bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row beside the lanes
@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.node_ids import host_hash
+from aragog.zen.naming import Naming
 from aragog.zen.tables import CellTable
 
 LANES = 64
@@ -34,9 +34,9 @@ class Head(NamedTuple):
     at_ms: int
 
 
-def lane_of(url: bytes) -> int:
-    """The lane of a page."""
-    return host_hash(url)[0] % LANES
+def lane_of(naming: Naming, source: bytes) -> int:
+    """The lane of a source."""
+    return naming.group_hash(source)[0] % LANES
 
 
 def bucket_of_lane(lane: int) -> int:
@@ -97,9 +97,9 @@ def any_beside(table: CellTable) -> bool:
     return False
 
 
-def oldest_ms(table: CellTable, url: bytes) -> int | None:
-    """When the oldest row that may have changes of a page was written; None if there is none."""
-    ranges = [lane_range(lane_of(url)), *map(beside_range, range(BUCKETS))]
+def oldest_ms(table: CellTable, lane: int) -> int | None:
+    """When the oldest row that may have changes of a lane was written; None if there is none."""
+    ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
     oldest = []
     for start, stop in ranges:
         with closing(table.scan(start, stop, limit=1)) as rows:

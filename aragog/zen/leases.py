@@ -3,7 +3,7 @@ Leases in a cell: what only one process may do at a time, until it releases it o
 
 A lease is acquired, renewed and released by check-and-put, so each step fails for a process whose
 lease was taken over in the meantime. The cell holds when the lease expires, by the clocks of the
-processes, and who holds it. `aragog.redis_kit.leases` is the same for what lies in Redis.
+processes, and who holds it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-from aragog.clock import Clock
+from aragog.zen.clock import Clock
 from aragog.zen.tables import CellTable, Row
 
 _FREE = b"\0"

@@ -1,4 +1,4 @@
-"""The values that packed page links take and return: frozen, no I/O."""
+"""The values that packed links take and return: frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class OutLink(NamedTuple):
-    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+class Link(NamedTuple):
+    """A link, seen from its source."""
 
-    url: str
+    target: str
+    """The name of the node that it leads to."""
     text: str = ""
-    rel: str = ""
-    """Which of `nofollow`, `ugc` and `sponsored` it has, separated by spaces."""
+    """Up to 200 characters; white space is collapsed."""
+    tag: str = ""
+    """A second, shorter text, such as words that classify the link."""
 
 
-class LinkRecord(NamedTuple):
-    """One link, seen from either end."""
+class InLink(NamedTuple):
+    """A link, seen from its target."""
 
-    url: str
-    """The other end: the target of an outlink, the source of an inlink."""
+    source: str
+    """The name of the node that it comes from."""
     text: str
-    rel: str
+    tag: str
     at_ms: int
-    """When the page that holds the link was fetched."""
-    target: str = ""
-    """The URL that an inlink names, which may be an alias."""
+    """When the source had it: `LinksWrite.at_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,10 @@
-"""The mutations that `Zen.mutate` writes in one batch. Pure."""
+"""The mutations that `MultiGraph.mutate` writes in one batch. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.urls.domain import host
-from aragog.zen.codec import due_key, host_key, journal_key, sender_key
-from aragog.zen.node_ids import node_id
+from aragog.zen.codec import journal_key, number_key, ordering_key
 from aragog.zen.tables import Put
 
 Mutation = Put
@@ -18,19 +16,14 @@ def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> 
     return ("n", of, properties, at_ms)
 
 
-def put_due(of: bytes, due_at_ms: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter a node into the ordered index of due times; `kept` is returned with the entry."""
-    return ("d", due_key(of, due_at_ms), cells, at_ms)
+def put_number(of: bytes, number: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+    """Enter a node into `MultiGraph.by_number`; `cells` (columns `i:…`) are returned with the entry."""
+    return ("d", number_key(of, number), cells, at_ms)
 
 
-def put_host(url: str, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter the node of a normalized URL into the index of hosts."""
-    return ("h", host_key(node_id(url), host(url)), cells, at_ms)
-
-
-def put_sender(url: str, sender: str, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter the node of a normalized URL as one with data that the URL `sender` sent."""
-    return ("h", sender_key(node_id(url), host(sender), node_id(sender)), cells, at_ms)
+def put_order(of: bytes, order: bytes, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+    """Enter a node into `MultiGraph.by_order`; `cells` (columns `i:…`) are returned with the entry."""
+    return ("h", ordering_key(of, order), cells, at_ms)
 
 
 def append_log(bucket: int, at_ms: int, nonce: bytes, entry: Mapping[bytes, bytes]) -> Mutation:

@@ -1,8 +1,8 @@
 """
-Indexes in an order: nodes by due time, and the nodes of URLs by host.
+Indexes in an order: nodes by numbers, and nodes by ordering keys of the caller.
 
 A row is written before the property that makes it true, and deleted after it, by the layer that
-owns the property; `aragog.zen.mutations` has the rows, so that they go into its batches.
+owns the property; `mutations` has the rows, so that they go into its batches.
 """
 
 from __future__ import annotations
@@ -11,41 +11,32 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import ClassVar, NamedTuple
 
-from aragog.urls.domain import host
-from aragog.zen.codec import (
-    BUCKETS,
-    SENDERS,
-    after,
-    due_key,
-    host_key,
-    read_due_key,
-    sender_prefix,
-)
+from aragog.zen.codec import BUCKETS, NO_LABEL, after, number_key, ordering_key, read_number_key
 from aragog.zen.leases import Lease, take_many
-from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 from aragog.zen.tables import CellTable, Tables
 
 _CLAIM = b"i:c"
 
 
-class HostIndex:
+class OrderIndex:
     """
-    The nodes of a host's URLs; hosts of one domain are adjacent.
+    Nodes in the order of ordering keys: bytes of any meaning, several for a node.
 
-    A second part lists the nodes with data that URLs of a host sent, under whatever URL they are.
+    A key that begins with a label (UTF-8) and a zero is found by `labels`; other keys begin with
+    0xff. Within a key the order is that of ids, and each of sixteen buckets has its own.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["h"]
 
-    def has(self, url: str) -> bool:
-        """True if the node of a normalized URL has an entry."""
-        return bool(self._table.get(host_key(node_id(url), host(url))))
+    def has(self, of: bytes, order: bytes) -> bool:
+        """True if a node has an entry under that key."""
+        return bool(self._table.get(ordering_key(of, order)))
 
-    def delete(self, url: str, *, at_ms: int) -> None:
-        """Delete the entry of a normalized URL."""
-        self._table.delete(host_key(node_id(url), host(url)), at_ms=at_ms)
+    def delete(self, of: bytes, order: bytes, *, at_ms: int) -> None:
+        """Delete the entry of a node under that key."""
+        self._table.delete(ordering_key(of, order), at_ms=at_ms)
 
     def delete_at(self, position: bytes, *, at_ms: int) -> None:
         """Delete the entry at a position."""
@@ -56,28 +47,16 @@ class HostIndex:
         return self._table.scan(b"", None)
 
     def rows(
-        self, prefixes: Sequence[bytes], beyond: bytes
+        self, prefixes: Sequence[bytes], beyond: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        (position, stored values) of entries whose reversed host has a prefix, after a position.
+        (position, stored values) of entries whose key has one of the prefixes, after a position.
 
         A position is opaque and continues the list; it ends with the node's id.
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
                 yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
-
-    def sent_by(
-        self, host_name: str, endings: Sequence[bytes]
-    ) -> Generator[tuple[bytes, Row], None, None]:
-        """
-        (position, stored values) of nodes with data of senders; each value has the fetch's time.
-
-        `endings` follow the reversed host: zero for the host itself, zero and an id for one URL.
-        """
-        for bucket in range(BUCKETS):
-            for ending in endings:
-                yield from self._beginning_with(sender_prefix(bucket, host_name) + ending, b"")
 
     def _beginning_with(
         self, prefix: bytes, beyond: bytes
@@ -89,16 +68,17 @@ class HostIndex:
         with closing(self._table.scan(first, stop)) as rows:
             yield from rows
 
-    def hosts(self, beyond: str = "") -> HostWalk:
-        """Walk over the hosts whose reversed labels come after a text."""
-        return HostWalk(self._table, beyond)
+    def labels(self, beyond: str = "") -> LabelWalk:
+        """Walk over the labels that come after a text."""
+        return LabelWalk(self._table, beyond)
 
 
-class HostWalk:
+class LabelWalk:
     """
-    The distinct hosts of the index, in the order of their reversed labels, in all buckets at once.
+    The distinct labels of an `OrderIndex`, in their order, in all buckets at once.
 
-    A host costs one small read in each bucket that holds many of its URLs, however many those are.
+    A label costs one small read in each bucket that holds many of its nodes, however many those
+    are.
     """
 
     _AHEAD = 20
@@ -110,7 +90,7 @@ class HostWalk:
         self.skip_to(beyond)
 
     def skip_to(self, beyond: str) -> None:
-        """Continue with the first host whose reversed labels come after a text."""
+        """Continue with the first label that comes after a text."""
         label = beyond.encode()
         for bucket, ahead in self._ahead.items():
             start = bytes([bucket]) + label
@@ -120,7 +100,7 @@ class HostWalk:
                 self._read(bucket, start)
 
     def _read(self, bucket: int, start: bytes) -> None:
-        stop = bytes([bucket]) + SENDERS
+        stop = bytes([bucket]) + NO_LABEL
         with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
             keys = [key for key, _ in rows]
         self._ahead[bucket][:] = reversed(keys)
@@ -128,7 +108,7 @@ class HostWalk:
             self._ended.add(bucket)
 
     def first(self) -> str | None:
-        """The next host, with its labels reversed; None at the end."""
+        """The next label; None at the end."""
         heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
         if not heads:
             return None
@@ -136,7 +116,7 @@ class HostWalk:
 
 
 class Bucketed:
-    """The common part of the time log and the index of due times."""
+    """The common part of the time log and the index of numbers."""
 
     name: ClassVar[str]
     """The name of the table."""
@@ -151,10 +131,10 @@ class Bucketed:
         return self._tables.serves(bucket)
 
 
-class DueEntry(NamedTuple):
-    """A node in the index of due times."""
+class NumberEntry(NamedTuple):
+    """A node in the index of numbers."""
 
-    due_at_ms: int
+    number: int
     node_id: bytes
     kept: Row
     """The values that were put with it."""
@@ -166,34 +146,41 @@ class DueEntry(NamedTuple):
         return self.lease is not None and self.lease.is_live(now_ms)
 
 
-class DueTimes(Bucketed):
-    """Nodes ordered by due time, in buckets that can be written in parallel."""
+class NumberIndex(Bucketed):
+    """
+    Nodes ordered by unsigned 64-bit numbers, in buckets that can be written in parallel.
+
+    A number is a time, a priority or a sequence number. Entries can be claimed, so the index is a
+    queue as well.
+    """
 
     name = "d"
 
-    def has(self, of: bytes, due_at_ms: int) -> bool:
-        """True if the node has an entry at that time."""
-        return bool(self._table.get(due_key(of, due_at_ms)))
+    def has(self, of: bytes, number: int) -> bool:
+        """True if the node has an entry with that number."""
+        return bool(self._table.get(number_key(of, number)))
 
-    def until(self, bucket: int, until_ms: int) -> Generator[DueEntry, None, None]:
-        """Entries before `until_ms`, soonest first; close it if you leave it early."""
-        stop = bytes([bucket]) + until_ms.to_bytes(8)
+    def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:
+        """Entries with numbers below `end`, the lowest first; close it if you leave it early."""
+        stop = bytes([bucket]) + end.to_bytes(8)
         with closing(self._table.scan(bytes([bucket]), stop)) as rows:
             for key, row in rows:
-                due_at_ms, of = read_due_key(key)
-                yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
+                number, of = read_number_key(key)
+                yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
 
-    def walk(self) -> Generator[DueEntry, None, None]:
+    def walk(self) -> Generator[NumberEntry, None, None]:
         """Every entry."""
         for key, row in self._table.scan(b"", None):
-            due_at_ms, of = read_due_key(key)
-            yield DueEntry(due_at_ms, of, row, Lease.of(row, _CLAIM))
+            number, of = read_number_key(key)
+            yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
 
     def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
-        """Delete the entries (node id, due_at_ms), if not newer than at_ms, each."""
-        self._table.delete_many([(due_key(of, due), None, at_ms) for of, due, at_ms in items])
+        """Delete the entries (node id, number), if not newer than at_ms, each."""
+        self._table.delete_many(
+            [(number_key(of, number), None, at_ms) for of, number, at_ms in items]
+        )
 
-    def claim(self, entries: Sequence[DueEntry], lease: Lease) -> list[bool]:
+    def claim(self, entries: Sequence[NumberEntry], lease: Lease) -> list[bool]:
         """Claim entries, as they were read; False for one that another caller has claimed."""
-        rows = [(due_key(entry.node_id, entry.due_at_ms), entry.lease) for entry in entries]
+        rows = [(number_key(entry.node_id, entry.number), entry.lease) for entry in entries]
         return take_many(self._table, _CLAIM, rows, lease)

@@ -1,9 +1,9 @@
 """
-The outlink writer: writes a page's outlinks cell and the journal row with its changes.
+The outlink writer: writes a source's outlinks cell and the journal row with its changes.
 
 The journal rows, one for each lane (`journal_keys`), are written first, then the cell, by
 check-and-put against the cell from which the
-difference was computed; so the changes of a page form one chain, for any number of writers. An
+difference was computed; so the changes of a source form one chain, for any number of writers. An
 entry whose check failed, or whose writer was killed, never gets its name into the cell, and the
 compaction drops it.
 """
@@ -18,10 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aragog.clock import Clock
-from aragog.errors import StoreDamaged, StoreUnavailable
-from aragog.urls.domain import registered_domain
+from aragog.zen.clock import Clock
 from aragog.zen.codec import BUCKETS
+from aragog.zen.errors import StoreDamaged, StoreUnavailable
 from aragog.zen.inlinks import journal
 from aragog.zen.inlinks.journal import Entry, compress_lines
 from aragog.zen.journal_keys import (
@@ -31,7 +30,7 @@ from aragog.zen.journal_keys import (
     lane_of,
     oldest_ms,
 )
-from aragog.zen.node_ids import node_id
+from aragog.zen.naming import Naming
 from aragog.zen.outlinks import (
     MANY_CHANGES,
     MAX_CHANGES,
@@ -52,13 +51,17 @@ _ATTEMPTS = 30
 _PAUSE_S = 0.02
 """Maximum random wait before the next attempt, so that two writers do not collide again."""
 
+Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
+"""Which edges are also listed at their targets: all, none, or a function of a source that returns
+one of its targets."""
+
 Edit = Callable[[bytes], bytes]
-"""A function from a page's present lines to its new lines."""
+"""A function from a source's present lines to its new lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinksWrite:
-    """The links of one page."""
+    """The links of one source."""
 
     source: str
     at_ms: int
@@ -67,35 +70,41 @@ class LinksWrite:
 
 
 class OutlinkWriter:
-    """Writes the outlinks of pages."""
+    """Writes the outlinks of sources."""
 
-    def __init__(
-        self, tables: Tables, inlinks: Literal["all", "external", "none"], clock: Clock
-    ) -> None:
+    def __init__(self, tables: Tables, naming: Naming, listed: Listed, clock: Clock) -> None:
         self._clock = clock
+        self._naming = naming
+        self._node_id = naming.node_id
         self._tables = tables
         self._outlinks = tables["o"]
         self._journal = tables["j"]
-        self._keep = inlinks
+        self._listed = listed
 
-    def read(self, urls: Sequence[str]) -> dict[str, Outlinks]:
-        """The outlinks of pages; empty for a page without any."""
-        rows = self._outlinks.get_many([node_id(url) for url in urls], [CELL])
+    def read(self, sources: Sequence[str]) -> dict[str, Outlinks]:
+        """The outlinks of sources; empty for a source without any."""
+        node_id = self._node_id
+        rows = self._outlinks.get_many([node_id(source) for source in sources], [CELL])
         empty = Outlinks()
         return {
-            url: unpack(row[CELL].value) if (row := rows.get(node_id(url))) else empty
-            for url in urls
+            source: unpack(row[CELL].value) if (row := rows.get(node_id(source))) else empty
+            for source in sources
         }
+
+    def of(self, node_id: bytes) -> Outlinks:
+        """The outlinks of a source by its id; empty if it has none."""
+        cell = self._outlinks.get(node_id, [CELL]).get(CELL)
+        return unpack(cell.value) if cell else Outlinks()
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write the links of pages, all sources different; two round trips without concurrent writes.
+        Write the links of sources, all sources different; two round trips without concurrent writes.
 
-        Safe to repeat: a page that has these links already is not written. Links of an older fetch
-        never replace those of a newer one.
+        Safe to repeat: a source that has these links already is not written. Older links
+        never replace newer ones.
 
         Raises:
-            StoreUnavailable: other writers changed the same pages repeatedly in the meantime.
+            StoreUnavailable: other writers changed the same sources repeatedly in the meantime.
         """
         left = list(writes)
         for _ in range(_ATTEMPTS):
@@ -107,6 +116,7 @@ class OutlinkWriter:
 
     def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
         """Write what is new; returns the writes that others overtook."""
+        node_id = self._node_id
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
         stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
         row_ms = _after_all_changes(stored.values(), now_ms)
@@ -147,7 +157,7 @@ class OutlinkWriter:
         beside = open_bucket(self._tables, nonce[0], BUCKETS)
         rows: dict[bytes, list[Entry]] = defaultdict(list)
         for entry in entries:
-            lane = lane_of(entry.source.encode())
+            lane = lane_of(self._naming, entry.source.encode())
             writable = self._tables.serves(bucket_of_lane(lane))
             key = lane_key(lane, row_ms, nonce) if writable else beside_key(beside, row_ms, nonce)
             rows[key].append(entry)
@@ -173,7 +183,7 @@ class OutlinkWriter:
             return links
         kept = links
         with suppress(StoreDamaged):  # a row of a damaged file may still need any of the names
-            oldest = oldest_ms(self._journal, source.encode())
+            oldest = oldest_ms(self._journal, lane_of(self._naming, source.encode()))
             kept = replace(links, changes=()) if oldest is None else links.since(oldest)
         if len(kept.changes) >= MAX_CHANGES:
             raise StoreUnavailable(
@@ -186,16 +196,16 @@ class OutlinkWriter:
         self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
     ) -> Entry | None:
         """The journal's entry; None if it needs none."""
-        if self._keep == "none":
+        if self._listed == "none":
             return None
-        if self._keep == "all" and not old.compressed:
-            # A new page, as most are: the journal needs what the cell holds.
+        if self._listed == "all" and not old.compressed:
+            # A new source, as most are: the journal needs what the cell holds.
             return Entry(source, at_ms, change, added=links.compressed)
         differs = difference(old.lines, links.lines)
         if not differs:
             return None
-        if self._keep == "external":
-            differs = _external(source, differs)
+        if callable(self._listed):
+            differs = _only(self._listed(source), differs)
         parts = map(compress_lines, (differs.added, differs.changed, differs.removed))
         return Entry(source, at_ms, change, *parts)
 
@@ -206,7 +216,7 @@ def _edited(edit: Edit, old: Outlinks) -> PackedLinks:
 
 def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     """
-    Return the time for a journal row that changes these pages: later than all changes before it.
+    Return the time for a journal row that changes these sources: later than all changes before it.
 
     The compaction goes by this time. The clock alone is not enough: a change that was overtaken
     is tried again after a later one, and the clocks of writers differ.
@@ -214,13 +224,11 @@ def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
 
 
-def _external(source: str, differs: Difference) -> Difference:
-    canonical = registered_domain(source)
+def _only(listed: Callable[[bytes], bool], differs: Difference) -> Difference:
+    def those(lines: Sequence[bytes]) -> list[bytes]:
+        return [line for line in lines if listed(target_of(line))]
 
-    def outside(lines: Sequence[bytes]) -> list[bytes]:
-        return [line for line in lines if registered_domain(target_of(line).decode()) != canonical]
-
-    return Difference(outside(differs.added), outside(differs.changed), outside(differs.removed))
+    return Difference(those(differs.added), those(differs.changed), those(differs.removed))
 
 
 def without(targets: Mapping[str, object] | set[str]) -> Edit:

@@ -1,18 +1,19 @@
 r"""
-Outlinks: the records of links, the format of a page's cell, and the difference of two cells. Pure.
+Outlinks: the format of a source's cell, and the difference of two cells. Pure.
 
-Page links are edges, but a row for each would cost eight times more. So Zen packs them: outlinks
-of a node lie in one cell, its inlinks in posting lists, which are compacted from a journal of
-changes (`inlinks/`). URLs name the nodes; a node's key is the hash of its URL. A cell is
+Where nodes have many edges of one kind that are written together, such as the links of a page or
+the references of a paper, a row for each would cost eight times more. So they are packed: the
+outlinks of a node lie in one cell, its inlinks in posting lists, which are compacted from a journal
+of changes. Names stand for the nodes (`naming`). A cell is
 
     1 byte    form, 1
     2 bytes   number of named changes
-    8 bytes   fetched_at_ms of the page that held these links
+    8 bytes   at_ms: when the source had these links
     12 bytes  a name for each of the last changes, oldest first
-    rest      zstd of lines `target \t rel \t text`, in page order
+    rest      zstd of lines `target \t tag \t text`, in the order of the source
 
 By the names the compaction knows which journal entries took effect: those whose name is in their
-page's cell; an entry that was overtaken, or whose writer crashed, did not. A name begins with the
+source's cell; an entry that was overtaken, or whose writer crashed, did not. A name begins with the
 time of its journal row, and is removed when all rows of that time have been compacted.
 """
 
@@ -21,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aragog.errors import CorruptRow
 from aragog.zen import zstd
-from aragog.zen.link_records import OutLink
+from aragog.zen.errors import CorruptRow
+from aragog.zen.link_records import Link
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
 """The number of changes from which on names are checked for removal."""
 MAX_CHANGES = 4096
-"""Maximum number of changes of one page that can wait for a compaction."""
+"""Maximum number of changes of one source that can wait for a compaction."""
 CHANGE_BYTES = 12
 _TIME_BYTES = 6
 
@@ -38,7 +39,7 @@ _HEAD_BYTES = 11
 
 
 _LEVEL = 1
-"""15 KB in 35 µs; links of one page are similar, so higher levels gain little."""
+"""15 KB in 35 µs; links of one source are similar, so higher levels gain little."""
 
 
 def compress_links(lines: bytes) -> bytes:
@@ -57,9 +58,9 @@ def decompress_links(data: bytes) -> bytes:
 @dataclass(frozen=True, slots=True)
 class PackedLinks:
     """
-    The links of a page, compressed as its outlinks cell and the link journal hold them.
+    The links of a source, compressed as its outlinks cell and the link journal hold them.
 
-    If they are packed already, the store does not pack them again. Iterating unpacks them.
+    If they are packed already, the writer does not pack them again. Iterating unpacks them.
     """
 
     compressed: bytes
@@ -67,7 +68,7 @@ class PackedLinks:
 
     @classmethod
     def of(cls, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Pack (target, text, rel) each; the first of several links to one target is kept."""
+        """Pack (target, text, tag) each; the first of several links to one target is kept."""
         return links if isinstance(links, cls) else cls.of_lines(to_lines(list(links)))
 
     @classmethod
@@ -80,16 +81,16 @@ class PackedLinks:
         """The lines, joined; empty for none."""
         return decompress_links(self.compressed) if self.compressed else b""
 
-    def __iter__(self) -> Iterator[OutLink]:
+    def __iter__(self) -> Iterator[Link]:
         return from_lines(self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlinks:
-    """A page's outlinks cell."""
+    """A source's outlinks cell."""
 
     at_ms: int = 0
-    """When the page was fetched."""
+    """When the source had these links."""
     changes: tuple[bytes, ...] = ()
     """Names of the last changes."""
     compressed: bytes = b""
@@ -142,18 +143,18 @@ def unpack(data: bytes) -> Outlinks:
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
-    """(target, text, rel) each, joined; the first of several links to one target is kept."""
+    """(target, text, tag) each, joined; the first of several links to one target is kept."""
     seen: dict[str, str] = {}
-    for url, text, rel in links:
-        if url not in seen:
-            seen[url] = f"{url}\t{rel}\t{text[:MAX_TEXT_CHARS]}"
+    for target, text, tag in links:
+        if target not in seen:
+            seen[target] = f"{target}\t{tag}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
         # Some text contains a separator: clean each one, which takes ten times longer.
         clean = (
-            (url, _clean(text), _clean(rel))
-            for url, text, rel in links
-            if "\t" not in url and "\n" not in url
+            (target, _clean(text), _clean(tag))
+            for target, text, tag in links
+            if "\t" not in target and "\n" not in target
         )
         return to_lines(list(clean))
     return joined.encode("utf-8", "replace")
@@ -163,17 +164,17 @@ def _clean(text: str) -> str:
     return " ".join(text.split())
 
 
-def from_lines(lines: bytes) -> Iterator[OutLink]:
+def from_lines(lines: bytes) -> Iterator[Link]:
     """The links of joined lines."""
     if lines:
         for line in lines.decode().split("\n"):
-            url, rel, text = line.split("\t")
-            yield OutLink(url, text, rel)
+            target, tag, text = line.split("\t")
+            yield Link(target, text, tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Added lines, lines with a changed text or rel, and removed targets."""
+    """Added lines, lines with a changed text or tag, and removed targets."""
 
     added: Sequence[bytes]
     changed: Sequence[bytes]

@@ -1,5 +1,5 @@
 """
-Edges of which a node has one of a type to another node; their score can change.
+Simple edges: a node has one of a type to another node, and its score can change.
 
 An edge has three rows: one of its pair of nodes, which holds score and properties and is
 authoritative, and one at each node, which lists it by score. The rows of the lists are written
@@ -16,10 +16,10 @@ from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.clock import Clock
-from aragog.errors import BadInput
+from aragog.zen.clock import Clock
 from aragog.zen.codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
 from aragog.zen.edges import Edge, Edges, count_column
+from aragog.zen.errors import InvalidArgument
 from aragog.zen.indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from aragog.zen.properties import Cell, Row, newest_ms
 from aragog.zen.row_limits import RowLimits
@@ -40,7 +40,7 @@ _FEW = 2
 """So many counts are increased one by one: an edge has two."""
 
 
-class PairEdge(NamedTuple):
+class EdgeKey(NamedTuple):
     """An edge by its two nodes."""
 
     source: bytes
@@ -71,12 +71,12 @@ class PairEdge(NamedTuple):
 class NewEdge(NamedTuple):
     """An edge to put."""
 
-    pair: PairEdge
+    pair: EdgeKey
     score: int = 0
     properties: Mapping[str, bytes] = {}
 
 
-class PairEdges:
+class SimpleEdges:
     """
     Writes and reads edges.
 
@@ -90,7 +90,8 @@ class PairEdges:
         self._most_counted = most_counted
         self._nodes: CellTable = tables["n"]
         self._table: CellTable = tables["e"]
-        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.most)
+        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.most, schema.remedies)
+        self._remedies = schema.remedies
         self._counted = frozenset(schema.counted)
         self._clock = clock
 
@@ -112,7 +113,7 @@ class PairEdges:
         with self._limits.writing(cells):
             self._put(wanted)
 
-    def _put(self, wanted: Mapping[PairEdge, NewEdge]) -> None:
+    def _put(self, wanted: Mapping[EdgeKey, NewEdge]) -> None:
         before = self._pairs(wanted)
         now_ms = self._clock.now_ms()
         lists: list[tuple[bytes, Mapping[bytes, bytes], int]] = []
@@ -134,12 +135,12 @@ class PairEdges:
             self._table.delete_many(stale)
         self._count([pair for pair in wanted if pair not in before], 1)
 
-    def get(self, pair: PairEdge) -> Edge | None:
+    def get(self, pair: EdgeKey) -> Edge | None:
         """The edge; None if there is none."""
         row = self._table.get(pair.key)
         return _edge(pair.target, row) if _SCORE in row else None
 
-    def remove(self, pairs: Iterable[PairEdge]) -> None:
+    def remove(self, pairs: Iterable[EdgeKey]) -> None:
         """Remove edges; those that do not exist are ignored. Two round trips and a read."""
         found = self._pairs(dict.fromkeys(pairs))
         if not found:
@@ -170,18 +171,18 @@ class PairEdges:
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
         One range scan, and a few multi-gets for the edges of the page, which ends before `limit`
-        where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN` of
-        `aragog.zen.codec`; scores are from `least_score` to `most_score`.
+        where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN`;
+        scores are from `least_score` to `most_score`.
 
         Raises:
-            BadInput: the cursor is not one that this call returned.
+            InvalidArgument: the cursor is not one that this call returned.
         """
         limit = min(limit, MAX_LIMIT)
         prefix = edge_prefix(node_id, direction, edge_type)
         start, stop = score_range(prefix, least_score, most_score)
         if cursor is not None:
             if len(cursor) != _CURSOR_BYTES:
-                raise BadInput("cursor: must be one that this call returned")
+                raise InvalidArgument("cursor: must be one that this call returned")
             last = prefix + cursor
             start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
         items: list[Edge] = []
@@ -217,15 +218,15 @@ class PairEdges:
         The number of edges: the stored count of a counted type, otherwise counted by reading them.
 
         Raises:
-            BadInput: there are more than `most_counted`, and the type is not counted.
+            InvalidArgument: there are more than `most_counted`, and the type is not counted.
         """
         if edge_type in self._counted:
             return self._stored_count(node_id, direction, edge_type)
         found = self._counted_one_by_one(node_id, direction, edge_type)
         if found > self._most_counted:
-            raise BadInput(
+            raise InvalidArgument(
                 f"type: the node has more than {self._most_counted} edges of type {edge_type}; "
-                "add the type to store.graph_counted"
+                f"add the type to {self._remedies.counted}"
             )
         return found
 
@@ -304,7 +305,7 @@ class PairEdges:
             return 1
         if _SCORE not in row:
             return 0
-        pair = PairEdge(key[:16], int.from_bytes(key[17:19]), key[19:])
+        pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
         keys = pair.list_keys(_score(row))
         missing = [each for each in keys if not self._table.get(each)]
         self._table.put_many([(each, {_LISTED: b"1"}, row[_SCORE].at_ms + 1) for each in missing])
@@ -327,7 +328,7 @@ class PairEdges:
         with closing(self._table.scan(start, stop, limit=limit)) as rows:
             return [key for key, _ in rows]
 
-    def _pairs(self, pairs: Iterable[PairEdge]) -> dict[PairEdge, Row]:
+    def _pairs(self, pairs: Iterable[EdgeKey]) -> dict[EdgeKey, Row]:
         """The rows of the pairs that have an edge."""
         keys = {pair: pair.key for pair in pairs}
         rows = self._table.get_many(list(keys.values()))
@@ -338,7 +339,7 @@ class PairEdges:
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
         return _count_of(None if cell is None else cell.value)
 
-    def _count(self, pairs: Iterable[PairEdge], delta: int) -> None:
+    def _count(self, pairs: Iterable[EdgeKey], delta: int) -> None:
         changes: Counter[tuple[bytes, bytes]] = Counter()
         for pair in pairs:
             if pair.edge_type in self._counted:
@@ -372,10 +373,10 @@ YOUNG_MS = 600_000
 """A row of a list is written before its pair; one younger than this may still become true."""
 
 
-def _pair_of(list_key: bytes) -> PairEdge:
+def _pair_of(list_key: bytes) -> EdgeKey:
     node_id, direction, edge_type, _, other = read_edge_key(list_key)
     source, target = (node_id, other) if direction == OUT else (other, node_id)
-    return PairEdge(source, edge_type, target)
+    return EdgeKey(source, edge_type, target)
 
 
 def _count_of(value: bytes | None) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from aragog.clock import Clock
+from aragog.zen.clock import Clock
 from aragog.zen.leases import CellLeases
 from aragog.zen.tables import Cell, CellSize, Row, Salvaged, Tables, newest_ms
 

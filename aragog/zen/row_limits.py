@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from aragog.errors import SizeExceeded
+from aragog.zen.errors import SizeExceeded
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables import CellTable, RowSizes
 
 
@@ -38,11 +39,18 @@ class RowLimits:
         family: what the columns of properties begin with.
         hidden: the column of this family that is no property.
         most: the limits.
+        remedies: the words of messages.
     """
 
     def __init__(
-        self, table: CellTable, family: bytes, hidden: bytes, most: Most | None = None
+        self,
+        table: CellTable,
+        family: bytes,
+        hidden: bytes,
+        most: Most | None = None,
+        remedies: Remedies = DEFAULT,
     ) -> None:
+        self._remedies = remedies
         self._most_bytes, self._most_properties = most or Most()
         self._table = table
         self._family = family
@@ -88,14 +96,13 @@ class RowLimits:
         if size > max(self._most_bytes, sum(before.values())):
             raise SizeExceeded(
                 f"the record would have {size:,} bytes, the limit is {self._most_bytes:,} "
-                "(store.max_record_bytes); delete fields of it, or put large values in the "
-                "content store"
+                f"({self._remedies.record_bytes}); {self._remedies.smaller_record}"
             )
         count = self._properties(after)
         if count > max(self._most_properties, self._properties(before)):
             raise SizeExceeded(
-                f"the record would have {count:,} fields, the limit is "
-                f"{self._most_properties:,} (store.max_record_fields); delete fields of it"
+                f"the record would have {count:,} fields, the limit is {self._most_properties:,} "
+                f"({self._remedies.record_properties}); {self._remedies.fewer_properties}"
             )
 
     def _properties(self, columns: Collection[bytes]) -> int:

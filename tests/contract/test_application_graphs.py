@@ -6,14 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.api.graphs import ApplicationGraphs
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, NotUnique, Unfinished
-from aragog.zen import application_graphs, pair_edges
-from aragog.zen.application_graphs import ApplicationGraph, ApplicationGraphs
-from aragog.zen.codec import IN, OUT
-from aragog.zen.edges import count_column
-from aragog.zen.indexes import Schema
-from aragog.zen.pair_edges import NewEdge, PairEdge
+from aragog.zen import IN, OUT, EdgeKey, Graph, NewEdge, Schema, application_graphs, pair_edges
+from aragog.zen.records import count_column
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.examples import examples
 
@@ -29,7 +26,7 @@ def clock():
 
 @pytest.fixture
 def graph(tables, clock):
-    return ApplicationGraph(tables, SCHEMA, clock)
+    return Graph(tables, SCHEMA, clock)
 
 
 def listed(graph, node, direction, edge_type=FOLLOWS, **options):
@@ -60,7 +57,7 @@ def test_a_score_comes_back_in_the_same_millisecond(graph):
 
 def test_edges_come_page_by_page_in_both_orders_and_between_scores(graph):
     others = [bytes([n]) * 16 for n in range(1, 10)]
-    graph.put_edges([NewEdge(PairEdge(A, HAS, other), n // 2) for n, other in enumerate(others)])
+    graph.put_edges([NewEdge(EdgeKey(A, HAS, other), n // 2) for n, other in enumerate(others)])
 
     for reverse in (False, True):
         found, cursor = [], None
@@ -89,11 +86,11 @@ def test_a_cursor_of_another_node_shows_nothing_of_it(graph):
 
 
 def test_rows_that_a_crashed_writer_left_are_never_shown_and_a_repeat_completes_them(graph, tables):
-    pair = PairEdge(A, FOLLOWS, B)
+    pair = EdgeKey(A, FOLLOWS, B)
     graph.put_edge(A, FOLLOWS, B, score=1)
     for key in pair.list_keys(2):
         tables["e"].put(key, {b"p:_": b"1"}, at_ms=1)
-    tables["e"].put(PairEdge(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
+    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
 
     assert listed(graph, A, OUT) == [(1, B)]
     graph.put_edge(A, FOLLOWS, B, score=2)
@@ -104,8 +101,8 @@ def test_a_repair_deletes_rows_that_are_not_true_writes_missing_ones_and_recount
     graph, tables, clock
 ):
     graph.put_edge(A, FOLLOWS, B, score=1)
-    tables["e"].put(PairEdge(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
-    missing = PairEdge(A, FOLLOWS, B).list_keys(1)[0]
+    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
+    missing = EdgeKey(A, FOLLOWS, B).list_keys(1)[0]
     tables["e"].delete(missing, at_ms=clock.now_ms())
     tables["n"].incr(A, count_column(OUT, FOLLOWS), 5)
     clock.advance_ms(pair_edges.YOUNG_MS + 1)
@@ -137,9 +134,9 @@ def test_a_removed_node_has_no_edges_no_index_entries_and_no_counts(graph, clock
 
 
 def test_a_hub_is_removed_in_several_calls(tables, clock):
-    graph = ApplicationGraph(tables, SCHEMA, clock, most_removed=3)
+    graph = Graph(tables, SCHEMA, clock, most_removed=3)
     graph.put_node(A, {})
-    graph.put_edges([NewEdge(PairEdge(A, HAS, bytes([n]) * 16)) for n in range(1, 8)])
+    graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 8)])
     clock.advance_ms(1)
 
     for _ in range(2):
@@ -181,10 +178,10 @@ def test_all_nodes_are_scanned_page_by_page(graph):
 
 def test_a_batch_counts_its_edges_once_each(graph, clock):
     others = [bytes([n]) * 16 for n in range(1, 7)]
-    new = [NewEdge(PairEdge(A, FOLLOWS, other), 1) for other in others]
+    new = [NewEdge(EdgeKey(A, FOLLOWS, other), 1) for other in others]
     graph.put_edges([*new[:3], *new[:3]])
     clock.advance_ms(1)
-    graph.put_edges([*new, NewEdge(PairEdge(B, FOLLOWS, others[0]))])
+    graph.put_edges([*new, NewEdge(EdgeKey(B, FOLLOWS, others[0]))])
 
     counts = [graph.count_edges(other, IN, FOLLOWS) for other in others]
     assert (graph.count_edges(A, OUT, FOLLOWS), counts) == (6, [2, 1, 1, 1, 1, 1])
@@ -196,8 +193,8 @@ def test_a_batch_counts_its_edges_once_each(graph, clock):
 
 
 def test_what_is_not_counted_is_counted_up_to_a_bound(tables, clock):
-    graph = ApplicationGraph(tables, SCHEMA, clock, most_counted=3)
-    graph.put_edges([NewEdge(PairEdge(A, HAS, bytes([n]) * 16)) for n in range(1, 4)])
+    graph = Graph(tables, SCHEMA, clock, most_counted=3)
+    graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 4)])
     assert graph.count_edges(A, OUT, HAS) == 3
 
     graph.put_edge(A, HAS, C)
@@ -247,7 +244,7 @@ def test_random_histories_agree_with_a_model(quick_tables, changes):
     clock = ManualClock()
     tables = quick_tables()
     tables.create()
-    graph, model = ApplicationGraph(tables, SCHEMA, clock), {}
+    graph, model = Graph(tables, SCHEMA, clock), {}
     for kind, source, edge_type, target, score, properties in changes:
         clock.advance_ms(1)
         key = (source, edge_type, target)

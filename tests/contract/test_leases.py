@@ -13,7 +13,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
-from aragog.zen.leases import CellLeases
+from aragog.zen.records import CellLeases
 from aragog.zen.tables import Tables
 from aragog.zen.tables.memory import MemoryTables
 

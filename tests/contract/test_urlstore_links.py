@@ -8,7 +8,7 @@ from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.link_records import ListLimits
+from aragog.zen.links import ListLimits
 from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 

@@ -12,7 +12,7 @@ from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
-from aragog.zen.graph import Zen
+from aragog.zen import MultiGraph
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
@@ -399,7 +399,7 @@ def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes
                 self.slow = False
 
     clock = ManualClock(NOW_MS)
-    zen = Zen(Slow(clock))
+    zen = MultiGraph(Slow(clock))
     publish(zen, [Change(A, NOW_MS, "changed")], clock)
     clock.advance_ms(SETTLE_MS)
     feed = Changes(zen)

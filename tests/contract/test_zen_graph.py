@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.errors import NotUnique
-from aragog.zen.codec import IN, OUT, index_key, unique_key
-from aragog.zen.edges import count_column
-from aragog.zen.graph import Zen
-from aragog.zen.indexes import PropertyIndexes, Schema
-from aragog.zen.leases import CellLeases
+from aragog.zen import IN, OUT, MultiGraph, Schema
+from aragog.zen.codec import index_key, unique_key
+from aragog.zen.indexes import PropertyIndexes
+from aragog.zen.records import CellLeases, count_column
 from tests.support.examples import examples
 
 KNOWS, LIKES = 3, 500
@@ -27,7 +26,7 @@ def clock():
 
 @pytest.fixture
 def zen(tables, clock):
-    return Zen(tables, SCHEMA, clock)
+    return MultiGraph(tables, SCHEMA, clock)
 
 
 def test_a_node_has_the_properties_that_were_put(zen):
@@ -87,7 +86,7 @@ def test_a_refused_batch_writes_nothing_and_keeps_no_value(zen):
 
 
 def test_a_backfill_enters_values_and_reports_those_that_two_nodes_have(zen, tables):
-    plain = Zen(tables, Schema(), zen.clock)
+    plain = MultiGraph(tables, Schema(), zen.clock)
     for key in (A, B):
         plain.put_node(key, {"email": b"e", "city": b"x"})
 
@@ -214,7 +213,7 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=25))
 def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, history):
     clock = ManualClock()
-    zen = Zen(quick_tables(), SCHEMA, clock)
+    zen = MultiGraph(quick_tables(), SCHEMA, clock)
     nodes: dict[bytes, dict[str, bytes]] = {}
     edges: set[tuple[bytes, int, bytes, int]] = set()
     for step in history:
@@ -260,13 +259,13 @@ def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, hist
 
 
 def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
-    zen = Zen(a_stand.tables, SCHEMA, a_stand.clock)
+    zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     zen.put_edge(A, KNOWS, C)
     zen.put_edge(A, LIKES, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)
     # As if killed after the edge: C's count is one short, and B has none.
-    Zen(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
+    MultiGraph(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
     a_stand.clock.advance_ms(3_600_000)
 
     assert a_stand.store.maintenance.repair(grace_s=60).repaired == {"edges counted wrongly": 3}
@@ -277,7 +276,7 @@ def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
 
 
 def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
-    zen = Zen(a_stand.tables, SCHEMA, a_stand.clock)
+    zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)
 

@@ -4,62 +4,59 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.zen.codec import ID_BYTES, IN, OUT
-from aragog.zen.edges import Edge
-from aragog.zen.graph import Zen
-from aragog.zen.indexes import Schema
-from aragog.zen.leases import Lease
-from aragog.zen.mutations import append_log, put_due, put_host, put_properties
-from aragog.zen.node_ids import node_id
-from tests.support.stores import NOW_MS
+from aragog.zen import IN, OUT, Edge, MultiGraph, Schema
+from aragog.zen.links import Naming
+from aragog.zen.records import ID_BYTES, Lease, append_log, put_number, put_order, put_properties
 
-A, B = "http://a.example/", "http://b.a.example/x"
+A, B = "a", "b"
+node_id = Naming().node_id
+NOW_MS = 1_700_000_000_000
 LIKES = 7
 
 
 @pytest.fixture
 def zen(tables):
-    return Zen(tables)
+    return MultiGraph(tables)
 
 
 def test_a_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
     a, b = node_id(A), node_id(B)
     zen.mutate(
         [
-            put_due(a, NOW_MS, {b"i:u": A.encode()}, NOW_MS),
-            put_host(A, {b"i:u": A.encode()}, NOW_MS),
+            put_number(a, NOW_MS, {b"i:u": A.encode()}, NOW_MS),
+            put_order(a, b"x\0", {b"i:u": A.encode()}, NOW_MS),
             *zen.edge_rows(b, LIKES, a, {"u": B.encode()}, NOW_MS),
             put_properties(a, {b"m:title": b"x"}, NOW_MS),
         ]
     )
-    assert zen.due_times.has(a, NOW_MS)
-    assert zen.hosts.has(A)
+    assert zen.by_number.has(a, NOW_MS)
+    assert zen.by_order.has(a, b"x\0")
     assert zen.get_edge(b, LIKES, a).properties == {"u": B.encode()}
     assert zen.nodes.get(a)[b"m:title"] == (b"x", NOW_MS)
 
 
 def test_due_times_are_listed_soonest_first_and_before_an_instant(zen):
     a = node_id(A)
-    zen.mutate([put_due(a, at, {b"i:u": b"u"}, NOW_MS) for at in (30, 10, 20)])
-    bucket = next(n for n in zen.due_times.buckets if list(zen.due_times.until(n, 100)))
-    assert [entry.due_at_ms for entry in zen.due_times.until(bucket, 30)] == [10, 20]
-    zen.due_times.delete_many([(a, 10, NOW_MS + 1)])
-    assert [entry.due_at_ms for entry in zen.due_times.until(bucket, 100)] == [20, 30]
+    zen.mutate([put_number(a, at, {b"i:u": b"u"}, NOW_MS) for at in (30, 10, 20)])
+    bucket = next(n for n in zen.by_number.buckets if list(zen.by_number.until(n, 100)))
+    assert [entry.number for entry in zen.by_number.until(bucket, 30)] == [10, 20]
+    zen.by_number.delete_many([(a, 10, NOW_MS + 1)])
+    assert [entry.number for entry in zen.by_number.until(bucket, 100)] == [20, 30]
 
 
 def test_an_entry_is_claimed_by_one_of_two_callers_until_the_claim_expires(zen):
-    zen.mutate([put_due(node_id(A), 10, {b"i:u": b"u"}, NOW_MS)])
-    (entry,) = zen.due_times.walk()
-    assert zen.due_times.claim([entry], Lease.until(NOW_MS, b"one")) == [True]
-    assert zen.due_times.claim([entry], Lease.until(NOW_MS, b"two")) == [False]
-    (claimed,) = zen.due_times.walk()
+    zen.mutate([put_number(node_id(A), 10, {b"i:u": b"u"}, NOW_MS)])
+    (entry,) = zen.by_number.walk()
+    assert zen.by_number.claim([entry], Lease.until(NOW_MS, b"one")) == [True]
+    assert zen.by_number.claim([entry], Lease.until(NOW_MS, b"two")) == [False]
+    (claimed,) = zen.by_number.walk()
     assert claimed.is_claimed(NOW_MS - 1)
     assert not claimed.is_claimed(NOW_MS)
-    assert zen.due_times.claim([claimed], Lease.until(NOW_MS, b"two")) == [True]
+    assert zen.by_number.claim([claimed], Lease.until(NOW_MS, b"two")) == [True]
 
 
 def test_an_edge_of_a_one_ended_type_is_listed_at_its_target_alone(tables):
-    zen = Zen(tables, Schema(one_ended=frozenset({LIKES})))
+    zen = MultiGraph(tables, Schema(one_ended=frozenset({LIKES})))
     a, b = node_id(A), node_id(B)
     zen.put_edge(b, LIKES, a, properties={"u": b"1"}, at_ms=NOW_MS)
 
@@ -71,15 +68,22 @@ def test_an_edge_of_a_one_ended_type_is_listed_at_its_target_alone(tables):
     assert list(zen.walk_all_edges()) == []
 
 
-def test_hosts_of_a_domain_stand_together(zen):
-    zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in (A, B)])
-    rows = dict(zen.hosts.rows([b"example.a\0", b"example.a."], b""))
+def test_nodes_are_found_by_the_beginning_of_their_ordering_keys(zen):
+    orders = {A: b"example.a\0", B: b"example.a.b\0"}
+    zen.mutate(
+        [put_order(node_id(name), at, {b"i:u": b"u"}, NOW_MS) for name, at in orders.items()]
+    )
+
+    rows = dict(zen.by_order.rows([b"example.a\0", b"example.a."]))
+
     assert {at[-ID_BYTES:] for at in rows} == {node_id(A), node_id(B)}
-    assert len(list(zen.hosts.rows([b"example.a\0"], b""))) == 1
+    assert len(list(zen.by_order.rows([b"example.a\0"]))) == 1
+    zen.by_order.delete(node_id(A), orders[A], at_ms=NOW_MS)
+    assert not zen.by_order.has(node_id(A), orders[A])
 
 
 def test_edges_of_one_ended_types_are_purged_by_type(tables):
-    zen = Zen(tables, Schema(one_ended=frozenset({LIKES, LIKES + 1})))
+    zen = MultiGraph(tables, Schema(one_ended=frozenset({LIKES, LIKES + 1})))
     a = node_id(A)
     for edge_type, other in ((LIKES, B), (LIKES + 1, A)):
         zen.mutate(zen.edge_rows(node_id(other), edge_type, a, {"u": b"x"}, NOW_MS))
@@ -105,17 +109,22 @@ def test_records_of_the_registry_are_listed_by_the_beginning_of_their_names(zen)
     assert zen.registry.beginning_with(b"\0x\0") == []
 
 
-def test_hosts_are_walked_each_once_and_a_walk_skips_to_any_place(zen):
-    urls = [
-        f"http://{host}/{n}" for host in ("b.a.example", "a.example", "c.test") for n in range(60)
-    ]
-    zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in urls])
+def test_labels_are_walked_each_once_and_a_walk_skips_to_any_place(zen):
+    labels = ["example.a", "example.a.b", "test.c"]
+    zen.mutate(
+        [
+            put_order(node_id(f"{label}{n}"), label.encode() + b"\0", {b"i:u": b"u"}, NOW_MS)
+            for label in labels
+            for n in range(60)
+        ]
+    )
+    zen.mutate([put_order(node_id("no label"), b"\xff" + b"other\0", {b"i:u": b"u"}, NOW_MS)])
 
-    walk, hosts = zen.hosts.hosts(), []
+    walk, found = zen.by_order.labels(), []
     while (label := walk.first()) is not None:
-        hosts.append(label)
+        found.append(label)
         walk.skip_to(label + "!")
 
-    assert hosts == ["example.a", "example.a.b", "test.c"]
-    assert zen.hosts.hosts("example.a/").first() == "test.c"
-    assert zen.hosts.hosts("test.c!").first() is None
+    assert found == labels
+    assert zen.by_order.labels("example.a/").first() == "test.c"
+    assert zen.by_order.labels("test.c!").first() is None

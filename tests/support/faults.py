@@ -9,7 +9,7 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.link_records import ListLimits
+from aragog.zen.links import ListLimits
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand

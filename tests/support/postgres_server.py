@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.secret import SecretUrl
@@ -70,7 +71,7 @@ def store_settings(dsn: str, **changes: object) -> StoreSettings:
 def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[PostgresTables, str]]:
     """The tables of this run, made once, and where they are; take `fresh_postgres`."""
     dsn = postgres_server.create_database("tables")
-    tables = PostgresTables(store_settings(dsn), clock=ManualClock())
+    tables = postgres_tables(store_settings(dsn), clock=ManualClock())
     tables.create()
     yield tables, dsn
     tables.close()

@@ -24,7 +24,7 @@ from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
-from aragog.zen.properties import Cell, Row
+from aragog.zen.records import Cell, Row
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """
 Names of deltas, and which of them a header includes. Pure.
 
-Two kinds of writers add deltas to the rows of posting lists. A compaction adds them to the groups
-of hosts, and a group that passes its lines on adds them to what lies below it. Every writer has a
+Two kinds of writers add deltas to the rows of posting lists. A compaction adds them to the first
+groups, and a group that passes its lines on adds them to what lies below it. Every writer has a
 source, one byte, and numbers what it writes: 1, 2, 3 and so on. It begins a number only after all
 deltas of the number before are written, and what it writes under one name is always the same. So
 "up to which number of each source" describes what a header includes, whatever the order in which
@@ -20,7 +20,7 @@ DELTA = b"l:p"
 """What the columns of deltas begin with."""
 
 PASSED = 128
-"""The source of what the group of a host passes on; plus one for each division."""
+"""The source of what a first group passes on; plus one for each division."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 

@@ -1,7 +1,7 @@
 """
 Rows of groups of posting lists: their keys, headers and deltas. Pure.
 
-The key of a group's row is the hash of the host (4 bytes) and, for each division, one more
+The key of a group's row is the hash of the group of names (4 bytes) and, for each division, one more
 hexadecimal digit of the list ids that belong to the group. A header cell is
 
     8 bytes   the number of the last delta of slot 0 that is included
@@ -29,12 +29,11 @@ from aragog.zen.inlinks.delta_names import (
     to_names,
 )
 from aragog.zen.inlinks.postings import HEADER
+from aragog.zen.naming import GROUP_BYTES
 from aragog.zen.tables import Row
 
-HOST_BYTES = 4
-"""The bytes of a list id that name the host; also the length of the key of a host's first group."""
 MAX_DEPTH = 8
-"""Divisions; 16^8 groups of a thousand lines are more links than a host can have."""
+"""Divisions; 16^8 groups of a thousand lines are more links than a group of names can have."""
 
 _NUMBER_BYTES = 8
 
@@ -46,18 +45,18 @@ def group_key(list_id: bytes, depth: int) -> bytes:
 
 def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
     """The keys of the groups of a list after so many divisions each."""
-    host, digits = list_id[:HOST_BYTES], list_id[HOST_BYTES:].hex().encode()
-    return [host + digits[:depth] for depth in depths]
+    first, digits = list_id[:GROUP_BYTES], list_id[GROUP_BYTES:].hex().encode()
+    return [first + digits[:depth] for depth in depths]
 
 
 def is_group(key: bytes) -> bool:
     """True for the row of a group, False for the rows of a long list."""
-    return len(key) <= HOST_BYTES + MAX_DEPTH
+    return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
 def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
     """The lists of a group by the keys of the groups below it."""
-    depth = len(key) - HOST_BYTES
+    depth = len(key) - GROUP_BYTES
     result: dict[bytes, dict[bytes, bytes]] = {}
     for local_id, text in lists.items():
         result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
@@ -149,7 +148,7 @@ class ListGroup:
     @property
     def depth(self) -> int:
         """The number of divisions that led to it."""
-        return len(self.key) - HOST_BYTES
+        return len(self.key) - GROUP_BYTES
 
     @property
     def source(self) -> int:
@@ -183,7 +182,7 @@ class ListGroup:
 
         `moved` is the last pass whose lines have arrived where they go; they are left out.
         """
-        local_id = list_id[HOST_BYTES:]
+        local_id = list_id[GROUP_BYTES:]
         blocks = self._left(moved)
         return b"\n".join([text for b in blocks if (text := list_block.find(b, local_id))])
 

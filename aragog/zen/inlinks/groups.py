@@ -1,16 +1,17 @@
 """
-Groups of posting lists: the short lists of a host, many to a row.
+Groups of posting lists: the short lists of a group of names, many to a row.
 
-Most lists are short, and most links stay on their site. With a row for each list, nearly every link
-would write a row of its own. A group is one row with all lists whose ids begin with its key: at
-first all lists of a host. It has a delta for each compaction and a header with the merged lists.
+Most lists are short, and most links stay within their group, such as the pages of a site. With a
+row for each list, nearly every link would write a row of its own. A group is one row with all lists
+whose ids begin with its key: at first all lists of a group of names. It has a delta for each
+compaction and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
 digit of the list ids. From then on it is a buffer: when it has that many lines again, it passes
 them on to the sixteen (a buffer tree, Arge 1995). So a link is written once for each level, always
 in large values, and all groups stay small. A list longer than `inline_lines` leaves its group and
 gets rows of its own (`Segments`). The lines of one list are therefore oldest in its own rows, then
-in the deepest group, and newest in the group of the host.
+in the deepest group, and newest in the first one.
 
 Any number of processes write groups at once. Deltas are only added (`delta_names`), and a header is
 replaced by check-and-put, together with the names of the deltas that it includes from then on; the
@@ -22,15 +23,12 @@ are divided. Whoever finds such a header writes the same deltas, named by that p
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from hashlib import sha256
 from itertools import chain
 from typing import NamedTuple
 
-from aragog.zen.codec import ID_BYTES
 from aragog.zen.inlinks import list_block, postings
 from aragog.zen.inlinks.delta_names import delta_column, delta_name, extended, number_of
 from aragog.zen.inlinks.group_rows import (
-    HOST_BYTES,
     MAX_DEPTH,
     GroupHeader,
     ListGroup,
@@ -41,11 +39,10 @@ from aragog.zen.inlinks.group_rows import (
 from aragog.zen.inlinks.postings import HEADER
 from aragog.zen.inlinks.segments import Traces
 from aragog.zen.link_records import ListLimits
-from aragog.zen.node_ids import list_id
+from aragog.zen.naming import GROUP_BYTES, Naming
 from aragog.zen.tables import Cell, Tables
 
 _PUT_ROWS = 4096
-_AFTER_SCHEME = len("https://")
 
 
 class _Merged(NamedTuple):
@@ -58,7 +55,7 @@ class _Merged(NamedTuple):
     long: dict[bytes, postings.Delta]
     """Lists that are too long for the group, by list id."""
     removed: list[tuple[bytes, bytes]]
-    """(page, list id) of each link that is in none of its lists any more."""
+    """(source, list id) of each link that is in none of its lists any more."""
 
 
 class _Edit(NamedTuple):
@@ -84,22 +81,23 @@ class _Leaving(NamedTuple):
 class Groups:
     """The groups in table `l`. Any number of processes may write them."""
 
-    def __init__(self, tables: Tables, limits: ListLimits) -> None:
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits) -> None:
+        self._by_group = naming.by_group
         self._table = tables["l"]
         self._limits = limits
-        self._traces = Traces(tables)
+        self._traces = Traces(tables, naming)
 
     def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
         Add the links of one compaction; returns the ids of the lists that got a delta of their own.
 
-        After it, an undivided group has nothing of the pages that removed a link, and `Traces` has
+        After it, an undivided group has nothing of the sources that removed a link, and `Traces` has
         a record of those in a divided one. After a crash, a repeated call with the same links
         completes it.
         """
         name, now_ms, lines, removals = links
-        deltas = [(key, lists, name) for key, lists in by_host(lines).items()]
-        touched = {list_id[:HOST_BYTES] for list_id in removals}
+        deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
+        touched = {list_id[:GROUP_BYTES] for list_id in removals}
         look = self._put_deltas(deltas, now_ms) | touched
         all_long: set[bytes] = set()
         while look:
@@ -282,7 +280,7 @@ class Groups:
             [
                 (source, list_id)
                 for list_id, sources in removals.items()
-                if list_id[:HOST_BYTES] in divided
+                if list_id[:GROUP_BYTES] in divided
                 for source in sources
             ],
             now_ms,
@@ -302,7 +300,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
     """The lists of the undivided group `key`, merged; those with more lines are long."""
     result, lines = _Merged({}, 0, {}, []), 0
     for local_id, text in list_block.joined(blocks).items():
-        list_id = key[:HOST_BYTES] + local_id
+        list_id = key[:GROUP_BYTES] + local_id
         settled = postings.settled(text)
         if settled.net != settled.present or settled.present > inline_lines:
             result.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
@@ -328,18 +326,3 @@ def _leaving(group: ListGroup, merged: _Merged | None = None) -> _Leaving:
         return _Leaving(group, after, down, merged.long, merged.removed)
     after = after._replace(block=list_block.pack(merged.texts))
     return _Leaving(group, after, {}, merged.long, merged.removed)
-
-
-def by_host(lines: Mapping[bytes, bytes]) -> Mapping[bytes, list_block.Lists]:
-    """Joined lines by target URL as lists by the keys of the hosts' groups; 0.8 µs a target."""
-    of_origins: dict[bytes, dict[bytes, bytes]] = {}
-    groups: dict[bytes, dict[bytes, bytes]] = {}
-    origin, group = b" ", dict[bytes, bytes]()
-    for target, text in lines.items():
-        if not target.startswith(origin):  # most links have the origin of the link before them
-            origin = target[: target.find(b"/", _AFTER_SCHEME) + 1]
-            if origin not in of_origins:
-                of_origins[origin] = groups.setdefault(list_id(target)[:HOST_BYTES], {})
-            group = of_origins[origin]
-        group[sha256(target).digest()[HOST_BYTES:ID_BYTES]] = text
-    return groups

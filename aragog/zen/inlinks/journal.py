@@ -1,8 +1,8 @@
 """
-Rows of the link journal: the link changes of the pages of one batch. Pure.
+Rows of the link journal: the link changes of the sources of one batch. Pure.
 
 A row is a line of JSON, a list of [source, at_ms, change, added, changed, removed] with the lengths
-of three compressed blobs of lines each, then those blobs. A new page's blob of added lines is
+of three compressed blobs of lines each, then those blobs. A new source's blob of added lines is
 identical to the blob in its outlinks cell, so it is compressed only once.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from aragog.errors import CorruptRow
+from aragog.zen.errors import CorruptRow
 from aragog.zen.outlinks import compress_links, decompress_links
 
 COLUMN = b"l:v"
@@ -21,7 +21,7 @@ COLUMN = b"l:v"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The link changes of one page."""
+    """The link changes of one source."""
 
     source: str
     at_ms: int

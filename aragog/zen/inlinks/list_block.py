@@ -20,7 +20,7 @@ from aragog.zen import zstd
 from aragog.zen.outlinks import compress_links, decompress_links
 
 LOCAL_BYTES = 12
-"""The bytes of a list id without the hash of the host, which all lists of a block share."""
+"""The bytes of a list id without the hash of the group, which all lists of a block share."""
 _COMPRESSED_PAST_BYTES = 800
 _HEAD_BYTES = 8
 _BETWEEN = b"\xff"

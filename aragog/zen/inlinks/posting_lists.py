@@ -1,4 +1,4 @@
-"""Posting lists: the inlinks of URLs, short ones in groups, long ones in rows of their own."""
+"""Posting lists: the inlinks of nodes, short ones in groups, long ones in rows of their own."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from contextlib import closing
 from itertools import takewhile
 
 from aragog.zen.codec import ID_BYTES
-from aragog.zen.inlinks.group_rows import HOST_BYTES, MAX_DEPTH, ListGroup, group_keys, is_group
+from aragog.zen.inlinks.group_rows import MAX_DEPTH, ListGroup, group_keys, is_group
 from aragog.zen.inlinks.groups import Groups
-from aragog.zen.inlinks.postings import NOTHING, LinkChanges, record, settled
+from aragog.zen.inlinks.postings import NOTHING, LinkChanges, inlink, settled
 from aragog.zen.inlinks.segments import Segments, links_in, received
 from aragog.zen.link_records import ListLimits
+from aragog.zen.naming import GROUP_BYTES, Naming
 from aragog.zen.tables import Row, Tables
 
 _FIRST_DEPTHS = 3
-"""Groups that are read with a list's own row; deeper ones, of very large hosts, after them."""
+"""Groups of rows that are read with a list's own row; deeper ones are read after them."""
 
 
 class PostingLists:
     """All posting lists, by list id. Any number of processes may write them."""
 
-    def __init__(self, tables: Tables, limits: ListLimits | None = None) -> None:
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
         limits = limits or ListLimits()
         self._table = tables["l"]
-        self._groups = Groups(tables, limits)
-        self._long = Segments(tables, limits)
+        self._groups = Groups(tables, naming, limits)
+        self._long = Segments(tables, naming, limits)
 
-    record = staticmethod(record)
-    """(line of a list, its target) as a `LinkRecord`."""
+    inlink = staticmethod(inlink)
+    """A line of a list as an `InLink`."""
 
     def count(self, targets: Sequence[bytes]) -> int:
         """Exact number of links to all of `targets`; at most two round trips."""
@@ -67,7 +68,7 @@ class PostingLists:
             for key, _ in rows:
                 step()
                 if is_group(key):
-                    if len(key) > HOST_BYTES and not self._divided(key[:-1]):
+                    if len(key) > GROUP_BYTES and not self._divided(key[:-1]):
                         yield key[:-1], "group that was divided without a mark"
                 elif key[:ID_BYTES] != last:
                     last = key[:ID_BYTES]
@@ -87,7 +88,7 @@ class PostingLists:
 
     def _read(self, targets: Sequence[bytes]) -> dict[bytes, tuple[list[ListGroup], Row]]:
         """
-        The groups of each list, that of the host first, and its own row.
+        The rows of each list that it shares, the shallowest first, and its own row.
 
         Lines move towards the end of this order, and are read in this order where the engine keeps
         it, so that none is missed.

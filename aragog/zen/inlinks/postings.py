@@ -1,14 +1,14 @@
 r"""
 Posting lists: the packed inlinks of a target. Pure.
 
-A posting is a line `source \t at_ms \t kind \t rel \t text`. Lists are sorted by source, and of the
+A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source, and of the
 lines of one source the one with the largest at_ms counts. Kinds: `+` a new link, `~` a link whose
 text changed, `-` a removed link. A delta of a list is
 
     4 bytes   its net count: added links minus removed links, signed
-    rest      the lines, plain if it begins with a line, else zstd (its magic is not a URL)
+    rest      the lines, plain if it begins with a line, else zstd (its magic is no UTF-8)
 
-Net counts add up to the exact number, because each change of a page is compacted exactly once.
+Net counts add up to the exact number, because each change of a source is compacted exactly once.
 
 A header holds what is merged, the segments, and the newest part.
 """
@@ -24,7 +24,7 @@ import orjson
 
 from aragog.zen import zstd
 from aragog.zen.inlinks.delta_names import Upto, of_names, to_names
-from aragog.zen.link_records import LinkRecord
+from aragog.zen.link_records import InLink
 from aragog.zen.outlinks import compress_links, decompress_links
 from aragog.zen.tables import Row
 
@@ -50,9 +50,9 @@ class LinkChanges(NamedTuple):
     at_ms: int
     """The timestamp of what it writes."""
     lines: Mapping[bytes, bytes]
-    """Its postings by target URL, joined."""
+    """Its postings by target, joined."""
     removals: Mapping[bytes, Sequence[bytes]]
-    """The pages that removed a link, by list id of its target."""
+    """The sources that removed a link, by list id of its target."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
@@ -86,7 +86,7 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     The line that counts for each source, from sorted runs; constant memory.
 
     A line sorts by source and then by at_ms (13 digits until the year 2286), because a tab sorts
-    before every character that a URL may contain.
+    before every character that a name may contain.
     """
     last, source = b"", None
     for line in merge(*runs):
@@ -151,10 +151,10 @@ def is_there(line: bytes) -> bool:
     return _WENT_FIELD not in line or line.split(b"\t", 3)[2] != WENT
 
 
-def record(line: bytes, target: str) -> LinkRecord:
+def inlink(line: bytes) -> InLink:
     """The inlink in a line."""
-    source, at_ms, _, rel, text = line.decode().split("\t")
-    return LinkRecord(source, text, rel, int(at_ms), target)
+    source, at_ms, _, tag, text = line.decode().split("\t")
+    return InLink(source, text, tag, int(at_ms))
 
 
 def spill(sizes: list[int], incoming: int) -> int:

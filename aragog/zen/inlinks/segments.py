@@ -12,9 +12,9 @@ deltas that it includes (`delta_names`); those are leftovers and are ignored. A 
 name and is entered in the header when all of its rows are written. Until then the header has its
 name as the one that is being written, and for some minutes others leave the list to that process.
 
-Traces name the long lists that still contain a link which a page once had. A short list is merged
+Traces name the long lists that still contain a link which a source once had. A short list is merged
 by the compaction that removes a link from it. A list with segments keeps the removed link until all
-of its segments are merged, which may take months. Until then a cell of the page's row in `o`,
+of its segments are merged, which may take months. Until then a cell of the source's row in `o`,
 `l:g<list id in hex>`, names the list, so that a takedown can find it.
 """
 
@@ -43,7 +43,7 @@ from aragog.zen.inlinks.postings import (
     unpack,
 )
 from aragog.zen.link_records import ListLimits
-from aragog.zen.node_ids import id_of
+from aragog.zen.naming import Naming
 from aragog.zen.tables import Cell, Row, Tables, newest_ms
 
 _TRACE = b"l:g"
@@ -51,20 +51,21 @@ _AT_ONCE = 1000
 
 
 class Traces:
-    """The traces of removed links, by page."""
+    """The traces of removed links, by source."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, naming: Naming) -> None:
         self._table = tables["o"]
+        self._id_of = naming.id_of
 
     def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Record (URL of the page, list id of the target) each."""
+        """Record (name of the source, list id of the target) each."""
         self._table.put_many(
-            [(id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
+            [(self._id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
         )
 
-    def targets(self, pages: Sequence[bytes]) -> set[bytes]:
-        """List ids of targets whose lists may still contain a removed link of these pages (ids)."""
-        rows = self._table.get_many(pages)
+    def targets(self, sources: Sequence[bytes]) -> set[bytes]:
+        """List ids of targets whose lists may still contain a removed link of these sources (ids)."""
+        rows = self._table.get_many(sources)
         return {
             bytes.fromhex(column[len(_TRACE) :].decode())
             for row in rows.values()
@@ -72,21 +73,21 @@ class Traces:
             if column.startswith(_TRACE)
         }
 
-    def drop(self, pages: Sequence[bytes], targets: Collection[bytes]) -> None:
-        """Delete the records of these targets from these pages (ids)."""
+    def drop(self, sources: Sequence[bytes], targets: Collection[bytes]) -> None:
+        """Delete the records of these targets from these sources (ids)."""
         columns = [_column(target) for target in targets]
         drops = []
-        for page, row in self._table.get_many(pages).items():
+        for source, row in self._table.get_many(sources).items():
             if old := [column for column in columns if column in row]:
-                drops.append((page, old, max(row[column].at_ms for column in old)))
+                drops.append((source, old, max(row[column].at_ms for column in old)))
         self._table.delete_many(drops)
 
     def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete the records of (URL of the page, list id of the target) each."""
+        """Delete the records of (name of the source, list id of the target) each."""
         left = iter(removals)
         while some := list(islice(left, _AT_ONCE)):
             self._table.delete_many(
-                [(id_of(source), [_column(target)], now_ms) for source, target in some]
+                [(self._id_of(source), [_column(target)], now_ms) for source, target in some]
             )
 
 
@@ -105,10 +106,10 @@ WRITING_MS = 300_000
 class Segments:
     """Posting lists in table `l`, by list id."""
 
-    def __init__(self, tables: Tables, limits: ListLimits | None = None) -> None:
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
         self._limits = limits or ListLimits()
         self._table = tables["l"]
-        self._traces = Traces(tables)
+        self._traces = Traces(tables, naming)
 
     def lines(
         self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
@@ -134,7 +135,7 @@ class Segments:
         """
         Merge the deltas of those targets that have many; returns the number of merged lists.
 
-        `removals` are the pages that removed a link, by target: short lists among them are merged
+        `removals` are the sources that removed a link, by target: short lists among them are merged
         as well. After it, `Traces` has a record of each that is in a list which still contains it.
         Lists that another process changes at the same time are left to it.
         """
@@ -253,7 +254,7 @@ class Segments:
     def _removed(
         self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
     ) -> list[tuple[bytes, bytes]]:
-        """(page, target) of removed links, whose traces go after the lines that contain them."""
+        """(source, target) of removed links, whose traces go after the lines that contain them."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
         return [(source_of(line), target) for line in lines if not is_there(line)]
 

@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from aragog.errors import BadInput
+from aragog.zen.errors import InvalidArgument
 
 
 class Cell(NamedTuple):
@@ -162,7 +162,7 @@ class CellTable(Protocol):
         """
         Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: written.
 
-        Neither may be empty, which HBase does not distinguish from absent (BadInput). Delete a cell
+        Neither may be empty, which HBase does not distinguish from absent (InvalidArgument). Delete a cell
         that was written here at its own `at_ms`, not at the present time: observed on HBase, a
         delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
         although that returned True.
@@ -181,9 +181,9 @@ class CellTable(Protocol):
 
 
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
-    """Raise BadInput for a `check_and_put` of empty values."""
+    """Raise InvalidArgument for a `check_and_put` of empty values."""
     if expected == b"" or value == b"":
-        raise BadInput(f"check_and_put of {column!r}: an empty value counts as none")
+        raise InvalidArgument(f"check_and_put of {column!r}: an empty value counts as none")
 
 
 def open_bucket(tables: Tables, bucket: int, buckets: int) -> int:

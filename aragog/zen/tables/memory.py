@@ -10,7 +10,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 
-from aragog.clock import Clock, SystemClock
+from aragog.zen.clock import Clock, SystemClock
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables, refuse_empty
 from aragog.zen.tables.packed import merged, without
 

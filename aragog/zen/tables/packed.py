@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.errors import BadInput
+from aragog.zen.errors import InvalidArgument
 from aragog.zen.tables import Cell, Row
 
 RowHead = Struct(">HI")
@@ -42,10 +42,12 @@ def pack(row: Row) -> bytes:
     The row as one value.
 
     Raises:
-        BadInput: it has more than MAX_CELLS cells.
+        InvalidArgument: it has more than MAX_CELLS cells.
     """
     if len(row) > MAX_CELLS:
-        raise BadInput(f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields")
+        raise InvalidArgument(
+            f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields"
+        )
     columns = sorted(row)
     shape = _shape(tuple(columns))
     cells = [row[column] for column in columns]

@@ -16,7 +16,6 @@ from functools import wraps
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from aragog.instruments import READ_CACHE_READS
 from aragog.zen.tables import CellTable, Put, Tables
 
 NODES = "n"
@@ -47,14 +46,20 @@ class ReadCache:
         max_age_s: how old what `take` returns may be.
         max_bytes: memory of all entries, by estimate; the oldest ones are dropped first.
         now_s: a clock that never goes back.
+        on_read: called for each read with the rows that were cached, and with those that were not.
 
     Attributes:
         size_bytes: the memory of the present entries, by estimate.
     """
 
     def __init__(
-        self, max_age_s: float, max_bytes: int, now_s: Callable[[], float] = time.monotonic
+        self,
+        max_age_s: float,
+        max_bytes: int,
+        now_s: Callable[[], float] = time.monotonic,
+        on_read: Callable[[int, int], None] = lambda _hits, _misses: None,
     ) -> None:
+        self._on_read = on_read
         self.size_bytes = 0
         self._max_age_s = max_age_s
         self._max_bytes = max_bytes
@@ -86,10 +91,9 @@ class ReadCache:
                 found[row] = entry[1]
             else:
                 missing.append(row)
-        _HITS.add(len(rows) - len(missing))
+        self._on_read(len(rows) - len(missing), len(missing))
         if not missing:
             return found
-        _MISSES.add(len(missing))
         writes = [self._writes[row[0]] for row in missing]
         values = read(missing, columns)
         self._keep(prefix, zip(missing, writes, strict=True), values, now_s)
@@ -144,9 +148,6 @@ class ReadCache:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self.size_bytes -= entry.size_bytes
-
-
-_HITS, _MISSES = READ_CACHE_READS.of("hit"), READ_CACHE_READS.of("miss")
 
 
 def _size(values: Values) -> int:

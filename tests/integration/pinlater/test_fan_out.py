@@ -11,9 +11,7 @@ from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
 from aragog.urls.keys import url_key
-from aragog.zen.codec import IN, OUT
-from aragog.zen.indexes import MAX_LIMIT
-from aragog.zen.pair_edges import NewEdge, PairEdge
+from aragog.zen import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
 from aragog.zen.tables.memory import MemoryTables
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE
 from tests.support import api_server
@@ -51,7 +49,7 @@ def begin(env):
 def test_a_worker_is_killed_in_the_middle_and_every_follower_has_the_story_once(place, tmp_path):
     users = [url_key(f"user:{n}") for n in range(FOLLOWERS)]
     with feeds(tmp_path) as (graph, address):
-        graph.put_edges([NewEdge(PairEdge(user, FOLLOWS, HUB), n) for n, user in enumerate(users)])
+        graph.put_edges([NewEdge(EdgeKey(user, FOLLOWS, HUB), n) for n, user in enumerate(users)])
         graph.put_edge(LATE, FOLLOWS, HUB, score=2**62)  # follows it after the story
         env = {"BROKER": place.broker, "API": address, "CLAIM_TIMEOUT_S": "2"}
         options = ["-Q", "pages,deliveries", "-c1"]

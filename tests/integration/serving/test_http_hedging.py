@@ -10,7 +10,7 @@ from aragog.api.http.services import Services
 from aragog.api.large_reads import NobodyWaits
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.zen.read_bytes import counted_rows
+from aragog.zen.records import counted_rows
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand

@@ -14,9 +14,9 @@ from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.node_ids import node_id
 from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways

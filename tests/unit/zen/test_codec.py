@@ -1,17 +1,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.zen import IN, OUT
 from aragog.zen.codec import (
-    IN,
-    OUT,
     after,
-    due_key,
     edge_key,
-    host_key,
     index_prefix,
     journal_key,
-    read_due_key,
+    number_key,
+    ordering_key,
     read_edge_key,
+    read_number_key,
     score_bytes,
 )
 from aragog.zen.tables import Cell
@@ -40,15 +39,17 @@ def test_scores_sort_as_bytes(one, other):
 
 
 @given(IDS, st.integers(0, 2**62))
-def test_a_due_key_is_read_back_and_shares_its_nodes_file(node, due_at_ms):
-    key = due_key(node, due_at_ms)
+def test_a_number_key_is_read_back_and_shares_its_nodes_file(node, number):
+    key = number_key(node, number)
 
-    assert read_due_key(key) == (due_at_ms, node)
+    assert read_number_key(key) == (number, node)
     assert key[0] % 16 == node[0] % 16
 
 
-def test_hosts_of_a_domain_stand_together():
-    keys = sorted(host_key(bytes(16), host) for host in ("b.a.example", "a.example", "z.example"))
+def test_nodes_are_in_the_order_of_their_ordering_keys():
+    orders = (b"example.a.b\0", b"example.a\0", b"example.z\0")
+
+    keys = sorted(ordering_key(bytes(16), order) for order in orders)
 
     assert [key[1:-17] for key in keys] == [b"example.a", b"example.a.b", b"example.z"]
 

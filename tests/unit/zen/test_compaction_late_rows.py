@@ -1,6 +1,6 @@
 """Journal rows that are written while a compaction reads the journal, bucket by bucket."""
 
-from aragog.zen.link_records import ListLimits
+from aragog.zen.links import ListLimits
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 

@@ -47,5 +47,5 @@ def test_a_gateway_is_left_out_longer_each_time_and_taken_back_at_once():
 
     assert waits[:3] == [FIRST_EJECTION_S, 2 * FIRST_EJECTION_S, 4 * FIRST_EJECTION_S]
     assert waits[-1] == MAX_EJECTION_S
-    breaker.answered(0.0, 101.0)
+    breaker.answered()
     assert breaker.worth_asking(101.0)

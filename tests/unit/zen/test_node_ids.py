@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.zen.node_ids import list_id, node_id
+from aragog.urlstore.node_ids import list_id, node_id
 
 
 def test_the_lists_of_a_host_are_neighbors():

@@ -10,7 +10,8 @@ from aragog.zen import outlinks
 from aragog.zen.inlinks import journal, postings
 from aragog.zen.inlinks.journal import Entry
 from aragog.zen.inlinks.postings import merged_lines, newest, spill
-from aragog.zen.outlinks import Outlinks, PackedLinks, difference, from_lines, to_lines
+from aragog.zen.links import Outlinks, PackedLinks, from_lines, to_lines
+from aragog.zen.outlinks import difference
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(

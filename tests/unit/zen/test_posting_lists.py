@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
 from aragog.zen import zstd
+from aragog.zen.clock import ManualClock
 from aragog.zen.inlinks.group_rows import MAX_DEPTH, group_key, is_group
-from aragog.zen.inlinks.posting_lists import PostingLists
 from aragog.zen.inlinks.postings import LinkChanges
-from aragog.zen.link_records import ListLimits
-from aragog.zen.node_ids import id_of, list_id
+from aragog.zen.links import ListLimits, Naming, PostingLists
 from aragog.zen.tables import newest_ms
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS
 
+NAMING = Naming(lambda name: name.split(b"/", 3)[2])
+list_id = NAMING.list_id
 TARGETS = [b"http://%s.example/%d" % (host, number) for host in (b"a", b"b") for number in range(3)]
 SOURCES = [b"http://s.example/%d" % number for number in range(4)]
 LIMITS = [
@@ -36,7 +36,7 @@ class Model:
 
     def __init__(self, tables, limits):
         self.tables = tables
-        self.lists = PostingLists(tables, limits)
+        self.lists = PostingLists(tables, NAMING, limits)
         self.links = {}
         self.number = 0
 
@@ -178,7 +178,7 @@ def test_after_forgetting_no_row_contains_a_removed_link(limits):
     model.forget()
 
     assert not any(gone in value for value in model.stored())
-    assert {id_of(gone)}.isdisjoint(key for key, _ in model.tables["o"].scan(b"", None))
+    assert {NAMING.id_of(gone)}.isdisjoint(key for key, _ in model.tables["o"].scan(b"", None))
     model.check()
     assert all(any(source in value for value in model.stored()) for source in rest)
 

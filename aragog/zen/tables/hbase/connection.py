@@ -26,8 +26,6 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
 
-from aragog.hosts import split_port
-
 __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many", "thrift_api"]
 
 MAX_NUMBER = 0x7FFF_FFFF
@@ -119,7 +117,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
     """
 
     def __init__(self, gateway: str, *, timeout_s: float) -> None:
-        host, port = split_port(gateway)
+        host, _, port = gateway.rpartition(":")
         self.gateway = gateway
         self.used_at_s = 0.0
         self._timeout_s = timeout_s

@@ -31,8 +31,9 @@ from typing import Any, TypeVar
 from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TException
 
-from aragog.breaker import Breaker
-from aragog.errors import BadInput, StoreUnavailable
+from aragog.zen.errors import InvalidArgument, StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
+from aragog.zen.tables.hbase.breaker import Breaker
 from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
 
 T = TypeVar("T")
@@ -48,31 +49,32 @@ ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExi
 FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
 
 REMEDIES = {
-    "TableNotFoundException": "a table is missing: run `aragog store create-tables`",
+    "TableNotFoundException": "a table is missing: {words.create}",
     "TableNotDisabled": "a table is not in the state that this needs",
     "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
-    "NoSuchColumnFamily": "a column family is missing: see `aragog doctor`",
+    "NoSuchColumnFamily": "a column family is missing: {words.check}",
     "CallQueueTooBig": "HBase is overloaded",
     "RegionTooBusy": "HBase is overloaded: a region accepts no writes for now",
 }
 
 
 @contextmanager
-def our_errors(where: str) -> Iterator[None]:
+def our_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
     """
     Translate all exceptions of happybase and thriftpy2.
 
     Raises:
         StoreUnavailable: no response, a broken one, or an HBase error, with a remedy if known.
-        BadInput: HBase refuses the arguments, such as a cell over 10 MiB.
+        InvalidArgument: HBase refuses the arguments, such as a cell over 10 MiB.
     """
     try:
         yield
     except thrift_api.IllegalArgument as error:
-        raise BadInput(f"{where}: {_first_line(error)}") from error
+        raise InvalidArgument(f"{where}: {_first_line(error)}") from error
     except ANSWERS as error:
         text = _first_line(error)
         remedy = next((remedy for name, remedy in REMEDIES.items() if name in text), None)
+        remedy = remedy and remedy.format(words=words)
         raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
     except FOREIGN as error:
         raise StoreUnavailable(where, _first_line(error)) from error
@@ -102,6 +104,7 @@ class HBasePool:
     Args:
         timeout_s: for one call, and for the wait for a free connection.
         now_s: the monotonic clock.
+        words: the words of messages.
     """
 
     def __init__(
@@ -111,7 +114,9 @@ class HBasePool:
         size: int,
         timeout_s: float,
         now_s: Callable[[], float] = time.monotonic,
+        words: Remedies = DEFAULT,
     ) -> None:
+        self._words = words
         self.size = size
         self.timeout_s = timeout_s
         self._now_s = now_s
@@ -132,13 +137,13 @@ class HBasePool:
 
         Raises:
             StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
-            BadInput: refused by HBase.
+            InvalidArgument: refused by HBase.
         """
         return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
 
     def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
         """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
-        with our_errors(self._where):
+        with our_errors(self._where, self._words):
             try:
                 return self._once(use, fresh=False)
             except ANSWERS:
@@ -201,7 +206,7 @@ class HBasePool:
                     raise StoreUnavailable(
                         self._where,
                         f"all {self.size} connections stayed in use for {self.timeout_s:.1f} s; "
-                        "raise store.hbase_pool_size",
+                        f"raise {self._words.pool_size}",
                     )
 
     def _next_gateway(self, tried: set[str]) -> Gateway:
@@ -251,7 +256,7 @@ class HBasePool:
         with self._changed:
             connection.used_at_s = self._now_s()
             if not gateway.breaker.healthy:
-                gateway.breaker.answered(0.0, connection.used_at_s)
+                gateway.breaker.answered()
             gateway.idle.append(connection)
             self._changed.notify()
 
@@ -281,6 +286,6 @@ class HBasePool:
         self._start()
         for gateway in self._gateways:
             gateway.idle.clear()
-            gateway.breaker.answered(0.0, self._now_s())
+            gateway.breaker.answered()
         for connection in inherited:
             connection.disown()

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from aragog.errors import BadInput, CorruptRow, StoreUnavailable
+from aragog.zen.errors import CorruptRow, InvalidArgument, StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import (
     TABLES,
@@ -310,7 +310,7 @@ def _batches(
 def _puts(cells: Cells) -> list[thrift_api.Mutation]:
     for column in cells:
         if b":" not in column:
-            raise BadInput(f"column {column!r}: must be family:qualifier")
+            raise InvalidArgument(f"column {column!r}: must be family:qualifier")
     return [thrift_api.Mutation(column=column, value=value) for column, value in cells.items()]
 
 

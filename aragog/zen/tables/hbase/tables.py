@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from aragog.errors import ConfigError, StoreUnavailable
-from aragog.settings import StoreSettings
+from aragog.zen.errors import InvalidConfig, StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables import TABLES, Tables
 from aragog.zen.tables.hbase.connection import thrift_api
 from aragog.zen.tables.hbase.pool import HBasePool
@@ -107,14 +107,34 @@ class HBaseTables(Tables):
     All tables on one HBase. Safe for threads and forks: each process has its own connections.
 
     Does not connect before the first call.
+
+    Args:
+        gateways: `host:port` of each Thrift 1 gateway.
+        prefix: what the names of the tables begin with.
+        compression: of the column families, when they are created.
+        pool_size: the most connections of this process.
+        timeout_s: for one call.
+        remedies: the words of error messages.
     """
 
-    def __init__(self, settings: StoreSettings) -> None:
-        self._settings = settings
-        self._pool = self._new_pool(settings.hbase_timeout_ms / 1000)
+    def __init__(
+        self,
+        gateways: Sequence[str],
+        *,
+        prefix: str = "zengraph_",
+        compression: str = "SNAPPY",
+        pool_size: int = 16,
+        timeout_s: float = 10.0,
+        remedies: Remedies = DEFAULT,
+    ) -> None:
+        self._gateways = gateways
+        self._prefix = prefix
+        self._compression = compression
+        self._pool_size = pool_size
+        self._words = remedies
+        self._pool = self._new_pool(timeout_s)
         self._tables = {
-            name: HBaseTable(self._pool, name, table_name(settings.hbase_prefix, name))
-            for name in TABLES
+            name: HBaseTable(self._pool, name, table_name(prefix, name)) for name in TABLES
         }
 
     def __getitem__(self, name: str) -> HBaseTable:
@@ -125,13 +145,13 @@ class HBaseTables(Tables):
         Create missing tables, one region each (see `shell_commands`); drops nothing.
 
         Raises:
-            ConfigError: HBase does not support that compression.
+            InvalidConfig: HBase does not support that compression.
             StoreUnavailable: HBase did not answer; some tables may have been created.
         """
         pool = self._new_pool(CREATE_TIMEOUT_S)
         try:
             missing = self._missing(pool)
-            with ThreadPoolExecutor(max_workers=self._settings.hbase_pool_size) as threads:
+            with ThreadPoolExecutor(max_workers=self._pool_size) as threads:
                 for done in [threads.submit(self._create_one, pool, name) for name in missing]:
                     done.result()
         finally:
@@ -145,18 +165,17 @@ class HBaseTables(Tables):
 
     def check(self) -> list[str]:
         """Problems of the tables, one line each with the remedy; empty if there are none."""
-        prefix, result = self._settings.hbase_prefix, []
+        prefix, result = self._prefix, []
         missing = self._missing(self._pool)
         for name in TABLES:
             full = table_name(prefix, name)
             if name in missing:
-                result.append(f"{full.decode()}: is missing: run `aragog store create-tables`")
+                result.append(f"{full.decode()}: is missing: {self._words.create}")
             elif not self._pool.call("isTableEnabled", full):
                 result.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
             else:
                 have = self._pool.call("getColumnDescriptors", full)
-                compression = self._settings.hbase_compression
-                result.extend(problems(full.decode(), name, have, compression))
+                result.extend(problems(full.decode(), name, have, self._compression))
         return result
 
     def close(self) -> None:
@@ -164,17 +183,17 @@ class HBaseTables(Tables):
 
     def _new_pool(self, timeout_s: float) -> HBasePool:
         return HBasePool(
-            self._settings.hbase_gateways, size=self._settings.hbase_pool_size, timeout_s=timeout_s
+            self._gateways, size=self._pool_size, timeout_s=timeout_s, words=self._words
         )
 
     def _missing(self, pool: HBasePool) -> list[str]:
         existing = set(pool.call("getTableNames"))
-        prefix = self._settings.hbase_prefix
+        prefix = self._prefix
         return [name for name in TABLES if table_name(prefix, name) not in existing]
 
     def _create_one(self, pool: HBasePool, name: str) -> None:
-        full = table_name(self._settings.hbase_prefix, name)
-        compression = self._settings.hbase_compression
+        full = table_name(self._prefix, name)
+        compression = self._compression
         try:
             pool.call("createTable", full, families(name, compression), repeatable=False)
         except StoreUnavailable as error:
@@ -183,8 +202,8 @@ class HBaseTables(Tables):
                 self._wait_until_enabled(pool, full)
                 return
             if "ompression" in message:
-                raise ConfigError(
-                    f"store.hbase_compression: HBase does not support {compression} "
+                raise InvalidConfig(
+                    f"{self._words.compression}: HBase does not support {compression} "
                     f"(SNAPPY, GZ and NONE need no further jars): {error.reason}"
                 ) from error
             raise

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aragog.clock import Clock
-from aragog.errors import CorruptRow
+from aragog.zen.clock import Clock
+from aragog.zen.errors import CorruptRow
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Cell, CellTable, Row, RowRange, Scan, refuse_empty
 from aragog.zen.tables.postgres.arrays import (

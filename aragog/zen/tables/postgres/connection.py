@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import pq
 
-from aragog.errors import BadInput, StoreUnavailable
-from aragog.secret import without_login
+from aragog.zen.errors import InvalidArgument, StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
+from aragog.zen.tables.postgres.dsn import without_login
 
 MAX_IDLE_S = 240.0
 """A connection that was idle longer is not used: firewalls forget such connections silently."""
@@ -61,23 +62,26 @@ class ConnectionLost(Exception):
         self.sent = sent
 
 
-REMEDIES = {
-    "25006": "this server is a replica, or is read-only: name the primary in store.dsn",
-    "3D000": "the database does not exist: create it, or correct store.dsn",
-    "28P01": "the password is wrong: correct store.dsn",
-    "28000": "the user may not connect: correct store.dsn or the server's pg_hba.conf",
-    "42501": "the user lacks a right: see `aragog doctor`",
-    "42P01": "a table is missing: run `aragog store create-tables`",
-    "3F000": "the schema is missing: run `aragog store create-tables`",
-    "53100": "the disk of the server is full; nothing acknowledged is lost: free space",
-    "53300": "the server has no connection left: raise its max_connections, or lower "
-    "store.postgres_pool_size",
-    "57014": "a statement took longer than store.postgres_timeout_ms",
-    "57P03": "the server is starting or stopping",
-    "26000": "a pooler in transaction mode is between: set store.postgres_pooler",
-    "42P05": "a pooler in transaction mode is between: set store.postgres_pooler",
-}
-"""What to do about an error, by its SQLSTATE."""
+def remedies_by_state(words: Remedies) -> dict[str, str]:
+    """What to do about an error, by its SQLSTATE."""
+    return {
+        "25006": f"this server is a replica, or is read-only: name the primary in {words.dsn}",
+        "3D000": f"the database does not exist: create it, or correct {words.dsn}",
+        "28P01": f"the password is wrong: correct {words.dsn}",
+        "28000": f"the user may not connect: correct {words.dsn} or the server's pg_hba.conf",
+        "42501": f"the user lacks a right: {words.check}",
+        "42P01": f"a table is missing: {words.create}",
+        "3F000": f"the schema is missing: {words.create}",
+        "53100": "the disk of the server is full; nothing acknowledged is lost: free space",
+        "53300": "the server has no connection left: raise its max_connections, or lower "
+        f"{words.pool_size}",
+        "57014": f"a statement took longer than {words.timeout}",
+        "57P03": "the server is starting or stopping",
+        "26000": f"a pooler in transaction mode is between: set {words.pooler}",
+        "42P05": f"a pooler in transaction mode is between: set {words.pooler}",
+    }
+
+
 # libpq passes no SQLSTATE of a connection that is refused.
 REFUSALS = (
     ("too many connections", "53300"),
@@ -95,11 +99,13 @@ OURS = ("22", "54")
 """The arguments are refused, whatever the state of the server."""
 
 
-def our_error(where: str, error: ServerError) -> BadInput | StoreUnavailable:
-    """The exception of aragog for an error of the server."""
+def our_error(
+    where: str, error: ServerError, words: Remedies = DEFAULT
+) -> InvalidArgument | StoreUnavailable:
+    """The exception of this library for an error of the server."""
     if error.state.startswith(OURS):
-        return BadInput(f"{where}: {error.text}")
-    remedy = REMEDIES.get(error.state)
+        return InvalidArgument(f"{where}: {error.text}")
+    remedy = remedies_by_state(words).get(error.state)
     return StoreUnavailable(where, f"{remedy} ({error.text})" if remedy else error.text)
 
 
@@ -112,13 +118,17 @@ class PostgresConnection:
         timeout_s: for connecting, and for the response to one call.
         pooler: a pooler in transaction mode is between: no prepared statements and no settings of
             the session, which would reach other clients.
+        words: the words of messages.
 
     Raises:
         ConnectionLost: it cannot be opened.
         ServerError: the server refuses it.
     """
 
-    def __init__(self, dsn: str, *, timeout_s: float, pooler: bool) -> None:
+    def __init__(
+        self, dsn: str, *, timeout_s: float, pooler: bool, words: Remedies = DEFAULT
+    ) -> None:
+        self._words = words
         self._timeout_s = timeout_s
         self._prepared: set[bytes] | None = None if pooler else set()
         options = (
@@ -132,7 +142,7 @@ class PostgresConnection:
                 dsn,
                 autocommit=True,
                 connect_timeout=max(2, int(timeout_s)),
-                application_name="aragog",
+                application_name=words.program,
                 tcp_user_timeout=int(timeout_s * 1000),
                 prepare_threshold=None,
                 options="" if pooler else options,
@@ -285,7 +295,7 @@ class PostgresConnection:
             if events != select.POLLIN:
                 self._poll.modify(self._pg.socket, select.POLLIN)
         if not ready:
-            text = f"no response within {self._timeout_s:g} s (store.postgres_timeout_ms)"
+            text = f"no response within {self._timeout_s:g} s ({self._words.timeout})"
             raise ConnectionLost(text, sent=True)
         if any(event & ~select.POLLOUT for _, event in ready):
             self._pg.consume_input()

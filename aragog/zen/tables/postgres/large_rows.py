@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from aragog.errors import StoreUnavailable
+from aragog.zen.errors import StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Row, RowSizes
 from aragog.zen.tables.packed import pack

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from aragog.clock import Clock
-from aragog.errors import CorruptRow, StoreUnavailable
+from aragog.zen.clock import Clock
+from aragog.zen.errors import CorruptRow, StoreUnavailable
 from aragog.zen.read_bytes import counted_rows
 from aragog.zen.tables import Cell, CellTable, Row, RowRange, RowSizes, Scan, refuse_empty
 from aragog.zen.tables.packed import (

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from aragog.errors import StoreUnavailable
-from aragog.secret import without_password
+from aragog.zen.errors import StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables.postgres.connection import (
     ENDING,
     REPEATABLE,
@@ -31,6 +31,7 @@ from aragog.zen.tables.postgres.connection import (
     ServerError,
     our_error,
 )
+from aragog.zen.tables.postgres.dsn import without_password
 
 T = TypeVar("T")
 
@@ -57,6 +58,7 @@ class PostgresPool:
         timeout_s: for one call, and for the wait for a free connection.
         pooler: see `PostgresConnection`.
         opened: is called with each new connection; what it raises closes it.
+        words: the words of messages.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class PostgresPool:
         timeout_s: float,
         pooler: bool = False,
         opened: Callable[[PostgresConnection], None] = lambda _: None,
+        words: Remedies = DEFAULT,
     ) -> None:
+        self.words = words
         self._opened = opened
         self._dsn = dsn
         self._size = size
@@ -88,7 +92,7 @@ class PostgresPool:
 
         Raises:
             StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
-            BadInput: the server refuses the arguments.
+            InvalidArgument: the server refuses the arguments.
         """
         return self.use(lambda connection: connection.run(calls), repeatable=repeatable)
 
@@ -103,7 +107,7 @@ class PostgresPool:
                 if attempt == ATTEMPTS or not (
                     error.state.startswith(REPEATABLE) or (ends and not fresh)
                 ):
-                    raise our_error(self.where, error) from error
+                    raise our_error(self.where, error, self.words) from error
                 fresh = fresh or ends
             except ConnectionLost as error:
                 if fresh or (error.sent and not repeatable):
@@ -151,11 +155,11 @@ class PostgresPool:
                     raise StoreUnavailable(
                         self.where,
                         f"all {self._size} connections stayed in use for {self._timeout_s:.1f} s; "
-                        "raise store.postgres_pool_size",
+                        f"raise {self.words.pool_size}",
                     )
         try:
             connection = PostgresConnection(
-                self._dsn, timeout_s=self._timeout_s, pooler=self._pooler
+                self._dsn, timeout_s=self._timeout_s, pooler=self._pooler, words=self.words
             )
             self._opened(connection)
             return connection
@@ -211,7 +215,7 @@ class ReplicaPool(PostgresPool):
         if self._lag_s > self._max_lag_s:
             raise StoreUnavailable(
                 self.where,
-                f"the replica is {self._lag_s} s behind (serving.standby_max_lag_s: "
+                f"the replica is {self._lag_s} s behind ({self.words.max_lag}: "
                 f"{self._max_lag_s:g})",
             )
         return super().run(calls, repeatable=repeatable)

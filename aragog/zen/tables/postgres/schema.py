@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from aragog.errors import ConfigError, StoreUnavailable
+from aragog.zen.errors import InvalidConfig, StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.postgres.connection import PostgresConnection, Rows, ServerError
 from aragog.zen.tables.postgres.pool import PostgresPool
@@ -121,6 +122,7 @@ class TableSchema:
         upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
     ) -> None:
         self._pool = pool
+        self._words = pool.words
         self.name = name
         self._partitions = partitions
         self._upgrades = upgrades
@@ -132,7 +134,7 @@ class TableSchema:
         Create what is missing; one process at a time does it.
 
         Raises:
-            ConfigError: the schema is of another version.
+            InvalidConfig: the schema is of another version.
         """
         if not self._facts():
             self._execute(statements(self.name, self._partitions))
@@ -143,7 +145,7 @@ class TableSchema:
         How many partitions the tables have; checks the version first.
 
         Raises:
-            ConfigError: there is no schema, or one of another version.
+            InvalidConfig: there is no schema, or one of another version.
         """
         return int(self.require_version()["partitions"])
 
@@ -152,29 +154,30 @@ class TableSchema:
         return self.require_version()["identity"]
 
     def check_version(self, connection: PostgresConnection) -> None:
-        """Raise ConfigError if the schema that a new connection finds is of another version."""
+        """Raise InvalidConfig if the schema that a new connection finds is of another version."""
         with suppress(ServerError):  # no schema yet: the first statement reports that
             self._require_version(_texts(connection.read(self._meta)))
 
     def require_version(self) -> dict[str, str]:
-        """What `meta` says; raises ConfigError if this program cannot use the schema."""
+        """What `meta` says; raises InvalidConfig if this program cannot use the schema."""
         return self._require_version(self._facts())
 
     def _require_version(self, facts: dict[str, str]) -> dict[str, str]:
         if not facts:
-            raise ConfigError(
-                f"{self._pool.where} has no schema {self.name}: run `aragog store create-tables`"
+            raise InvalidConfig(
+                f"{self._pool.where} has no schema {self.name}: {self._words.create}"
             )
         version = int(facts["version"])
         if version > self._newest:
-            raise ConfigError(
-                f"the schema {self.name} has version {version}, and this aragog knows versions up "
-                f"to {self._newest}: install the aragog that upgraded it; there is no way back"
+            raise InvalidConfig(
+                f"the schema {self.name} has version {version}, and this {self._words.program} "
+                f"knows versions up to {self._newest}: install the {self._words.program} that "
+                "upgraded it; there is no way back"
             )
         if version < self._newest:
-            raise ConfigError(
-                f"the schema {self.name} has version {version}, and this aragog needs "
-                f"{self._newest}: run `aragog store upgrade`, also while the system runs"
+            raise InvalidConfig(
+                f"the schema {self.name} has version {version}, and this {self._words.program} "
+                f"needs {self._newest}: {self._words.upgrade}, also while the system runs"
             )
         return facts
 
@@ -200,13 +203,13 @@ class TableSchema:
             yield str(error)
             return
         facts = ServerFacts(*((value or b"").decode() for value in values))
-        yield from problems_of_server(facts)
+        yield from problems_of_server(facts, self._words)
         yield from self._problems_of_tables(facts.may_create == "true")
 
     def _problems_of_tables(self, may_create: bool) -> Iterator[str]:
         try:
             self.require_version()
-        except ConfigError as error:
+        except InvalidConfig as error:
             if "has no schema" in str(error) and not may_create:
                 yield f"the user may not create the schema {self.name}: GRANT CREATE ON DATABASE"
             else:
@@ -218,7 +221,7 @@ class TableSchema:
                 f"to_regclass('{table}'), 'SELECT, INSERT, UPDATE, DELETE'), false)"
             )
             if here == b"\0":
-                yield f"the table {name} is missing: run `aragog store create-tables`"
+                yield f"the table {name} is missing: {self._words.create}"
             elif may_write == b"\0" or not self._all_rights(table):
                 yield (
                     f"the user lacks rights on {table}: GRANT SELECT, INSERT, UPDATE, DELETE ON "
@@ -254,7 +257,7 @@ class TableSchema:
         """Execute statements in a transaction; only one process does so at a time."""
         script = (
             "SET LOCAL statement_timeout = 0;\n"
-            f"SELECT pg_advisory_xact_lock(hashtext('aragog {self.name}'));\n{text}"
+            f"SELECT pg_advisory_xact_lock(hashtext('{self._words.program} {self.name}'));\n{text}"
         )
         self._pool.use(lambda connection: connection.execute(script), repeatable=False)
 
@@ -271,11 +274,11 @@ class ServerFacts(NamedTuple):
     may_create: str
 
 
-def problems_of_server(facts: ServerFacts) -> Iterator[str]:
+def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
     """What is wrong with a server, one line each with the remedy. Pure."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
-            f"the server is PostgreSQL {int(facts.version) // 10_000}: aragog needs "
+            f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "
             f"{OLDEST_SERVER} or newer"
         )
     if facts.encoding != "UTF8":
@@ -284,7 +287,7 @@ def problems_of_server(facts: ServerFacts) -> Iterator[str]:
             "ENCODING 'UTF8' TEMPLATE template0"
         )
     if facts.is_replica == "true":
-        yield "the server is a replica: name the primary in store.dsn"
+        yield f"the server is a replica: name the primary in {words.dsn}"
     elif facts.is_read_only == "on":
         yield "transactions are read-only by default: set default_transaction_read_only to off"
     if facts.autovacuum != "on":

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from aragog.clock import Clock
-from aragog.secret import reveal
-from aragog.settings import StoreSettings
+from aragog.zen.clock import Clock
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables import TABLES, CellTable, Put, Tables
 from aragog.zen.tables.postgres.cells import CellRows
 from aragog.zen.tables.postgres.nodes import NodeRows
@@ -26,33 +25,42 @@ class PostgresTables(Tables):
     All tables; safe for threads and forks. Does not connect before the first call.
 
     Args:
-        settings: how to connect, and the schema's name.
+        dsn: how to connect, as libpq takes it: a URL or `key=value` pairs.
+        schema: the schema's name, of letters, digits and underscores.
+        partitions: of the large tables; fixed once they exist.
+        pool_size: the most connections of this process.
+        timeout_s: for one call.
+        pooler: a pooler in transaction mode is between.
         max_lag_s: the dsn names a replica, which answers nothing while it is further behind.
         clock: gives the timestamps of `check_and_put` and `incr`; None: the server's clock.
         upgrades: as `UPGRADES`.
+        remedies: the words of error messages.
     """
 
     def __init__(
         self,
-        settings: StoreSettings,
+        dsn: str,
         *,
+        schema: str = "zengraph",
+        partitions: int = 16,
+        pool_size: int = 16,
+        timeout_s: float = 10.0,
+        pooler: bool = False,
         max_lag_s: float | None = None,
         clock: Clock | None = None,
         upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
+        remedies: Remedies = DEFAULT,
     ) -> None:
-        name = settings.postgres_schema
         kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
+        # Also of a string that hides its text when it is printed.
         new_pool = partial(
-            kind,
-            reveal(settings.dsn),
-            timeout_s=settings.postgres_timeout_ms / 1000,
-            pooler=settings.postgres_pooler,
+            kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
         )
         # Its own connection: the others refuse a schema of another version.
-        self.schema = TableSchema(new_pool(size=1), name, settings.postgres_partitions, upgrades)
-        self._pool = new_pool(size=settings.postgres_pool_size, opened=self.schema.check_version)
+        self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
+        self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
         of = {
-            table: Partitions(name, table, self.schema.partitions if table in HASHED else None)
+            table: Partitions(schema, table, self.schema.partitions if table in HASHED else None)
             for table in TABLES
         }
         self._nodes = NodeRows(self._pool, of.pop(PACKED), clock)
@@ -79,7 +87,7 @@ class PostgresTables(Tables):
         Create missing tables; drops nothing.
 
         Raises:
-            ConfigError: the schema is of another version.
+            InvalidConfig: the schema is of another version.
             StoreUnavailable: the server does not answer, or the user may not create them.
         """
         self.schema.create()

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
+from aragog.zen.errors import InvalidConfig, StoreDamaged, StoreUnavailable
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
 from aragog.zen.tables.sqlite.file_locks import holder, locked
-from aragog.zen.tables.sqlite.health import REMEDY, Health, first_files, has_state
+from aragog.zen.tables.sqlite.health import Health, first_files, has_state
 from aragog.zen.tables.sqlite.layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
@@ -110,7 +111,7 @@ _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPE
 _MARKER = "shards"
 """The file that stores the number of files; also the lock under which they are created."""
 FORMAT = 1
-"""The format of the rows; raise it with a change that earlier versions of aragog cannot read."""
+"""The format of the rows; raise it with a change that earlier versions cannot read."""
 _FORMAT = "format"
 
 
@@ -123,6 +124,7 @@ class Shards:
         count: how many files.
         checkpoints: when logs are moved into the files.
         waits_s: how long to wait for another writer of a file, and for who creates files.
+        remedies: the words of error messages.
     """
 
     def __init__(
@@ -131,8 +133,10 @@ class Shards:
         count: int,
         checkpoints: CheckpointTimes,
         waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
+        remedies: Remedies = DEFAULT,
     ) -> None:
         self.count = count
+        self._remedies = remedies
         self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
         self.folder = folder
@@ -144,7 +148,7 @@ class Shards:
         self._check_folder()
         try:
             with nullcontext() if has_state(folder) else self._alone():
-                self.health = Health(folder, count)
+                self.health = Health(folder, count, remedies)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
 
@@ -186,7 +190,9 @@ class Shards:
             raise self._damage(number, "set aside")
 
     def _damage(self, number: int, reason: str) -> StoreDamaged:
-        return StoreDamaged(str(self.health.path(number)), f"is damaged ({reason}); {REMEDY}")
+        return StoreDamaged(
+            str(self.health.path(number)), f"is damaged ({reason}); {self.health.remedy}"
+        )
 
     def create(self) -> None:
         """Create every file; a damaged one is set aside, and the others stay in use."""
@@ -333,10 +339,12 @@ class Shards:
             count = int(marker.read_text("ascii") or self.count)
             self._check_format()
         except OSError as error:
-            raise ConfigError(f"data_dir: {self.folder} cannot be written: {error}") from error
+            raise InvalidConfig(
+                f"{self._remedies.folder}: {self.folder} cannot be written: {error}"
+            ) from error
         if count != self.count:
-            raise ConfigError(
-                f"store.sqlite_shards: is {self.count}, but {self.folder} was made with {count}; "
+            raise InvalidConfig(
+                f"{self._remedies.shards}: is {self.count}, but {self.folder} was made with {count}; "
                 f"set it to {count}, or export the data and import them into a new folder"
             )
 
@@ -347,7 +355,7 @@ class Shards:
             path.write_text(f"{FORMAT}\n", "ascii")
         found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
         if found > FORMAT:
-            raise ConfigError(
-                f"data_dir: {self.folder} has format {found}, of a later version of aragog; this "
-                f"one reads up to {FORMAT}: install that version, or restore a backup made before"
+            raise InvalidConfig(
+                f"{self._remedies.folder}: {self.folder} has format {found}, of a later version of "
+                f"{self._remedies.program}; this one reads up to {FORMAT}: install that version, or restore a backup made before"
             )

@@ -16,7 +16,8 @@ import re
 import threading
 from pathlib import Path
 
-from aragog.errors import ConfigError
+from aragog.zen.errors import InvalidConfig
+from aragog.zen.remedies import DEFAULT, Remedies
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,6 @@ LAST_GENERATION = 254
 _STATE = "generations"
 _STATE_BYTES = 256
 _NAME = re.compile(r"([0-9a-f]{2})(?:\.(\d{1,3}))?\.db")
-REMEDY = "run `aragog store repair` to save its rows into a new file"
 
 
 class Health:
@@ -32,10 +32,11 @@ class Health:
     The generations of a folder's files; threads and forked processes share one.
 
     Raises:
-        ConfigError: the folder cannot be read.
+        InvalidConfig: the folder cannot be read.
     """
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, remedies: Remedies = DEFAULT) -> None:
+        self.remedy = f"{remedies.salvage} to save its rows into a new file"
         self._folder = folder
         self._count = count
         self._lock = threading.Lock()
@@ -68,7 +69,7 @@ class Health:
             self._put(number, self._state[number] + 1)
         log.error(
             "%s is damaged (%s): nothing more is written to it; the other %d files stay in use; %s",
-            self.path(number), reason, self._count - 1, REMEDY,
+            self.path(number), reason, self._count - 1, self.remedy,
         )  # fmt: skip
 
     def replace(self, number: int) -> None:
@@ -77,7 +78,7 @@ class Health:
 
     def _put(self, number: int, generation: int) -> None:
         if generation > LAST_GENERATION + 1:
-            raise ConfigError(f"{self.path(number)} was repaired too often; export and import")
+            raise InvalidConfig(f"{self.path(number)} was repaired too often; export and import")
         state = self._state
         state[number] = generation
         if isinstance(state, mmap.mmap):
@@ -98,7 +99,7 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
         return bytearray(path.read_bytes() if path.exists() else _initial_state(folder))
     except ValueError as error:
         remedy = "delete it, and it is made anew from the files' names"
-        raise ConfigError(f"{path}: {error}; {remedy}") from error
+        raise InvalidConfig(f"{path}: {error}; {remedy}") from error
 
 
 def has_state(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from struct import error as BadStruct  # noqa: N812 - it is an exception
 
-from aragog.errors import StoreUnavailable
+from aragog.zen.errors import StoreUnavailable
 from aragog.zen.tables import TABLES, Salvaged
 from aragog.zen.tables.packed import unpack
 from aragog.zen.tables.sqlite import replacements

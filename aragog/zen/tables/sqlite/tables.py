@@ -18,8 +18,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aragog.clock import Clock, SystemClock
-from aragog.errors import ConfigError
+from aragog.zen.clock import Clock, SystemClock
+from aragog.zen.errors import InvalidConfig
+from aragog.zen.remedies import DEFAULT, Remedies
 from aragog.zen.tables import (
     TABLES,
     Cell,
@@ -36,7 +37,6 @@ from aragog.zen.tables import (
 from aragog.zen.tables.sqlite import replacements
 from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes
 from aragog.zen.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
-from aragog.zen.tables.sqlite.health import REMEDY
 from aragog.zen.tables.sqlite.layout import LAYOUTS, Layout
 from aragog.zen.tables.sqlite.salvage import salvage_damaged
 
@@ -188,9 +188,10 @@ class SqliteTables(Tables):
         clock: gives the timestamps of `check_and_put` and `incr`.
         checkpoints: when logs are moved into the files.
         waits_s: how long to wait for another writer of a file, and for who creates files.
+        remedies: the words of error messages.
 
     Raises:
-        ConfigError: the folder cannot be created or written, or has another number of `shards`.
+        InvalidConfig: the folder cannot be created or written, or has another number of `shards`.
     """
 
     def __init__(
@@ -201,10 +202,11 @@ class SqliteTables(Tables):
         clock: Clock | None = None,
         checkpoints: CheckpointTimes | None = None,
         waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
+        remedies: Remedies = DEFAULT,
     ) -> None:
         if shards & (shards - 1):
-            raise ConfigError(f"store.sqlite_shards: must be a power of two, got {shards}")
-        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes(), waits_s)
+            raise InvalidConfig(f"{remedies.shards}: must be a power of two, got {shards}")
+        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes(), waits_s, remedies)
         clock = clock or SystemClock()
         self._tables = {name: SqliteTable(name, self._shards, clock) for name in TABLES}
 
@@ -233,7 +235,7 @@ class SqliteTables(Tables):
     def check(self) -> list[str]:
         self.create()
         health = self._shards.health
-        return [f"{health.path(number)} is damaged: {REMEDY}" for number in health.damaged()]
+        return [f"{health.path(number)} is damaged: {health.remedy}" for number in health.damaged()]
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
         return salvage_damaged(self._shards, report)
