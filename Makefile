@@ -22,9 +22,12 @@ ifneq ($(STORE),)
 export ARAGOG_STORE__ENGINE := $(STORE)
 endif
 
+# The distributions in packages/, which no index has.
+LIBRARIES = $(shell sed -n 's/^name = "\(.*\)".*/\1/p' $(wildcard packages/*/pyproject.toml) /dev/null)
+
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
+.PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +45,11 @@ down: setup  ## stop it
 	@$(BIN)/aragog down
 
 test: setup  ## run the tests, on private servers, in WORKERS processes (two a core)
+	@$(if $(ARGS),,$(BIN)/python scripts/try_libraries.py -- -q)
 	@$(PYTEST) -n $(WORKERS) $(ARGS)
+
+libraries: setup  ## test each library of packages/ from its wheel, without aragog
+	@$(BIN)/python scripts/try_libraries.py -- $(ARGS)
 
 bare:  ## `make run` and `make test` on a Debian with nothing but README's requirements (root, Linux)
 	@python3 scripts/bare_machine.py
@@ -99,10 +106,12 @@ pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 
 # Two builds of a commit are the same bytes (scripts/sbom.py).
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
-dist: setup  ## build the wheel of aragog into dist/, with its bill of materials
-	@rm -rf build/lib build/bdist.*
-	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
-	@$(BIN)/python scripts/sbom.py dist/aragog_crawler-*.whl
+dist: setup  ## build the wheels of aragog and its libraries into dist/, with bills of materials
+	@rm -rf build/lib build/bdist.* packages/*/build dist/*.whl
+	@for folder in . $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml)); do \
+		$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python \
+			--out-dir dist $$folder || exit 1; done
+	@$(BIN)/python scripts/sbom.py dist/*.whl
 
 try-wheel: setup  ## install the wheel of dist/ in an empty environment, and crawl; ON=3.14
 	@$(BIN)/python scripts/try_wheel.py --python $(ON)
@@ -125,7 +134,8 @@ screenshots: setup  ## write the pictures of docs/images (Chromium)
 	@$(BIN)/python -m tests.screenshots $(IMAGES)
 
 lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
-	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \
+	@$(BIN)/uv pip compile pyproject.toml $(wildcard packages/*/pyproject.toml) --all-extras \
+		--universal --generate-hashes $(addprefix --no-emit-package ,$(LIBRARIES)) \
 		--no-emit-index-url --no-header --quiet -o requirements.lock
 	@$(BIN)/uv pip compile scripts/build.in --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o scripts/build.lock

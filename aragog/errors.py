@@ -3,6 +3,10 @@ The exceptions of aragog, grouped by remedy: who must act, and whether a retry c
 
 Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
 
+Each library has exceptions of its own. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` name the
+classes of each remedy over all libraries, and `ALL` the base classes: code that reacts to a remedy
+writes `except TRANSIENT`, not `except TransientError`.
+
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
     ├── BadInput                    fix the call; a retry cannot help
@@ -11,9 +15,7 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
     │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
-    │   ├── Unsupported             this server does not have what the call needs
-    │   └── InvalidMessage          a task message that nobody can read
-    │       └── NewerMessage        a newer version of aragog can read it
+    │   └── Unsupported             this server does not have what the call needs
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
@@ -24,14 +26,16 @@ Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
-    │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
-    │   │   └── BrokerFull          the broker works, but its memory is full
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
         ├── CorruptRow
         └── CorruptContent
+
+Of pinlater are `BrokerUnavailable` (the job layer's servers, or any Celery broker), `BrokerFull`
+and `InvalidMessage` (a task message that nobody can read). `NewerMessage` is one that a newer
+version of aragog can read.
 
 The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
@@ -41,6 +45,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from aragog.pinlater.errors import (
+    BrokerFull,
+    BrokerUnavailable,
+    InvalidArgument,
+    InvalidConfig,
+    InvalidMessage,
+    PinlaterError,
+)
 
 
 class AragogError(Exception):
@@ -121,15 +134,6 @@ class Unsupported(BadInput):
     """The server does not have what the call needs, such as a broker."""
 
 
-@dataclass(eq=False, repr=False)
-class InvalidMessage(BadInput):
-    """A task message is invalid; `where` is the path of the invalid value."""
-
-    MESSAGE = "{where}: {reason}"
-    where: str
-    reason: str
-
-
 class NewerMessage(InvalidMessage):
     """A newer version of aragog wrote the message; a worker of that version can run it."""
 
@@ -193,14 +197,6 @@ class SpoolUnavailable(TransientError):
     """The Redis of the spool is unavailable or full."""
 
 
-class BrokerUnavailable(TransientError):
-    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
-
-
-class BrokerFull(BrokerUnavailable):
-    """The broker has no memory for new jobs; existing jobs continue."""
-
-
 class BrowserUnavailable(TransientError):
     """The browser that renders pages is not installed or does not start."""
 
@@ -240,3 +236,63 @@ class CorruptContent(PermanentError):
     MESSAGE = "content {key}: {reason}"
     key: str
     reason: str
+
+
+TRANSIENT = (TransientError, BrokerUnavailable)
+"""A part of our own infrastructure is unavailable: the same call may work later."""
+BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage)
+"""The caller must change the call."""
+CONFIG = (ConfigError, InvalidConfig)
+"""The operator must change the settings. Each has `problems`, a line for each."""
+PERMANENT = (PermanentError,)
+"""Our own data is damaged: an operator must act."""
+ALL = (AragogError, PinlaterError)
+"""The base class of each library: whatever aragog raises on purpose."""
+
+REMEDIES = {
+    "retry": TRANSIENT,
+    "fix the call": BAD_INPUT,
+    "fix the settings": CONFIG,
+    "repair the data": PERMANENT,
+}
+"""What helps against the errors of each library; no error has two remedies."""
+
+__all__ = [
+    "ALL",
+    "BAD_INPUT",
+    "CONFIG",
+    "PERMANENT",
+    "REMEDIES",
+    "TRANSIENT",
+    "AccessDenied",
+    "AragogError",
+    "BadInput",
+    "BrokerFull",
+    "BrokerUnavailable",
+    "BrowserUnavailable",
+    "ConfigError",
+    "ContentReplaced",
+    "ContentUnavailable",
+    "CorruptContent",
+    "CorruptRow",
+    "InvalidConfig",
+    "InvalidField",
+    "InvalidMessage",
+    "InvalidUrl",
+    "LimiterUnavailable",
+    "NewerMessage",
+    "NotUnique",
+    "PermanentError",
+    "RobotsUnavailable",
+    "ServiceUnavailable",
+    "SizeExceeded",
+    "SlowDown",
+    "SpoolUnavailable",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "TakenDown",
+    "TransientError",
+    "Unfinished",
+    "Unsupported",
+    "VersionConflict",
+]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT, BadInput
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -200,7 +200,7 @@ def _items(field: OptionField, value: Any) -> Any:
 def _checked_item(field: OptionField, number: int, item: Any) -> Any:
     try:
         return checked(item)
-    except BadInput as error:
+    except BAD_INPUT as error:
         raise BadInput(f"{field.name}[{number}]: {error}") from error
 
 

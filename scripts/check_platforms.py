@@ -23,6 +23,7 @@ METADATA = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
 PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(METADATA["classifiers"]))
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin")
 # reppy has no wheel, and dev is for work on aragog itself.
+PROJECTS = [str(path.relative_to(PROJECT)) for path in PROJECT.glob("packages/*/pyproject.toml")]
 EXTRAS = sorted(set(METADATA["optional-dependencies"]) - {"reppy", "dev", "all"})
 
 
@@ -41,7 +42,7 @@ def problem(python: str, platform: str, folder: Path) -> str:
     argv = [
         uv, "pip", "compile", "--quiet", "--no-header", "--python-version", python,
         "--python-platform", platform, "--only-binary", ":all:", "--constraint", versions,
-        *chosen, "--output-file", folder / "resolved.txt", "pyproject.toml",
+        *chosen, "--output-file", folder / "resolved.txt", "pyproject.toml", *PROJECTS,
     ]  # fmt: skip
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""

@@ -7,7 +7,8 @@ The bill is CycloneDX 1.6 in `*.dist-info/sboms/aragog.cdx.json` (PEP 770; setup
 for it). It lists what requirements.lock has of the dependencies and extras, with versions and who
 requires whom: `required` is what every installation has, `optional` what an extra or a platform
 adds. The time of each file becomes SOURCE_DATE_EPOCH and its mode 0644, so that two builds of a
-commit are the same bytes whatever the checkout.
+commit are the same bytes whatever the checkout. The libraries of packages/ are in no lock: the bill
+has them by their own metadata.
 """
 
 from __future__ import annotations
@@ -19,17 +20,24 @@ import os
 import re
 import sys
 import time
-import tomllib
 import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from scripts.packages import distributions  # noqa: E402
+
 OWN = "aragog-crawler"
 NOT_SHIPPED = {"dev", "all"}
 EARLIEST_S = 315532800  # 1980-01-01, the first day of a zip file
+
+
+Libraries = Sequence[dict[str, Any]]
+"""Their metadata: the table `project` of each pyproject.toml."""
 
 
 class Locked(NamedTuple):
@@ -66,16 +74,39 @@ def reached(roots: set[str], packages: dict[str, Locked], *, everywhere: bool) -
     return found
 
 
-def bill(project: dict[str, Any], lock: str) -> dict[str, Any]:
-    """The CycloneDX document of a project's metadata and its lock."""
-    packages = {package.name: package for package in locked(lock)}
-    extras = project["optional-dependencies"].items()
-    optional = {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
-    direct = {plain(requirement) for requirement in project["dependencies"]}
+def requires(project: dict[str, Any]) -> set[str]:
+    """What a project requires without extras."""
+    return {plain(requirement) for requirement in project.get("dependencies", [])}
+
+
+def may_require(project: dict[str, Any]) -> set[str]:
+    """What the extras of a project require that are shipped."""
+    extras = project.get("optional-dependencies", {}).items()
+    return {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
+
+
+def with_libraries(packages: dict[str, Locked], libraries: Libraries) -> dict[str, Locked]:
+    """The packages of a lock, and the libraries, which no lock has."""
+    found = dict(packages)
+    for library in libraries:
+        name = plain(library["name"])
+        found[name] = Locked(name, library["version"], conditional=False, required_by=frozenset())
+    for library in libraries:
+        for each in requires(library) | may_require(library):
+            if each in found:
+                by = found[each].required_by | {plain(library["name"])}
+                found[each] = found[each]._replace(required_by=by)
+    return found
+
+
+def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[str, Any]:
+    """The CycloneDX document of a project's metadata, its lock and the libraries beside it."""
+    packages = with_libraries({package.name: package for package in locked(lock)}, libraries)
+    direct, optional = requires(project), may_require(project)
     required = reached(direct, packages, everywhere=True)
     listed = reached(direct | optional, packages, everywhere=False)
     refs = {name: f"pkg:pypi/{name}@{packages[name].version}" for name in listed}
-    own = f"pkg:pypi/{OWN}@{project['version']}"
+    own = f"pkg:pypi/{plain(project.get('name', OWN))}@{project['version']}"
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -85,7 +116,7 @@ def bill(project: dict[str, Any], lock: str) -> dict[str, Any]:
             "component": {
                 "type": "library",
                 "bom-ref": own,
-                "name": OWN,
+                "name": project.get("name", OWN),
                 "version": project["version"],
                 "description": project["description"],
                 "licenses": [{"license": {"id": project["license"]}}],
@@ -146,11 +177,18 @@ def embed(wheel: Path, document: dict[str, Any], at_s: int) -> None:
             archive.writestr(info, content)
 
 
+def wheel_name(distribution: str) -> str:
+    """How the file names of a distribution's wheels begin."""
+    return f"{re.sub(r'[-_.]+', '_', distribution)}-"
+
+
 def main(wheels: list[str]) -> int:
     """Complete the wheels; the exit status."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    document = bill(project, (PROJECT / "requirements.lock").read_text())
+    lock = (PROJECT / "requirements.lock").read_text()
+    metadata = [each.metadata for each in distributions()]
     for wheel in wheels:
+        project = next(m for m in metadata if Path(wheel).name.startswith(wheel_name(m["name"])))
+        document = bill(project, lock, metadata[1:])
         embed(Path(wheel), document, int(os.environ.get("SOURCE_DATE_EPOCH", "0")))
         digest = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()
         print(f"{wheel}: {len(document['components'])} components, sha256 {digest}")

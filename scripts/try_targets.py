@@ -31,6 +31,7 @@ SHORT = {
     "run": "make run",
     "up": "make up & make=$!; until .venv/bin/aragog status >/dev/null 2>&1; do sleep 1; done; "
     "make down; wait $make",
+    "libraries": "make libraries ARGS='-q --collect-only'",
     "unit": "make unit ARGS='-q -k niceness'",
     "fix": "make fix && git diff --exit-code",
     "lock": "make lock && git diff --exit-code",

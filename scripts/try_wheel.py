@@ -3,9 +3,10 @@ Try a wheel as somebody gets it who has Python and an empty folder: `make try-wh
 
     python scripts/try_wheel.py [--python 3.14] [WHEEL]
 
-installs the newest wheel of dist/ into an empty environment, from wheels alone and in the versions
-of requirements.lock, crawls the demo web in an empty folder, and compares a field of one page. It
-exits with 1 and the output of the command that failed. Needs a way to PyPI.
+installs the newest wheel of dist/ with those of its libraries into an empty environment, from
+wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder, and
+compares a field of one page. It exits with 1 and the output of the command that failed. Needs a way
+to PyPI.
 """
 
 from __future__ import annotations
@@ -20,15 +21,25 @@ import tempfile
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from scripts.packages import libraries  # noqa: E402
+
 PAGE, FIELD, VALUE = "http://www.shop.test/p/brass-lamp", "product.price", "89.90"
 
 
-def newest() -> Path:
-    """The wheel of dist/ that was built last."""
-    found = sorted((PROJECT / "dist").glob("aragog_crawler-*.whl"), key=lambda p: p.stat().st_mtime)
+def newest_of(folder: Path, name: str) -> Path:
+    """The wheel of a distribution that was built last."""
+    found = sorted(folder.glob(f"{name}-*.whl"), key=lambda p: p.stat().st_mtime)
     if not found:
-        raise SystemExit("try_wheel: no wheel in dist/: make dist")
+        raise SystemExit(f"try_wheel: no wheel of {name} in {folder}: make dist")
     return found[-1]
+
+
+def beside(wheel: Path) -> list[Path]:
+    """The wheels of the libraries in the same folder; no index is asked for those."""
+    names = [each.name.replace("-", "_") for each in libraries()]
+    return [newest_of(wheel.parent, name) for name in names]
 
 
 def run(folder: Path, *argv: str | Path) -> str:
@@ -58,7 +69,7 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
     run(folder, uv, "venv", "--quiet", "--python", python, folder / "venv")
     run(
         folder, uv, "pip", "install", "--quiet", "--python", bin_ / "python",
-        "--only-binary", ":all:", "--constraint", folder / "constraints.txt", wheel,
+        "--only-binary", ":all:", "--constraint", folder / "constraints.txt", wheel, *beside(wheel),
     )  # fmt: skip
     return bin_
 
@@ -69,7 +80,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--python", default=sys.executable, help="a version or a path")
     parser.add_argument("wheel", nargs="?", type=Path)
     chosen = parser.parse_args(arguments)
-    wheel = (chosen.wheel or newest()).absolute()
+    wheel = (chosen.wheel or newest_of(PROJECT / "dist", "aragog_crawler")).absolute()
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         folder = Path(directory)
         bin_ = install(wheel, chosen.python, folder)

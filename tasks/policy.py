@@ -13,7 +13,7 @@ from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
-from aragog.errors import InvalidMessage, NewerMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
 from aragog.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
@@ -96,7 +96,7 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
             try:
                 with timed(seconds):
                     result = body(*args, **kwargs)
-            except TransientError as error:
+            except TRANSIENT as error:
                 OUTAGES.failed(name, error)
                 retry_after_outage(task, error)
             except NewerMessage as error:
@@ -162,7 +162,7 @@ def retry_after_defect(task: Any, error: Exception) -> NoReturn:
     raise task.retry(exc=error, countdown=wait_s)
 
 
-def retry_after_outage(task: Any, error: TransientError) -> NoReturn:
+def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     """
     Retry the task later, even if the broker does not accept the retry.
 

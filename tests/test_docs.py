@@ -6,8 +6,9 @@ from typing import get_args
 
 import pytest
 
+from scripts.packages import libraries
 from tests.support.documented import blocks
-from tests.support.sources import modules_of
+from tests.support.sources import PACKAGES, all_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -16,6 +17,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *DOCS.rglob("*.md"),
         *ROOT.glob("aragog/**/*.md"),
+        *ROOT.glob("packages/*/*.md"),
         *ROOT.glob("examples/*.md"),
     ]
 )
@@ -82,6 +84,7 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
 def test_the_tree_in_the_readme_has_every_package():
     tree = (ROOT / "README.md").read_text().partition("## Where things are")[2].partition("## ")[0]
     packages = {path.parent.name for path in (ROOT / "aragog").glob("*/__init__.py")}
+    packages |= {library.root.name for library in libraries()}
 
     assert packages - set(re.findall(r"(\w+)/", tree)) == set()
 
@@ -117,7 +120,7 @@ def test_the_drawing_of_the_limiter_names_what_there_is():
 def test_a_package_that_lists_its_modules_lists_all_of_them():
     """In its docstring, one a line: `name.py`, two spaces, what it is."""
     lists = {}
-    for path in modules_of(ROOT / "aragog"):
+    for path in all_modules():
         if path.stem != "__init__":
             continue
         if listed := re.findall(r"^ {4}(\w+)\.py {2}", path.read_text(), re.MULTILINE):
@@ -159,7 +162,7 @@ def test_a_page_lists_the_tables_that_the_store_has(page):
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_a_page_names_files_that_exist(page):
     named = re.findall(
-        r"(?<![\w/.])((?:aragog|tests|tasks|workers|bench|deploy|docs|scripts|examples)/[\w/.-]+)",
+        r"(?<![\w/.])((?:aragog|packages|tests|tasks|workers|bench|deploy|docs|scripts|examples)/[\w/.-]+)",
         page.read_text(),
     )
     files = {name.rstrip(".") for name in named if not re.match(r"aragog/\d", name)}
@@ -176,7 +179,7 @@ def test_a_page_names_modules_by_paths_that_exist(page):
     """Paths that begin in the package, such as `stages/fetch.py`, and those of links' texts."""
     paths = set(re.findall(r"[`\[]((?:[a-z0-9_]+/)+[a-z0-9_]+\.(?:py|lua))[`\]]", page.read_text()))
 
-    places = (ROOT, ROOT / "aragog")
+    places = (ROOT, *PACKAGES)
     assert sorted(p for p in paths if not any((place / p).exists() for place in places)) == []
 
 

@@ -13,7 +13,7 @@ import pytest
 from aragog.api.access_log import AccessLog, access_log
 from aragog.api.http.openapi.document import DOCUMENT
 from tests.support.documented import blocks
-from tests.support.sources import modules_of
+from tests.support.sources import all_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -93,7 +93,7 @@ def metrics():
 
 
 def _metrics():
-    for path in modules_of(ROOT / "aragog"):
+    for path in all_modules():
         if not re.search(r"[\"']aragog_", text := path.read_text()):
             continue
         for node in ast.walk(ast.parse(text)):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sources import modules_of
+from tests.support.sources import all_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -44,7 +44,7 @@ def quoted():
 def texts_of_the_code():
     """All string literals of the package, f-strings with a gap for each value."""
     texts = []
-    for path in modules_of(ROOT / "aragog"):
+    for path in all_modules():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sources import modules_of
+from scripts.packages import libraries
+from tests.support.sources import PACKAGES, all_modules, all_tests, modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = sorted(ROOT.glob("aragog/**/lua/*.lua"))
+SCRIPTS = sorted(path for package in PACKAGES for path in package.rglob("lua/*.lua"))
 
 
 def test_docs_settings_is_what_the_code_says():
@@ -86,7 +87,7 @@ def test_set_up_installs_nothing_without_a_hash():
     script = (ROOT / "scripts" / "setup").read_text().replace("\\\n", " ")
     installs = re.findall(r"pip (?:install|sync)[^|]*", script)
 
-    own = [each for each in installs if "-e ." in each]
+    own = [each for each in installs if "$members" in each]
     assert len(installs) == 5
     assert [each for each in installs if "--require-hashes" not in each] == own
     assert all("--no-deps --no-build-isolation" in each for each in own)
@@ -120,10 +121,11 @@ def test_a_page_links_to_what_exists(page):
     assert missing == []
 
 
-def test_a_class_name_appears_once_in_the_package():
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_a_class_name_appears_once_in_a_package(package):
     names = [
         node.name
-        for path in modules_of(ROOT / "aragog")
+        for path in modules_of(package)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]
@@ -146,7 +148,8 @@ def checks_something(function):
 def test_every_test_checks_something():
     unchecked = [
         f"{path.relative_to(ROOT)}: {node.name}"
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for path in all_tests()
+        if path.name.startswith("test_")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")
@@ -174,9 +177,9 @@ def test_tests_neither_sleep_nor_patch():
     sleeps |= {f"fleet/{name}.py" for name in ("fleet", "reader", "run", "timeline")}
     calls = [
         f"{name}: {function}({first})"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for path in all_tests()
         for function, first in calls_in(path)
-        for name in [str(path.relative_to(ROOT / "tests"))]
+        for name in [str(path.relative_to(ROOT)).removeprefix("tests/")]
         if (function in ("time.sleep", "asyncio.sleep", "Event().wait") and name not in sleeps)
         or (function.endswith(".setattr") and first != "tempfile")
         or function.startswith(("mock.", "unittest.mock"))
@@ -211,7 +214,7 @@ def imported_by(path):
 
 
 def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
-    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    tests = [p for p in all_tests() if p.name.startswith("test_") and p != Path(__file__)]
     imported = {name for path in tests for name in imported_by(path)}
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -264,15 +267,20 @@ def names_of(package):
     return {package.name} | folders | modules
 
 
-def test_a_unit_test_is_named_after_the_module_that_it_tests():
-    unit = ROOT / "tests" / "unit"
+UNIT_TESTS = {ROOT / "tests" / "unit": ROOT / "aragog"} | {
+    library.root / "tests" / "unit": library.package for library in libraries()
+}
+
+
+@pytest.mark.parametrize("unit", UNIT_TESTS, ids=lambda unit: UNIT_TESTS[unit].name)
+def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
     strangers = []
     for test in unit.rglob("test_*.py"):
         place = test.relative_to(unit).as_posix()
         folder, _, _ = place.rpartition("/")
         if place in CROSSCUTTING or folder in FOLDERS:
             continue
-        name, package = test.stem.removeprefix("test_"), ROOT / "aragog" / folder
+        name, package = test.stem.removeprefix("test_"), UNIT_TESTS[unit] / folder
         modules = names_of(package) if folder else {p.stem for p in package.glob("*.py")}
         if not any(name == module or name.startswith(f"{module}_") for module in modules):
             strangers.append(place)
@@ -300,7 +308,7 @@ def described(docstring):
 
 def test_a_docstring_describes_parameters_that_exist():
     leftovers = []
-    for source in (ROOT / "aragog").rglob("*.py"):
+    for source in all_modules():
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 names = described(ast.get_docstring(node) or "") - parameters(node)
@@ -318,7 +326,7 @@ STORED_TEXTS = {"dashboard/explanation.py"}
 def test_no_code_decides_by_the_words_of_a_reason():
     """A reason is for people; what a program must tell apart has a type."""
     wrong = []
-    for path in modules_of(ROOT / "aragog"):
+    for path in all_modules():
         if any(str(path).endswith(name) for name in FOREIGN_TEXTS | STORED_TEXTS):
             continue
         for node in ast.walk(ast.parse(path.read_text())):

@@ -25,7 +25,7 @@ from celery.signals import (
 )
 
 from aragog.allocator import return_freed
-from aragog.errors import ConfigError, TransientError
+from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
 from aragog.pinlater import gates
@@ -40,14 +40,14 @@ from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
 
 
-def _exit_with(error: ConfigError) -> None:
+def _exit_with(error: ConfigError | InvalidConfig) -> None:
     sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
 
 
 # A process with invalid settings must stop before it takes a job, and state the reason clearly.
 try:
     process_settings()
-except ConfigError as error:
+except CONFIG as error:
     _exit_with(error)
 
 
@@ -66,9 +66,9 @@ def _check_files(**_: Any) -> None:
         RenderingRule(settings.rendering)
         if problem := store_conflict(settings):
             raise ConfigError(problem)
-    except ConfigError as error:
+    except CONFIG as error:
         _exit_with(error)
-    except TransientError:
+    except TRANSIENT:
         return  # each process checks again when it connects
 
 

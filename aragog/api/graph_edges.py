@@ -28,7 +28,7 @@ from aragog.api.graph import (
 from aragog.api.operation import Caller, HttpRoute, operation
 from aragog.api.tokens import WRITE
 from aragog.api.values import MOST_ITEMS, Cursor, Limit
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT, BadInput
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.link_edges import LINK
@@ -335,7 +335,7 @@ def _check(caller: Caller, where: str, change: GraphMutation) -> None:
         caller.store.fields.check(change.properties or {})
         for node in filter(None, (change.node, change.other)):
             id_of(node, "")
-    except BadInput as error:
+    except BAD_INPUT as error:
         raise BadInput(f"{where}: {error}") from error
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aragog.errors import (
-    AragogError,
-    BadInput,
+    ALL,
+    BAD_INPUT,
+    TRANSIENT,
     NotUnique,
     SizeExceeded,
     SlowDown,
     TakenDown,
-    TransientError,
     Unsupported,
     VersionConflict,
 )
@@ -91,15 +91,15 @@ def problem_of(error: Exception) -> Problem:
             return Problem(501, str(error))
         case SizeExceeded():
             return Problem(413, str(error))
-        case BadInput():
+        case _ if isinstance(error, BAD_INPUT):
             return Problem(400, str(error))
         case SlowDown():
             return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
         case TimeoutError():
             return Problem(504, "not answered within the deadline", {"Retry-After": "1"})
-        case AragogError():
+        case _ if isinstance(error, ALL):
             return Problem(500, str(error))
         case _:
             return Problem(500, "internal error; the server's log has the details")

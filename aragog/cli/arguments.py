@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from aragog.cli.data_folder import command_settings
-from aragog.errors import BadInput, InvalidUrl
+from aragog.errors import BAD_INPUT, InvalidUrl
 from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
@@ -115,7 +115,7 @@ class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
         try:
             return site_name(value)
-        except BadInput as error:
+        except BAD_INPUT as error:
             self.fail(str(error), param, ctx)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import orjson
 import zstandard
 
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.transfer.json_lines import open_to_read
 
 MAX_LINE_BYTES = 1 << 26
@@ -36,7 +36,7 @@ def read_earlier(file: Path) -> EarlierOutput:
         return EarlierOutput(0, frozenset())
     try:
         urls = list(_parquet_urls(file) if file.suffix == ".parquet" else _json_urls(file))
-    except (AragogError, OSError, EOFError, ValueError, zlib.error, zstandard.ZstdError):
+    except (*ALL, OSError, EOFError, ValueError, zlib.error, zstandard.ZstdError):
         return EarlierOutput(None)
     named = frozenset(url for url in urls if url is not None)
     return EarlierOutput(len(urls), named if None not in urls else None)

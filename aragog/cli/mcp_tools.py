@@ -26,7 +26,7 @@ from aragog.api.operations import OPERATIONS
 from aragog.api.tokens import ANY, READ
 from aragog.api.values import ContentPart
 from aragog.client.store_client import Client
-from aragog.errors import AragogError, BadInput
+from aragog.errors import ALL, BadInput
 from aragog.extras import DISTRIBUTION
 from aragog.options import checked
 from aragog.urlstore.field_formats import FieldFormats
@@ -130,7 +130,7 @@ def _called(
             given["limit_bytes"] = MOST_CONTENT_BYTES
         with lent as client:
             answer = client.call(operation, **given)
-    except AragogError as error:
+    except ALL as error:
         return _error(f"{type(error).__name__}: {error}")
     except (TypeError, ValueError) as error:
         return _error(f"BadInput: {error}")

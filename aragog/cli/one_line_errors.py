@@ -14,7 +14,7 @@ import click
 
 from aragog.cli.exit_status import ABSENT, DONE, FAILED, INTERRUPTED, UNUSABLE
 from aragog.cli.lazy_commands import LazyGroup
-from aragog.errors import AragogError, BadInput, TakenDown
+from aragog.errors import ALL, BAD_INPUT, TakenDown
 
 
 class OneLineErrors(LazyGroup):
@@ -52,7 +52,7 @@ class OneLineErrors(LazyGroup):
                 return INTERRUPTED
             _say("a question was not answered; see the command's --help for the option that does")
             return FAILED
-        except AragogError as error:
+        except ALL as error:
             _report(error)
             return _code_of(error)
         except UnicodeEncodeError as error:
@@ -66,13 +66,13 @@ class OneLineErrors(LazyGroup):
         return status if isinstance(status, int) else 0
 
 
-def _code_of(error: AragogError) -> int:
+def _code_of(error: Exception) -> int:
     if isinstance(error, TakenDown):
         return ABSENT
-    return UNUSABLE if isinstance(error, BadInput) else FAILED
+    return UNUSABLE if isinstance(error, BAD_INPUT) else FAILED
 
 
-def _report(error: AragogError) -> None:
+def _report(error: Exception) -> None:
     # A command that succeeds needs neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
     from aragog.terminal import verbosity  # noqa: PLC0415

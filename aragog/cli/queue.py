@@ -12,6 +12,7 @@ from aragog.pinlater.models import JobInfo
 from aragog.pipeline.deleted_jobs import clear_in_flight
 from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
+from aragog.terminal import verbosity
 
 
 class QueueOptions:
@@ -39,6 +40,10 @@ class QueueOptions:
     @property
     def shards(self) -> tuple[str, ...]:
         return self._broker.shards
+
+    @property
+    def quiet(self) -> bool:
+        return verbosity.quiet
 
     def before_delete(self, queue: str, jobs: Sequence[JobInfo]) -> None:
         clear_in_flight(queue, jobs)

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
+from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
 from aragog.formatting import plain
 from aragog.hosts import and_parents
 from aragog.politeness.live_overrides import LiveOverrides
@@ -91,7 +91,7 @@ def find_domains(
     page = _list(components).page(SORTS[sort](components), search.lower(), cursor)
     keys = page.domains
     if cursor is None and "." in search:
-        with contextlib.suppress(BadInput):
+        with contextlib.suppress(*BAD_INPUT):
             keys = list(dict.fromkeys([limiter_key(search, components), *keys]))
     return domain_rows(keys, components), page.cursor
 

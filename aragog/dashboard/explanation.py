@@ -15,7 +15,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.pipeline.routing import Queue
@@ -58,7 +58,7 @@ def _section(
             Line(plain(line.name), plain(line.text, 2000), plain(line.note))
             for line in how(url, components)
         )
-    except AragogError as error:
+    except ALL as error:
         problem = plain(str(error), 2000)
     return ExplanationSection(title, tuple(lines), problem)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
-from aragog.errors import BadInput
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.errors import InvalidArgument
 from aragog.pinlater.flower import install as install_pinlater
 
 
@@ -36,7 +36,7 @@ def install(
 
     def admin_of(_: Any) -> Admin:
         if components.admin is None:
-            raise BadInput("this broker reports nothing of its queues; pinlater:// does")
+            raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
         return components.admin
 
     def more() -> tuple[list[Any], Traversable]:

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from aragog.clock import Clock
 from aragog.dashboard.components import Components
 from aragog.dashboard.metric_readers import READERS
-from aragog.errors import AragogError
+from aragog.errors import ALL
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
@@ -65,7 +65,7 @@ class MetricsPart:
         """Read, and store the result or the error; a late result is used by the next scrape."""
         try:
             metrics = self._read()
-        except (AragogError, redis.RedisError, OSError) as error:
+        except (*ALL, redis.RedisError, OSError) as error:
             if not _is_timeout(error):  # a timeout counts as late
                 with self._lock:
                     self._good, self._failed = None, True

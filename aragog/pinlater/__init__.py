@@ -2,7 +2,7 @@
 A kombu transport that keeps jobs on their server until they are due: Redis or PostgreSQL.
 
 Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
-alias must exist before the first connection is opened.
+alias must exist before the first connection is opened. kombu itself is not imported with it.
 
 For applications:
 
@@ -16,7 +16,9 @@ For applications:
     flower.py            the pages Queues and Jobs in Flower
     dead_letters.py      keeps messages that failed for good, on other brokers
     __main__.py          `python -m aragog.pinlater`
-    entry_point.py       registers `pinlater://` wherever kombu is imported
+    schemes.py           registers `pinlater://`
+    entry_point.py       does so wherever kombu is imported
+    errors.py            what it raises, by remedy
 
 The parts:
 
@@ -41,7 +43,6 @@ The parts:
 
 from __future__ import annotations
 
-from kombu.transport import TRANSPORT_ALIASES
+from aragog.pinlater.schemes import register
 
-for scheme in ("pinlater", "pinlaters"):
-    TRANSPORT_ALIASES[scheme] = "aragog.pinlater.transport.kombu_transport:Transport"
+register()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import click
 
-from aragog.errors import AragogError
 from aragog.pinlater.cli import queue
-from aragog.terminal import echo
+from aragog.pinlater.errors import PinlaterError
+from aragog.pinlater.terminal import echo
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
     """The broker from the command line."""
 
-    broker_url: str
-    shards: tuple[str, ...]
+    broker_url: str = field(repr=False)  # either may hold a password
+    shards: tuple[str, ...] = field(repr=False)
     queues: tuple[str, ...] = ()
 
 
@@ -27,7 +27,7 @@ class QueueCommands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except AragogError as error:
+        except PinlaterError as error:
             echo(str(error), err=True)
             sys.exit(1)
 

@@ -13,9 +13,9 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from aragog.clock import Clock
-from aragog.errors import BrokerUnavailable
+from aragog.pinlater.clock import Clock
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import Claimed, JobState, Nack, Step
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import Shard

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from aragog.errors import BadInput, BrokerUnavailable
 from aragog.pinlater.brokers import shard_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.errors import BrokerUnavailable, InvalidArgument
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import MAX_BATCH, Shard, UpgradableShard
@@ -72,7 +72,7 @@ class Admin:
             before_delete: called with jobs before they are deleted.
 
         Raises:
-            ConfigError: the URL belongs to another broker.
+            InvalidConfig: the URL belongs to another broker.
         """
         cluster = Cluster(connect_shards((*shard_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
@@ -153,7 +153,7 @@ class Admin:
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
         """Limit the jobs per second over all workers; None removes the limit."""
         if rate_per_s is not None and rate_per_s <= 0:
-            raise BadInput("rate: must be above 0; pause the queue to stop it")
+            raise InvalidArgument("rate: must be above 0; pause the queue to stop it")
         self._change(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
 
     def configure(self, queue: str, **changes: float | None) -> None:
@@ -161,7 +161,9 @@ class Admin:
         unknown = changes.keys() - SETTINGS.keys()
         if unknown:
             names = ", ".join(SETTINGS)
-            raise BadInput(f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}")
+            raise InvalidArgument(
+                f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}"
+            )
         self._change(lambda shard: shard.configure(queue, changes))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
@@ -205,7 +207,7 @@ class Admin:
     ) -> int:
         """Delete the named jobs in a state, or all of them; RUNNING jobs cannot be deleted."""
         if state is JobState.RUNNING:
-            raise BadInput("state: a RUNNING job cannot be deleted; revoke its task instead")
+            raise InvalidArgument("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
             return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
 
@@ -233,7 +235,7 @@ class Admin:
                 `worker_name`).
         """
         if worker.count(":") < 2:
-            raise BadInput(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
+            raise InvalidArgument(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
         total = 0
 
         def work(shard: Shard) -> None:
@@ -260,7 +262,9 @@ class Admin:
         for job_id in ids:
             name, dash, local = job_id.rpartition("-")
             if not dash or self.cluster.find(name) is None:
-                raise BadInput(f"job id: {job_id!r} is not <shard>-<number>, as `jobs` shows it")
+                raise InvalidArgument(
+                    f"job id: {job_id!r} is not <shard>-<number>, as `jobs` shows it"
+                )
             own.setdefault(name, []).append(local)
         return ((s, own[s.name]) for s in self.cluster.shards if s.name in own)
 

@@ -23,9 +23,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from aragog.errors import ConfigError
-from aragog.hosts import split_port
-from aragog.secret import reveal
+from aragog.pinlater.errors import InvalidConfig
+from aragog.pinlater.masking import reveal
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 POSTGRES_SCHEME = "pinlater+postgresql"
@@ -70,7 +69,7 @@ def kind_of(broker_url: str) -> Kind:
     Return the kind of broker that a URL belongs to.
 
     Raises:
-        ConfigError: the scheme is unknown.
+        InvalidConfig: the scheme is unknown.
     """
     scheme = broker_url.partition("://")[0]
     try:
@@ -78,7 +77,7 @@ def kind_of(broker_url: str) -> Kind:
     except KeyError:
         schemes = ", ".join(f"{s}://" for s in SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise ConfigError(f"broker.url: {shown} is not one of {schemes}") from None
+        raise InvalidConfig(f"broker.url: {shown} is not one of {schemes}") from None
 
 
 def celery_settings(
@@ -101,11 +100,11 @@ def celery_settings(
         publishes_only: for a program that runs no worker, see `transport.channel`; pinlater only.
 
     Raises:
-        ConfigError: the scheme is unknown, or the broker does not support shards.
+        InvalidConfig: the scheme is unknown, or the broker does not support shards.
     """
     kind = kind_of(broker_url)
     if shards and kind != "pinlater":
-        raise ConfigError(f"broker.shards: only pinlater:// has shards, not {kind}")
+        raise InvalidConfig(f"broker.shards: only pinlater:// has shards, not {kind}")
     broker_url, shards = reveal(broker_url), tuple(reveal(url) for url in shards)
     common: dict[str, Any] = {
         "broker_url": broker_url,
@@ -166,7 +165,7 @@ def shard_urls(broker_url: str) -> tuple[str, ...]:
     Return the URLs of the servers that keep a broker URL's jobs, in the order given.
 
     Raises:
-        ConfigError: the URL does not belong to this transport.
+        InvalidConfig: the URL does not belong to this transport.
     """
     if is_postgres(broker_url):
         return (reveal(broker_url).removeprefix("pinlater+"),)
@@ -180,7 +179,7 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     Empty for PostgreSQL.
 
     Raises:
-        ConfigError: the URL does not belong to this transport.
+        InvalidConfig: the URL does not belong to this transport.
     """
     scheme, _, rest = broker_url.partition("://")
     if is_postgres(broker_url):
@@ -192,11 +191,11 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     if scheme not in PINLATER_SCHEMES:
         schemes = ", ".join(f"{s}://" for s in PINLATER_SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise ConfigError(f"broker.url: {shown} is not one of {schemes}")
+        raise InvalidConfig(f"broker.url: {shown} is not one of {schemes}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
     user, at, hosts_and_path = rest.rpartition("@")
     if "/" in user:
-        raise ConfigError("broker.url: in its password, write / as %2F (it is not shown here)")
+        raise InvalidConfig("broker.url: in its password, write / as %2F (it is not shown here)")
     hosts, slash, path = hosts_and_path.partition("/")
     return tuple(
         f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
@@ -221,14 +220,14 @@ def single(broker_url: str) -> ServerAddress | None:
     Returns None for other URLs, several servers, a unix socket or a URL with options.
 
     Raises:
-        ConfigError: the port is not a number.
+        InvalidConfig: the port is not a number.
     """
     scheme, sep, rest = broker_url.partition("://")
     if not sep or scheme not in ("pinlater", "pinlaters") or "," in rest or "?" in rest:
         return None
     place, _, path = rest.partition("/")
     user, _, host = place.rpartition("@")
-    name, port = split_port(_host(host))
+    name, _, port = _host(host).rpartition(":")
     userid, _, password = user.partition(":")
     return ServerAddress(
         name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"
@@ -251,7 +250,9 @@ def _host(host: str) -> str:
         has_port = bool(urlsplit(f"//{host}").port)
     except ValueError as error:
         # An unescaped / or # in the password would become part of the host.
-        raise ConfigError("broker.url: its host is not host:port (it is not shown here)") from error
+        raise InvalidConfig(
+            "broker.url: its host is not host:port (it is not shown here)"
+        ) from error
     if has_port and not host.startswith(":"):
         return host
     name, _, port = host.partition(":") if has_port else (host, "", str(DEFAULT_PORT))
@@ -261,7 +262,7 @@ def _host(host: str) -> str:
 def _socket_url(rest: str) -> str:
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
-        raise ConfigError(
+        raise InvalidConfig(
             f"broker.url: a unix socket needs an absolute path, got {path!r}; "
             "write pinlater+socket:///path/to/redis.sock"
         )

@@ -15,10 +15,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
-from aragog.clock import Clock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import AckBuffer, Claim
+from aragog.pinlater.clock import Clock
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.shard import ServerShard, Shard
 

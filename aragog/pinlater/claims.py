@@ -15,9 +15,9 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from aragog.clock import Clock, SystemClock
 from aragog.pinlater.acks import AckBuffer, Claim, Disposition
 from aragog.pinlater.claim_upkeep import ClaimMaintenance, ClaimRenewer, Reaper
+from aragog.pinlater.clock import Clock, SystemClock
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import Claimed

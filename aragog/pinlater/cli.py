@@ -20,10 +20,10 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from aragog.durations import span
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
-from aragog.terminal import SafeConsole, echo_json, note, print_table
+from aragog.pinlater.terminal import SafeConsole, echo, echo_json, print_table
+from aragog.pinlater.wording import span
 
 
 class QueueLocation(Protocol):
@@ -41,7 +41,8 @@ class QueueLocation(Protocol):
     def queues(self) -> Sequence[str]:
         """Queues that exist even before their first job; may be empty."""
 
-    # The object may also have `before_delete`, an argument of `Admin`.
+    # The object may also have `before_delete`, an argument of `Admin`, and `quiet`: print only what
+    # was asked for, not what a command did.
 
 
 def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
@@ -164,7 +165,16 @@ def _done(as_json: bool, sentence: str, **facts: object) -> None:
     if as_json:
         _print_json(facts)
     else:
-        note(sentence)
+        _note(sentence)
+
+
+def _note(text: str, *, err: bool = False) -> None:
+    if not _is_quiet():
+        echo(text, err=err)
+
+
+def _is_quiet() -> bool:
+    return bool(getattr(click.get_current_context().obj, "quiet", False))
 
 
 @_queue_command
@@ -319,7 +329,7 @@ def upgrade(context: click.Context, as_json: bool) -> None:
 
     There is no way back: an older program refuses the new version.
     """
-    versions = _admin(context).upgrade(lambda step: note(step, err=True))
+    versions = _admin(context).upgrade(lambda step: _note(step, err=True))
     shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
     _done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
 
@@ -342,7 +352,7 @@ def _bar(what: str, total: int) -> Iterator[Any]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    hidden = total < 1000 or not sys.stderr.isatty()
+    hidden = total < 1000 or not sys.stderr.isatty() or _is_quiet()
     with Progress(
         *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
     ) as bar:

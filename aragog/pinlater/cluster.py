@@ -22,15 +22,15 @@ from importlib import import_module
 
 import redis
 
-from aragog.breaker import Breaker
-from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError
+from aragog.pinlater.breaker import Breaker
 from aragog.pinlater.brokers import is_postgres
+from aragog.pinlater.clock import Clock, SystemClock
+from aragog.pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
+from aragog.pinlater.masking import reveal, without_password
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.shard import ServerShard, Shard
 from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
 
 logger = logging.getLogger(__name__)
 
@@ -358,7 +358,7 @@ def connect_shards(
     Return a shard for each Redis or PostgreSQL URL, named by its position; sends nothing yet.
 
     Raises:
-        ConfigError: a URL is unusable, or psycopg is missing for one of PostgreSQL.
+        InvalidConfig: a URL is unusable, or psycopg is missing for one of PostgreSQL.
     """
     return [
         _postgres(url, str(place), prefix)
@@ -374,7 +374,7 @@ def _postgres(url: str, name: str, prefix: str) -> ServerShard:
         shards = import_module("aragog.pinlater.postgres.shard")
     except ImportError as error:
         shown = without_password(url)
-        raise ConfigError(
+        raise InvalidConfig(
             f"broker: {shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
         ) from error
     shard: ServerShard = shards.PostgresShard(reveal(url), name=name, prefix=prefix)

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
 from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.clock import Clock, SystemClock
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import Claimed, ClaimRequest
 from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 

@@ -3,7 +3,7 @@ A dead-letter queue for permanently failed messages, on brokers without FAILED j
 
 Each message is stored unchanged, with two more headers: its original queue and the reason of its
 failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs its
-messages again. Pinlater does not need it: `aragog queue jobs QUEUE --state failed`.
+messages again. Pinlater does not need it: `pinlater jobs QUEUE --state failed`.
 """
 
 from __future__ import annotations

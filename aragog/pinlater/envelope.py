@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 from kombu.utils import json
 
-from aragog.errors import InvalidMessage
+from aragog.pinlater.errors import InvalidMessage
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
 
 _json: Any = json

@@ -34,7 +34,7 @@ BASE = "base.html"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
 """Disables Flower's own buttons, with the reason, where its API refuses what they ask for."""
 AdminOf = Callable[[Any], Admin]
-"""Returns the admin of the broker for a request's handler; raises `BadInput` if it is another."""
+"""Returns the admin of the broker for a request's handler; raises `InvalidArgument` for another."""
 
 
 def install(

@@ -18,10 +18,10 @@ import orjson
 from flower.views import BaseHandler
 from tornado import web
 
-from aragog.clock import SystemClock
-from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import PINLATER_SCHEMES
+from aragog.pinlater.clock import SystemClock
+from aragog.pinlater.errors import InvalidArgument, PinlaterError
 from aragog.pinlater.flower import LOCKED
 from aragog.pinlater.models import JobState
 from aragog.pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
@@ -131,13 +131,13 @@ def admin_of_application(handler: Any) -> Admin:
     The admin of the broker of Flower's own application.
 
     Raises:
-        BadInput: the broker is not pinlater.
+        InvalidArgument: the broker is not pinlater.
     """
     application = handler.application
     options = application.capp.conf.broker_transport_options
     admin = admin_for(application.broker_uri_with_password, options)
     if admin is None:
-        raise BadInput("this broker reports nothing of its queues; pinlater:// does")
+        raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
     return admin
 
 
@@ -146,16 +146,20 @@ class FlowerPage(BaseHandler):
 
     tab = "pinlater-queues"
     """The entry of Flower's menu that the page belongs to."""
+    refusals: tuple[type[Exception], ...] = (InvalidArgument,)
+    """Errors of the request."""
+    failures: tuple[type[Exception], ...] = (PinlaterError,)
+    """Errors of the system."""
     as_json: bool
 
     async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
         """The result of `what`, or None and the reason; the HTTP status shows whose fault it is."""
         try:
             return await asyncio.to_thread(what), ""
-        except BadInput as error:
+        except self.refusals as error:
             self.set_status(400)
             return None, str(error)
-        except AragogError as error:
+        except self.failures as error:
             self.set_status(503)
             return None, str(error)
 
@@ -221,14 +225,14 @@ class QueuePage(FlowerPage):
         self.as_json = as_json
 
     def admin(self) -> Admin:
-        """The admin interface of the queues. Raises `BadInput` if the broker is not pinlater."""
+        """The admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
         return self._admin_of(self)
 
     def known(self, queue: str) -> Admin:
-        """The admin interface. Raises `BadInput` if the queue does not exist."""
+        """The admin interface. Raises `InvalidArgument` if the queue does not exist."""
         admin = self.admin()
         if queue not in admin.queues():
-            raise BadInput(f"{queue!r}: this queue does not exist")
+            raise InvalidArgument(f"{queue!r}: this queue does not exist")
         return admin
 
 
@@ -259,7 +263,7 @@ class QueuesPage(QueuePage):
         elif action == "resume":
             admin.resume(queue)
         else:
-            raise BadInput(f"{action!r}: must be pause or resume")
+            raise InvalidArgument(f"{action!r}: must be pause or resume")
 
 
 class JobsPage(QueuePage):
@@ -277,7 +281,9 @@ class JobsPage(QueuePage):
 
     def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
         if state.upper() not in list(JobState):
-            raise BadInput(f"state: must be one of {', '.join(JobState).lower()}, got {state!r}")
+            raise InvalidArgument(
+                f"state: must be one of {', '.join(JobState).lower()}, got {state!r}"
+            )
         job_state, now_ms = JobState(state.upper()), SystemClock().now_ms()
         admin = self.known(queue)
         jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MOST_JOBS)]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aragog.errors import InvalidMessage
+from aragog.pinlater.errors import InvalidMessage
 from aragog.pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1

@@ -8,8 +8,8 @@ Job types defined by a function and a section of a TOML file.
 
 The function becomes a Celery task of the same name. When it raises, its job runs again according to
 the queue's retry policy, and is FAILED after the last attempt. The rate and the policy belong to
-the queue: a worker writes them when it starts, and `aragog queue` changes them live until the next
-start. A job may run more than once, so the function must be safe to repeat.
+the queue: a worker writes them when it starts, and the command `pinlater` changes them live until
+the next start. A job may run more than once, so the function must be safe to repeat.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 
 from celery import Celery, signals
 
-from aragog.errors import ConfigError
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.errors import InvalidConfig
 from aragog.pinlater.worker import follow
 
 
@@ -73,15 +73,15 @@ class JobTypes:
         Read job types from a file with one section per type.
 
         Raises:
-            ConfigError: the file, a key or a value is invalid; lists all problems at once.
+            InvalidConfig: the file, a key or a value is invalid; lists all problems at once.
         """
         try:
             sections = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise ConfigError(f"{path}: {error}") from error
+            raise InvalidConfig(f"{path}: {error}") from error
         problems = [p for name, section in sections.items() for p in _problems(name, section)]
         if problems:
-            raise ConfigError(*problems)
+            raise InvalidConfig(*problems)
         return cls(app, {name: JobType(**section) for name, section in sections.items()})
 
     def job(self, function: Callable[..., None]) -> Any:
@@ -89,12 +89,12 @@ class JobTypes:
         Make a function a Celery task; `task.delay(…)`, `task.apply_async(…)` enqueue a job.
 
         Raises:
-            ConfigError: the configuration has no section with the function's name.
+            InvalidConfig: the configuration has no section with the function's name.
         """
         name = str(getattr(function, "__name__", function))
         kind = self.types.get(name)
         if kind is None:
-            raise ConfigError(f"{name}: has no section in the configuration of job types")
+            raise InvalidConfig(f"{name}: has no section in the configuration of job types")
         return self._app.task(
             function,
             name=name,

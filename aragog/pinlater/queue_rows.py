@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.durations import span
-from aragog.formatting import distance, moment, plain
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
+from aragog.pinlater.wording import distance, moment, plain, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +71,29 @@ LATE_MS = 300_000
 """A queue is reported if a job has been due for longer than this."""
 
 
-def concerns(row: QueueRow) -> list[str]:
-    """Problems of a queue and what to do, one sentence each; empty if there are none."""
+def concerns(row: QueueRow, command: str = "pinlater") -> list[str]:
+    """
+    Problems of a queue and what to do, one sentence each; empty if there are none.
+
+    Args:
+        row: the queue.
+        command: how the operator calls the commands of `pinlater.cli`.
+    """
     problems = []
     if row.missing_shards:
         problems.append(
             f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there"
         )
     if row.paused:
-        problems.append(f"is paused; `aragog queue resume {row.queue}` resumes it")
+        problems.append(f"is paused; `{command} resume {row.queue}` resumes it")
     elif row.oldest_due_ms > LATE_MS:
         problems.append(
             f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"
         )
     if row.failed:
         problems.append(
-            f"{row.failed:,} jobs were given up; see `aragog queue jobs {row.queue}`, "
-            f"then `aragog queue retry {row.queue} --all`"
+            f"{row.failed:,} jobs were given up; see `{command} jobs {row.queue}`, "
+            f"then `{command} retry {row.queue} --all`"
         )
     return problems
 

@@ -27,9 +27,9 @@ from celery.worker.request import Request
 from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
 from redis.exceptions import RedisError
 
-from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import dead_letters, envelope
 from aragog.pinlater.acks import Disposition
+from aragog.pinlater.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater.models import Step
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import SpoolUnavailable, TransientError
+from aragog.errors import TRANSIENT, SpoolUnavailable
 from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
@@ -24,7 +24,7 @@ from aragog.pipeline.ports import BoundedBodyStore
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-ALL, NONE = 9, -1
+EVERY, NONE = 9, -1
 # Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
 NEARLY_FULL = 0.95
 # How long a task waits for room, and how often it checks.
@@ -70,7 +70,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     try:
         state = spool.state()
         share = memory.usage().share if memory else 0.0
-    except TransientError as error:
+    except TRANSIENT as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
         return Opening(NONE)
     # If the spool is empty, waiting would not free any memory.
@@ -79,7 +79,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     if state.closed:
         return Opening(URGENT)
     left = (1 - state.share) / (1 - NEARLY_CLOSED)
-    return Opening(ALL, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
+    return Opening(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
 
 
 class Reservation(NamedTuple):

@@ -13,16 +13,18 @@ and `sentinel_password` follow a Sentinel URL. `redis+socket://`, as Celery spel
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from aragog.secret import reveal
-from aragog.socket_paths import fits
+from aragog.pinlater.masking import reveal
 
 SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
 REDIS_PORT = 6379
 SENTINEL_PORT = 26379
+MOST_SOCKET_BYTES = 107
+"""The longest path of a unix socket, without the NUL behind it (unix(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def is_sentinel(url: str) -> bool:
 def socket_too_long(url: str) -> bool:
     """Whether a usable URL names a unix socket whose path is too long for one."""
     place = urlsplit(plain(url))
-    return place.scheme == "unix" and not fits(unquote(place.path))
+    path = os.fsencode(unquote(place.path))
+    return place.scheme == "unix" and len(path) > MOST_SOCKET_BYTES
 
 
 def is_usable(url: str) -> bool:

@@ -9,8 +9,10 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from aragog.errors import ConfigError
+from aragog.pinlater.errors import InvalidConfig
+from aragog.pinlater.masking import without_password
 from aragog.redis_kit.address import (
+    MOST_SOCKET_BYTES,
     is_sentinel,
     is_usable,
     parse_sentinel,
@@ -20,8 +22,6 @@ from aragog.redis_kit.address import (
 )
 from aragog.redis_kit.client import ReadyClient, ReadyPool
 from aragog.redis_kit.packer import Packer
-from aragog.secret import without_password
-from aragog.socket_paths import MAX_BYTES
 
 try:
     from redis.driver_info import DriverInfo
@@ -61,15 +61,15 @@ def connect(
         retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
-        ConfigError: not a Redis URL, or the path of its socket is too long. The message names the
+        InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the
             setting and hides the password.
     """
     if not is_usable(url):
         raise _unusable(url, setting)
     if socket_too_long(url):
-        raise ConfigError(
+        raise InvalidConfig(
             f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
-            f"{MAX_BYTES} bytes; let the server listen on a shorter one"
+            f"{MOST_SOCKET_BYTES} bytes; let the server listen on a shorter one"
         )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
@@ -125,8 +125,8 @@ def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
     )
 
 
-def _unusable(url: str, setting: str) -> ConfigError:
-    return ConfigError(
+def _unusable(url: str, setting: str) -> InvalidConfig:
+    return InvalidConfig(
         f"{setting}: {without_password(url)!r} is not a Redis URL; use redis://host:port, "
         "unix:///path or sentinel://host:port/service"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from redis.exceptions import OutOfMemoryError, RedisError
 from redis.sentinel import MasterNotFoundError
 
-from aragog.errors import BrokerFull, BrokerUnavailable, TransientError
+from aragog.pinlater.errors import BrokerFull, BrokerUnavailable
 
 IS_FULL = (
     "its memory is full: raise its maxmemory, add a shard (broker.shards), "
@@ -30,7 +30,9 @@ _STATES = (
 
 
 @contextmanager
-def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) -> Iterator[None]:
+def redis_errors(
+    where: str, error: Callable[[str, str], Exception] = BrokerUnavailable
+) -> Iterator[None]:
     """
     Raise `error(where, reason)` for errors that redis-py or the socket raises in the block.
 

@@ -18,7 +18,7 @@ from urllib.parse import urldefrag
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
 
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.rendering.cors import cors_headers, is_readable, origin_of, visible_headers
 from aragog.rendering.models import (
     FetchResource,
@@ -82,7 +82,7 @@ class PageRun:
         self._has_document = False
         self._requests = 0
         self._bytes = 0
-        self._failure: AragogError | None = None
+        self._failure: Exception | None = None
 
     @property
     def not_taken(self) -> bool:
@@ -206,7 +206,7 @@ class PageRun:
         loop = asyncio.get_running_loop()
         try:
             response = await loop.run_in_executor(self._pool, self._fetch, resource_request)
-        except AragogError as error:
+        except ALL as error:
             self._failure = error
             response = "our own infrastructure failed"
         except Exception:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT
 from aragog.pages import preferences
 from aragog.pages.extractors import load_all
 from aragog.pipeline.fetch_results import PackedBody, kept_headers, pack
@@ -107,7 +107,7 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
     """The page read, or why it cannot be stored."""
     try:
         store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
-    except BadInput as error:
+    except BAD_INPUT as error:
         return f"{page.fetch.url}: {error}"
     limits, packed = settings.pipeline, pack(page.body)
     fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
@@ -124,7 +124,7 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
                 texts=text_fields(limits),
                 drafts=settings.preferences.drafts,
             )
-    except (PageTooExpensive, MemoryError, BadInput) as error:
+    except (PageTooExpensive, MemoryError, *BAD_INPUT) as error:
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.followed_pages import FULL, FollowedPages
@@ -320,5 +320,5 @@ def _filter(job: UrlJob) -> UrlFilter:
     """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
     try:
         return UrlFilter.read(job.url_filter)
-    except BadInput:
+    except BAD_INPUT:
         return UrlFilter(exclude=("*",))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from aragog.clock import Clock
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
@@ -55,7 +55,7 @@ def contained(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: C
     """
     try:
         return fetch()
-    except AragogError:
+    except ALL:
         raise
     except Exception as error:
         log.exception("a fetch failed within aragog: %s", next_url)

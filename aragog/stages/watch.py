@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aragog.errors import BadInput
+from aragog.errors import BAD_INPUT
 from aragog.pipeline.messages import VERSION, reading
 from aragog.urlstore.schedule import Schedule
 
@@ -57,5 +57,5 @@ def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     for url in batch.urls:
         try:
             act(url, batch.owner, at_ms=at_ms)
-        except BadInput as error:
+        except BAD_INPUT as error:
             log.warning("not watched: %s", error)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from aragog.clock import Clock, SystemClock
 from aragog.pinlater import job_codec
+from aragog.pinlater.clock import Clock, SystemClock
 from aragog.pinlater.models import (
     LATENESS_BOUNDS_MS,
     Claimed,

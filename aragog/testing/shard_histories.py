@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from aragog.pinlater.models import JobItem, JobState, Nack, NewJob, Step
 from aragog.pinlater.shard import Hold, Shard
-from aragog.testing import examples
+from aragog.pinlater.testing import examples
 from aragog.testing.shard_world import FOREVER_MS, HOUR_MS, MemoryWorld, ShardWorld, claim, frame
 
 T = TypeVar("T")

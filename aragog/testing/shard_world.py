@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from aragog.clock import ManualClock
 from aragog.pinlater import job_codec
 from aragog.pinlater.models import ClaimRequest, ClaimResult, JobFrame, JobItem, NewJob
 from aragog.pinlater.shard import Hold, Shard
+from aragog.pinlater.testing.manual_clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 
 HOUR_MS = 3_600_000

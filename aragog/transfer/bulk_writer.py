@@ -12,10 +12,9 @@ import os
 from collections.abc import Callable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput, InvalidUrl, NotUnique
+from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
@@ -26,6 +25,7 @@ from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
 from aragog.zen import MultiGraph
 from aragog.zen.records import Cell, Mutation, Row, put_properties
+from urlspelling import normalize
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]
@@ -94,7 +94,7 @@ class BulkWriter:
             if record.canonical_url is not None:
                 normalize(record.canonical_url)
             return normalize(record.url)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return None
 
@@ -197,7 +197,7 @@ class BulkWriter:
             )
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
-        except BadInput as error:
+        except BAD_INPUT as error:
             on_problem(number, str(error))
             return 0
         return 1

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
-from aragog.errors import AragogError, SlowDown
+from aragog.errors import ALL, SlowDown
 from aragog.pipeline.spool import Spool
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import die_with_parent
@@ -106,7 +106,7 @@ class World:
             results = self.client.enqueue(chunk)
         except SlowDown:
             self.slowed_down += 1
-        except AragogError:
+        except ALL:
             return
         else:
             self.accepted += [r.input for r in results if r.status in ACCEPTED]
@@ -120,7 +120,7 @@ class World:
             for pid, command in processes_of(self.folder):
                 used = resident_bytes(pid)
                 self.memory_bytes[command] = max(self.memory_bytes.get(command, 0), used)
-        with contextlib.suppress(AragogError):
+        with contextlib.suppress(*ALL):
             state, bounds = self.spool.state(), self.spool.bounds()
             self.spool_share = max(self.spool_share, state.used_bytes / bounds.max_bytes)
         stored = self.client.counters().get("stored", 0)
@@ -130,7 +130,7 @@ class World:
         """URLs that are not done yet; None while Redis does not answer."""
         try:
             return self.client.in_flight() + len(self.pending) + len(self.producer.left)
-        except (AragogError, OSError):
+        except (*ALL, OSError):
             return None
 
     # -- breaking it

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from aragog.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FOLDERS = ("aragog", "deploy", "docs", "examples", "packaging", "scripts", "bench")
+FOLDERS = ("aragog", "packages", "deploy", "docs", "examples", "packaging", "scripts", "bench")
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in [*ROOT.glob("*.md"), *(p for f in FOLDERS for p in ROOT.glob(f"{f}/**/*.md"))]

@@ -19,7 +19,7 @@ import pytest
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import ManualClock
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG
 from aragog.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
@@ -36,7 +36,7 @@ def start_postgres(folder: Path, **options: str) -> PostgresServer:
     """A started server; where there is none, the test is skipped."""
     try:
         return PostgresServer(folder, options={**OPTIONS, **options}).start()
-    except ConfigError as error:
+    except CONFIG as error:
         skip_without(POSTGRES, str(error))
 
 
@@ -97,7 +97,7 @@ def new_postgres_data() -> Iterator[Path]:
         server = PostgresServer(Path(folder), options=OPTIONS)
         try:
             server.prepare()
-        except ConfigError as error:
+        except CONFIG as error:
             skip_without(POSTGRES, str(error))
         yield server.data
 

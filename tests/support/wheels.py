@@ -10,6 +10,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from scripts.packages import libraries
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "var", "__pycache__", "site")
 
@@ -51,8 +53,20 @@ def build(folder: Path, source: Path = ROOT) -> Path:
         uv(), "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
         "--out-dir", dist, copy, cwd=folder,
     )  # fmt: skip
-    (wheel,) = dist.glob("*.whl")
-    return wheel
+    return max(dist.glob("*.whl"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def build_libraries(folder: Path) -> list[Path]:
+    """The wheels of the libraries that the crawler's wheel needs beside it."""
+    for library in libraries():
+        copy = folder / "libraries" / library.root.name
+        shutil.copytree(library.root, copy, ignore=LEFT_OUT)
+        run(
+            uv(), "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
+            "--out-dir", folder / "dist", copy, cwd=folder,
+        )  # fmt: skip
+    names = [library.name.replace("-", "_") for library in libraries()]
+    return [next((folder / "dist").glob(f"{name}-*.whl")) for name in names]
 
 
 def build_release(folder: Path) -> Path:

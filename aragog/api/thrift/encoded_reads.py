@@ -19,8 +19,9 @@ from aragog.api.thrift.contract import Encoded, idl
 from aragog.api.thrift.errors import Missing
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import (
+    BAD_INPUT,
+    PERMANENT,
     BadInput,
-    PermanentError,
     SizeExceeded,
     StoreDamaged,
     StoreUnavailable,
@@ -138,7 +139,7 @@ class EncodedReads:
         """The value or the exception of several calls of `get` that share one read."""
         try:
             fields = names(calls[0].fields)
-        except BadInput as error:
+        except BAD_INPUT as error:
             return [error] * len(calls)
         urls, refused = normalized([call.url for call in calls])
         results = self._values(urls, fields) if urls else []
@@ -193,7 +194,7 @@ class EncodedReads:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
-        except (PermanentError, SizeExceeded):
+        except (*PERMANENT, SizeExceeded):
             results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
             results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
@@ -228,7 +229,7 @@ class EncodedReads:
     def _alone(self, url: str, wanted: _Wanted) -> bytes:
         try:
             return self._results([url], wanted)[0]
-        except PermanentError as error:
+        except PERMANENT as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
             return records.absent(idl.ItemStatus.BAD_INPUT, str(error))
@@ -257,7 +258,7 @@ def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) ->
         return result
     try:
         return _whole(records.one(result, fields))
-    except BadInput as error:
+    except BAD_INPUT as error:
         return error
 
 

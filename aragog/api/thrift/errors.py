@@ -10,11 +10,11 @@ from aragog.api.problems import Problem
 from aragog.api.thrift.contract import idl
 from aragog.api.tokens import TokenRateExceeded
 from aragog.errors import (
-    AragogError,
-    BadInput,
+    ALL,
+    BAD_INPUT,
+    TRANSIENT,
     SlowDown,
     TakenDown,
-    TransientError,
     VersionConflict,
 )
 
@@ -41,7 +41,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(2, idl.NotFound(message="there is no record of this URL"))
         case TakenDown():
             return Raised(8, idl.TakenDown(message=str(error), url=error.url))
-        case BadInput():
+        case _ if isinstance(error, BAD_INPUT):
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():
             return Raised(3, idl.Conflict(message=str(error), found_version=error.found))
@@ -51,9 +51,9 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(4, idl.Unauthorized(message=error.detail))
         case SlowDown():
             return unavailable(str(error), round(error.retry_after_s * 1000))
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
-        case AragogError():
+        case _ if isinstance(error, ALL):
             return Raised(7, idl.InternalError(message=str(error)))
         case _:
             log.error("a Thrift call raised", exc_info=error)

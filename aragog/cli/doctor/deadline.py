@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import redis
 
 from aragog.cli.doctor.finding import STARTS_WITHIN_S, Check, CheckedSystem, Finding
-from aragog.errors import AragogError
+from aragog.errors import ALL
 
 WITHIN_S = 2 * STARTS_WITHIN_S
 """A check waits for a system that starts, and then for the timeouts of its servers."""
@@ -50,7 +50,7 @@ def _run(
 ) -> None:
     try:
         found.extend(check(system))
-    except AragogError as error:
+    except ALL as error:
         found.append(Finding(_name(check), ok=False, text=str(error)))
     except redis.RedisError as error:
         text = f"does not answer: {type(error).__name__}: {error}"

@@ -20,9 +20,9 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from aragog.clock import SystemClock
+from aragog.pinlater.clock import SystemClock
+from aragog.pinlater.masking import without_login
 from aragog.pinlater.postgres.wire import Argument, reader
-from aragog.secret import without_login
 
 CONNECT_WITHIN_S = 2
 """libpq takes no less."""

@@ -91,7 +91,7 @@ class QueueSchema:
         if layout < self.layout:
             raise OtherLayout(
                 f"the schema pinlater has version {layout}, and this program needs {self.layout}: "
-                "run `aragog queue upgrade` or `celery-pinlater upgrade`, also while workers run"
+                "run `pinlater upgrade` (or your program's command for it), also while workers run"
             )
 
     def install(self, links: PostgresLinks) -> None:

@@ -13,8 +13,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater import job_codec, models
+from aragog.pinlater.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.models import JobState
 from aragog.pinlater.postgres.link import PostgresLinks, Row, SqlCall, SqlRefused, call
 from aragog.pinlater.postgres.poller import PostgresPoller

@@ -21,9 +21,9 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-from aragog.clock import SystemClock
 from aragog.pinlater import dead_letters
 from aragog.pinlater.acks import Disposition
+from aragog.pinlater.clock import SystemClock
 from aragog.pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25

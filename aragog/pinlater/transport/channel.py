@@ -20,13 +20,13 @@ from kombu.transport import virtual
 from kombu.utils.imports import symbol_by_name
 from redis.exceptions import ExecAbortError, OutOfMemoryError
 
-from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import envelope, job_codec, publish_receipts
 from aragog.pinlater.admin import BeforeDelete, delete_some
 from aragog.pinlater.claims import ClaimRegistry, claims_for
+from aragog.pinlater.clock import SystemClock
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import JobConsumer
+from aragog.pinlater.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater.models import Claimed, JobState, Sizes
 from aragog.pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 from aragog.pinlater.transport import connections

@@ -16,9 +16,9 @@ from typing import Any
 from celery.worker.control import Panel, inspect_command
 from celery.worker.request import Request
 
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater import envelope
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import JobInfo
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from typing import Any
 from kombu.transport import redis as stock
 from redis import exceptions
 
-from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pinlater import brokers
+from aragog.pinlater.errors import BrokerUnavailable, InvalidConfig
 from aragog.pinlater.transport.channel import Channel
 from aragog.pinlater.transport.poller import Poller
 
@@ -62,12 +62,12 @@ class Transport(stock.Transport):
         Return the URL of the Redis server of the messages that are no jobs.
 
         Raises:
-            ConfigError: the broker URL names PostgreSQL, and the option `control` nothing.
+            InvalidConfig: the broker URL names PostgreSQL, and the option `control` nothing.
         """
         urls = brokers.redis_urls(self._whole_url)
         control = urls[0] if urls else str(self.client.transport_options.get("control") or "")
         if not control:
-            raise ConfigError(
+            raise InvalidConfig(
                 "broker.control: pinlater+postgresql:// keeps jobs alone; name a Redis server for "
                 'broadcasts, events and replies: broker_transport_options = {"control": "redis://…"}'
             )

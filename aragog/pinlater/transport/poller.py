@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kombu.transport import redis as stock
 
-from aragog.clock import SystemClock
+from aragog.pinlater.clock import SystemClock
 from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.shard import MAX_BATCH, ShardPoller
 from aragog.pinlater.transport.channel import Channel

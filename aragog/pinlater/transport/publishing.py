@@ -9,9 +9,9 @@ from typing import Any
 from kombu.exceptions import BatchPublishError
 from kombu.transport import redis as stock
 
-from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater import publish_receipts
+from aragog.pinlater.clock import SystemClock
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
 
 _clock = SystemClock()

@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from aragog.clock import SystemClock
+from aragog.pinlater.clock import SystemClock
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import load_script
 

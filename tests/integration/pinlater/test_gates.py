@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.pinlater import gates
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import JobConsumer
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.testing.manual_clock import ManualClock
 
 pytestmark = pytest.mark.redis
 

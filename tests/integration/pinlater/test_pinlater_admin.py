@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.errors import BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.claims import worker_name
 from aragog.pinlater.cli import queue
+from aragog.pinlater.errors import InvalidArgument
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.standalone.redis_server import RedisServer
 
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_refused(admin):
         lambda: admin.delete("q", JobState.RUNNING),
         lambda: admin.retry("q", ["7"]),
     ):
-        with pytest.raises(BadInput):
+        with pytest.raises(InvalidArgument):
             nonsense()
 
 
@@ -136,7 +136,7 @@ def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
 
     assert json.loads(run("release", worker_name(1), "--json"))["released"] == 59
     assert [admin.status(name).sizes.due for name in ("q", "other")] == [50, 9]
-    with pytest.raises(BadInput):
+    with pytest.raises(InvalidArgument):
         admin.release("host")
 
 

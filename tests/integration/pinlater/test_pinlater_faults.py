@@ -14,9 +14,9 @@ import pytest
 import redis
 from kombu.exceptions import OperationalError
 
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.brokers import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.channel import HeartbeatNotSent

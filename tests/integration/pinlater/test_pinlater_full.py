@@ -13,7 +13,7 @@ import kombu.exceptions
 import pytest
 import redis
 
-from aragog.errors import BrokerUnavailable
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer

@@ -7,8 +7,8 @@ import kombu.exceptions
 import pytest
 import redis
 
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import connect_shards
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker

@@ -10,8 +10,8 @@ import kombu.exceptions
 import psycopg
 import pytest
 
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
 from aragog.pinlater.postgres.link import SqlCall
 from aragog.pinlater.postgres.shard import PostgresShard

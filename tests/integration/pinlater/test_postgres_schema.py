@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cli import queue
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.postgres.link import SqlCall, call
 from aragog.pinlater.postgres.schema import CODE, LAYOUT, UPGRADES, QueueSchema

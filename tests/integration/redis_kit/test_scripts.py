@@ -51,6 +51,4 @@ def test_a_missing_or_unknown_name_is_refused_before_anything_is_sent(values):
 
 
 def test_a_script_file_is_read_once():
-    assert load_script("aragog.redis_kit", "lease_renew") is load_script(
-        "aragog.redis_kit", "lease_renew"
-    )
+    assert load_script("aragog.pinlater", "claim") is load_script("aragog.pinlater", "claim")

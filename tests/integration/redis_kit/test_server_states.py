@@ -4,8 +4,8 @@ import pytest
 import redis
 
 from aragog.cli.error_hints import remedy
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.models import NewJob
 from aragog.pipeline.routing import broker_errors
 from aragog.redis_kit.errors import redis_errors

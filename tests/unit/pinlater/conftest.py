@@ -2,12 +2,12 @@
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.errors import BrokerUnavailable
 from aragog.pinlater.acks import Claim
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerUnavailable
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.testing.manual_clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 
 CLAIM_TIMEOUT_MS = 60_000

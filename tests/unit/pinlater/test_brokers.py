@@ -1,7 +1,7 @@
 import pytest
 
-from aragog.errors import ConfigError
 from aragog.pinlater.brokers import celery_settings, limitations
+from aragog.pinlater.errors import InvalidConfig
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_shards_are_for_pinlater_alone():
     assert celery_settings("pinlater://h", ["redis://g"])["broker_transport_options"]["shards"] == (
         "redis://g",
     )
-    with pytest.raises(ConfigError, match=r"broker\.shards"):
+    with pytest.raises(InvalidConfig, match=r"broker\.shards"):
         celery_settings("redis://h", ["redis://g"])
 
 
@@ -38,5 +38,5 @@ def test_only_other_brokers_have_limitations():
 
 
 def test_an_unknown_broker_is_refused_by_name():
-    with pytest.raises(ConfigError, match="kafka"):
+    with pytest.raises(InvalidConfig, match="kafka"):
         limitations("kafka://h")

@@ -2,8 +2,8 @@ import pytest
 from kombu import Connection
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
-from aragog.errors import ConfigError
 from aragog.pinlater.brokers import ServerAddress, masked, of_socket, redis_urls, shard_urls
+from aragog.pinlater.errors import InvalidConfig
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_a_broker_url_names_its_servers(broker, redis):
 
 @pytest.mark.parametrize("url", ["redis://h", "pinlater://h:port", "pinlater+socket://a.sock"])
 def test_a_url_that_names_none_is_refused(url):
-    with pytest.raises(ConfigError, match=r"broker\.url"):
+    with pytest.raises(InvalidConfig, match=r"broker\.url"):
         redis_urls(url)
 
 

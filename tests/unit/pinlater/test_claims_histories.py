@@ -11,12 +11,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from aragog.clock import ManualClock
 from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
+from aragog.pinlater.testing import examples
+from aragog.pinlater.testing.manual_clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
-from tests.support.examples import examples
 
 TIMEOUT_MS = 60_000
 QUEUES = ("fetch", "robots", "robots-0", "0")

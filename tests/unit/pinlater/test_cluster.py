@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.models import JobFrame, JobItem, NewJob
+from aragog.pinlater.testing.manual_clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 from tests.support.waiting import wait_until
 

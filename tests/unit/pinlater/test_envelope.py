@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
 
-from aragog.errors import InvalidMessage
 from aragog.pinlater import envelope, job_codec
+from aragog.pinlater.errors import InvalidMessage
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.worker import RunLater, dispositions
 

@@ -7,22 +7,18 @@ from types import SimpleNamespace
 import flower
 from tornado.template import Template
 
-import aragog.dashboard
 import aragog.pinlater.flower
 from aragog.pinlater.flower import Loader, with_links
 
 FLOWERS = Path(flower.__file__).parent / "templates"
-OURS = [
-    Path(package.__file__).parent / "templates"
-    for package in (aragog.pinlater.flower, aragog.dashboard)
-]
+OURS = [Path(aragog.pinlater.flower.__file__).parent / "templates"]
 LINKS = "".join((folder / "links.html").read_text() for folder in OURS)
 
 
 def test_the_navigation_of_this_flower_takes_our_links():
     navigation = Loader(str(FLOWERS), OURS).load("navbar.html")
 
-    assert navigation.code.index("pinlater-queues") < navigation.code.index("aragog-")
+    assert "pinlater-queues" in navigation.code
 
 
 def test_a_navigation_that_looks_otherwise_stays_as_it_is():

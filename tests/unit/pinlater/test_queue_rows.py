@@ -2,12 +2,12 @@
 
 import asyncio
 
-from aragog.clock import ManualClock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.flower_pages import PinLaterBroker, broker_for
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pinlater.queue_rows import concerns, job_row, queue_rows
+from aragog.pinlater.testing.manual_clock import ManualClock
 from aragog.testing.memory_shard import MemoryShard
 
 
@@ -29,7 +29,7 @@ def test_a_queue_is_shown_by_state_and_priority():
 
 def test_a_failed_job_is_reported_with_its_problem():
     an_admin = admin()
-    an_admin.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
+    an_admin.cluster.enqueue("fetch", [NewJob(b"a", name="shop.fetch", key="id-1")])
     (shard,) = an_admin.cluster.shards
     claim = shard.claim("fetch", ClaimRequest(limit=1, timeout_ms=1000, worker="w\x1b[1m")).claims[
         0
@@ -39,7 +39,7 @@ def test_a_failed_job_is_reported_with_its_problem():
     (job,) = an_admin.jobs("fetch", JobState.FAILED)
     row = job_row(job, job.at_ms + 5000)
 
-    assert (row.name, row.task_id, row.attempts) == ("aragog.fetch", "id-1", "1")
+    assert (row.name, row.task_id, row.attempts) == ("shop.fetch", "id-1", "1")
     assert row.when.endswith("(5 s ago)")
     assert row.problem == "no room"
     assert "\x1b" not in row.worker
@@ -57,7 +57,7 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
 
     assert concerns(well) == []
     assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
-    assert concerns(paused) == ["is paused; `aragog queue resume fetch` resumes it"]
+    assert concerns(paused) == ["is paused; `pinlater resume fetch` resumes it"]
 
 
 def test_the_broker_page_lists_queues_that_no_worker_consumes():

@@ -23,7 +23,7 @@ from aragog.api.operation import Pool
 from aragog.api.problems import Overloaded, Problem, problem_of
 from aragog.api.tokens import READ, WRITE, Tokens
 from aragog.clock import SystemClock
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
@@ -82,7 +82,7 @@ class Lookup:
                 if refresh:
                     parts.append(await self._refresh(url))
                 parts += await self._parts(url)
-            except (AragogError, Problem, TimeoutError, Overloaded) as error:
+            except (*ALL, Problem, TimeoutError, Overloaded) as error:
                 problem = problem_of(error)
                 status = problem.status
                 parts.append(notice(problem.detail))

@@ -13,7 +13,7 @@ from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.pages.reference import reference_page
 from aragog.api.problems import Overloaded, unavailable
-from aragog.errors import AragogError
+from aragog.errors import ALL
 from aragog.urlstore.store import UrlStore
 
 PROBE_URL = "http://readiness.invalid/"
@@ -72,7 +72,7 @@ class Status:
             raise unavailable("the server is stopping")
         try:
             await self._calls.status(_probe)
-        except (AragogError, TimeoutError, Overloaded) as error:
+        except (*ALL, TimeoutError, Overloaded) as error:
             raise unavailable(f"the store does not answer: {str(error) or 'too late'}") from error
         return json_response({"status": "ready"})
 

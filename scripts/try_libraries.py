@@ -1,0 +1,133 @@
+"""
+Test each library of packages/ from its wheel, in an environment that has no aragog.
+
+    python scripts/try_libraries.py [NAME ...] [-- PYTEST OPTIONS]
+
+An editable install would hide a file that the wheel lacks, and the crawler's environment a package
+that a library does not declare. So each wheel is built and installed into an environment of its
+own with what it requires and what its tests require (`[dependency-groups] test`), by the hashes of
+requirements.lock, and its tests run in a copy of the folder tests/ beside its README, whose
+examples they run. It exits with 1 if one fails. Needs a way to PyPI the first time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from scripts.packages import PROJECT, Distribution, libraries  # noqa: E402
+from scripts.sbom import locked, plain, reached  # noqa: E402
+
+
+def uv() -> str:
+    """The program uv, of the machine or of this environment."""
+    return shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+
+
+def run(*argv: str | Path) -> None:
+    """Run a command; ends this program with what it printed if it fails."""
+    done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"try_libraries: {argv[0]}: {done.stdout}{done.stderr}")
+
+
+def build(library: Distribution, folder: Path) -> Path:
+    """The wheel of a library, built from a copy of its folder."""
+    copy, dist = folder / "source" / library.root.name, folder / "wheels"
+    shutil.rmtree(copy, ignore_errors=True)
+    left_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "bench")
+    shutil.copytree(library.root, copy, ignore=left_out)
+    run(
+        uv(), "build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable,
+        "--out-dir", dist, copy,
+    )  # fmt: skip
+    name = library.name.replace("-", "_")
+    return dist / f"{name}-{library.version}-py3-none-any.whl"
+
+
+def requirements(library: Distribution) -> list[str]:
+    """What the tests of a library are installed with: all its extras, and its group `test`."""
+    project = tomllib.loads((library.root / "pyproject.toml").read_text())
+    extras = library.metadata.get("optional-dependencies", {}).values()
+    return [
+        *library.metadata.get("dependencies", []),
+        *(requirement for extra in extras for requirement in extra),
+        *project.get("dependency-groups", {}).get("test", []),
+    ]
+
+
+def needed(library: Distribution, others: dict[str, Distribution]) -> list[Distribution]:
+    """The libraries beside a library that it requires, directly or through others."""
+    found: list[Distribution] = []
+    for requirement in requirements(library):
+        other = others.get(plain(requirement))
+        if other and other.name != library.name and other not in found:
+            found += [other, *(each for each in needed(other, others) if each not in found)]
+    return found
+
+
+def lock_of(roots: set[str], lock: str) -> str:
+    """The entries of the lock that the roots need, directly or through others."""
+    packages = {package.name: package for package in locked(lock)}
+    names = reached(roots, packages, everywhere=False)
+    blocks = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
+    return "".join(b for b in blocks if plain(b) in names) if blocks else ""
+
+
+def install(library: Distribution, folder: Path) -> Path:
+    """An environment with the wheel of a library and what its tests need; its Python."""
+    others = {each.name: each for each in libraries()}
+    beside = needed(library, others)
+    roots = {plain(r) for each in [library, *beside] for r in requirements(each)}
+    lock = folder / f"{library.root.name}.lock"
+    lock.write_text(lock_of(roots, (PROJECT / "requirements.lock").read_text()))
+    venv = folder / library.root.name
+    python = venv / "bin" / "python"
+    if not python.exists():
+        run(uv(), "venv", "--quiet", "--python", sys.executable, venv)
+    run(uv(), "pip", "sync", "--quiet", "--python", python, "--require-hashes", lock)
+    wheels = [build(each, folder) for each in [library, *beside]]
+    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *wheels)
+    return python
+
+
+def passes(library: Distribution, options: list[str], folder: Path) -> bool:
+    """Whether the tests of a library pass in an environment of their own."""
+    python, work = install(library, folder), folder / "work" / library.root.name
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    shutil.copytree(library.root / "tests", work / "tests")
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(library.root / name, work)
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
+    environ |= {
+        "PATH": f"{python.parent}:{environ.get('PATH', '')}",
+        "PYTHONPYCACHEPREFIX": "pycache",
+    }
+    print(f"\n{library.name} {library.version}, from its wheel:\n", flush=True)
+    done = subprocess.run([python, "-m", "pytest", *options], cwd=work, env=environ, check=False)
+    return done.returncode == 0
+
+
+def main(arguments: list[str]) -> int:
+    """Test the libraries that are named, or all; the exit status."""
+    names, _, options = " ".join(arguments).partition("--")
+    chosen = [each for each in libraries() if not names.split() or each.root.name in names.split()]
+    folder = PROJECT / "build" / "libraries"
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = [each.name for each in chosen if not passes(each, options.split(), folder)]
+    for name in failed:
+        print(f"try_libraries: {name} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
