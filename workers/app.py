@@ -25,7 +25,7 @@ from celery.signals import (
 )
 
 from aragog.allocator import return_freed
-from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig
+from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig, InvalidGraphConfig
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
 from aragog.pinlater import gates
@@ -40,7 +40,7 @@ from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
 
 
-def _exit_with(error: ConfigError | InvalidConfig) -> None:
+def _exit_with(error: ConfigError | InvalidConfig | InvalidGraphConfig) -> None:
     sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
 
 

@@ -1,4 +1,4 @@
-"""The graphs of applications that the settings name (`store.graphs`), each with tables of its own."""
+"""The graphs of applications (`store.graphs`), each with tables of its own."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
+from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
@@ -25,7 +26,6 @@ from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
 from aragog.zen import MultiGraph
 from aragog.zen.records import Cell, Mutation, Row, put_properties
-from urlspelling import normalize
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]

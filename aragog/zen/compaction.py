@@ -11,7 +11,7 @@ the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
-| hash of a group of names, digits (a group of lists) | `l:p<name>` deltas; `l:h` the header with short lists |
+| group of names, digits | `l:p<name>` deltas; `l:h` the header with short lists |
 | target (a long list) | `l:p<name>` deltas; `l:h` the list header |
 | target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
 
@@ -77,8 +77,8 @@ class Compactor:
         """
         Compact journal rows of about `limit` sources, oldest first in each lane.
 
-        Memory is about 30 KB a source. Returns an empty report if other processes are compacting all
-        lanes that have rows, or if as many of them compact as may.
+        Memory is about 30 KB a source. Returns an empty report if other processes are compacting
+        all lanes that have rows, or if as many of them compact as may.
 
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.

@@ -194,8 +194,8 @@ class Planner:
         """
         Rows up to `last` that were written behind the place that the first scan had reached.
 
-        A later change of the same source may have been written before that place, so these rows must
-        wait with all that follow them. Costs one more scan of the rows.
+        A later change of the same source may have been written before that place, so these rows
+        must wait with all that follow them. Costs one more scan of the rows.
         """
         for start, stop in ranges:
             with closing(self._journal.scan(start, min(stop, start + order(last) + b"\0"))) as rows:
@@ -208,8 +208,8 @@ class Planner:
         """
         Names of the entries that never took effect; None while one still may.
 
-        An entry that is not newer than its source's last change was overtaken: its writer had read an
-        earlier cell, so its check fails.
+        An entry that is not newer than its source's last change was overtaken: its writer had read
+        an earlier cell, so its check fails.
         """
         node_id = self._node_id
         cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])

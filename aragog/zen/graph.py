@@ -32,7 +32,9 @@ _SENTINEL = b"m:_"
 
 class MultiGraph:
     """
-    A graph with parallel edges. Ids are 16 bytes, uniformly distributed; any number of processes may open one.
+    A graph with parallel edges. Any number of processes may open one.
+
+    Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256.
 
     Attributes:
         nodes: properties of nodes with their times.
@@ -151,9 +153,7 @@ class MultiGraph:
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """
-        Properties of many nodes, with one multi-get. Missing nodes are left out.
-        """
+        """Properties of many nodes, with one multi-get. Missing nodes are left out."""
         exists = self.node_columns
         columns = None if names is None else [*exists, *map(self.schema.column_of, names)]
         rows = self.tables["n"].get_many(node_ids, columns)

@@ -17,12 +17,12 @@ def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> 
 
 
 def put_number(of: bytes, number: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter a node into `MultiGraph.by_number`; `cells` (columns `i:…`) are returned with the entry."""
+    """Enter a node into `MultiGraph.by_number`; `cells` (`i:…`) are returned with the entry."""
     return ("d", number_key(of, number), cells, at_ms)
 
 
 def put_order(of: bytes, order: bytes, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter a node into `MultiGraph.by_order`; `cells` (columns `i:…`) are returned with the entry."""
+    """Enter a node into `MultiGraph.by_order`; `cells` (`i:…`) are returned with the entry."""
     return ("h", ordering_key(of, order), cells, at_ms)
 
 

@@ -98,10 +98,10 @@ class OutlinkWriter:
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write the links of sources, all sources different; two round trips without concurrent writes.
+        Write the links of different sources; two round trips without concurrent writes.
 
-        Safe to repeat: a source that has these links already is not written. Older links
-        never replace newer ones.
+        Safe to repeat: a source that has these links already is not written. Older links never
+        replace newer ones.
 
         Raises:
             StoreUnavailable: other writers changed the same sources repeatedly in the meantime.

@@ -1,8 +1,8 @@
 """
 Rows of groups of posting lists: their keys, headers and deltas. Pure.
 
-The key of a group's row is the hash of the group of names (4 bytes) and, for each division, one more
-hexadecimal digit of the list ids that belong to the group. A header cell is
+The key of a group's row is the hash of a group of names (4 bytes) and, for each division, one more
+hexadecimal digit of the list ids that belong to it. A header cell is
 
     8 bytes   the number of the last delta of slot 0 that is included
     1 byte    bit 0: the group was divided; bit 1: there is more

@@ -91,8 +91,8 @@ class Groups:
         """
         Add the links of one compaction; returns the ids of the lists that got a delta of their own.
 
-        After it, an undivided group has nothing of the sources that removed a link, and `Traces` has
-        a record of those in a divided one. After a crash, a repeated call with the same links
+        After it, an undivided group has nothing of the sources that removed a link, and `Traces`
+        has a record of those in a divided one. After a crash, a repeated call with the same links
         completes it.
         """
         name, now_ms, lines, removals = links

@@ -64,7 +64,7 @@ class Traces:
         )
 
     def targets(self, sources: Sequence[bytes]) -> set[bytes]:
-        """List ids of targets whose lists may still contain a removed link of these sources (ids)."""
+        """Ids of lists that may still contain a removed link of these sources (ids)."""
         rows = self._table.get_many(sources)
         return {
             bytes.fromhex(column[len(_TRACE) :].decode())

@@ -162,9 +162,9 @@ class CellTable(Protocol):
         """
         Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: written.
 
-        Neither may be empty, which HBase does not distinguish from absent (InvalidArgument). Delete a cell
-        that was written here at its own `at_ms`, not at the present time: observed on HBase, a
-        delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
+        Neither may be empty, which HBase does not distinguish from absent (InvalidArgument). Delete
+        a cell that was written here at its own `at_ms`, not at the present time: observed on HBase,
+        a delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
         although that returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]

@@ -136,7 +136,7 @@ class Shards:
         remedies: Remedies = DEFAULT,
     ) -> None:
         self.count = count
-        self._remedies = remedies
+        self._words = remedies
         self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
         self.folder = folder
@@ -340,11 +340,11 @@ class Shards:
             self._check_format()
         except OSError as error:
             raise InvalidConfig(
-                f"{self._remedies.folder}: {self.folder} cannot be written: {error}"
+                f"{self._words.folder}: {self.folder} cannot be written: {error}"
             ) from error
         if count != self.count:
             raise InvalidConfig(
-                f"{self._remedies.shards}: is {self.count}, but {self.folder} was made with {count}; "
+                f"{self._words.shards}: is {self.count}, but {self.folder} was made with {count}; "
                 f"set it to {count}, or export the data and import them into a new folder"
             )
 
@@ -356,6 +356,7 @@ class Shards:
         found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
         if found > FORMAT:
             raise InvalidConfig(
-                f"{self._remedies.folder}: {self.folder} has format {found}, of a later version of "
-                f"{self._remedies.program}; this one reads up to {FORMAT}: install that version, or restore a backup made before"
+                f"{self._words.folder}: {self.folder} has format {found}, of a later version of "
+                f"{self._words.program}; this one reads up to {FORMAT}: install that version, or "
+                "restore a backup made before"
             )
