@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from aragog.bootstrap.stores import hbase_tables
-from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
+from aragog.zen.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
 from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
 from aragog.zen.tables.hbase.tables import shell_commands
@@ -104,7 +104,9 @@ def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
         hbase_settings, hbase_prefix="zstd_", hbase_compression="ZSTD", hbase_pool_size=1
     )
 
-    with pytest.raises(ConfigError, match=r"store\.hbase_compression: HBase does not support ZSTD"):
+    with pytest.raises(
+        InvalidConfig, match=r"store\.hbase_compression: HBase does not support ZSTD"
+    ):
         hbase_tables(settings).create()
 
 
@@ -118,11 +120,11 @@ def test_a_missing_table_is_reported_with_its_remedy(hbase_settings):
 def test_what_hbase_refuses_is_bad_input_and_the_connection_goes_on(all_hbase_tables):
     nodes = all_hbase_tables["n"]
 
-    with pytest.raises(BadInput, match="KeyValue size too large"):
+    with pytest.raises(InvalidArgument, match="KeyValue size too large"):
         nodes.put(b"tables-2", {b"m:a": bytes(11 << 20)}, at_ms=1000)
-    with pytest.raises(BadInput, match="family:qualifier"):
+    with pytest.raises(InvalidArgument, match="family:qualifier"):
         nodes.put(b"tables-2", {b"nocolon": b"1"}, at_ms=1000)
-    with pytest.raises(BadInput, match="Row length"):
+    with pytest.raises(InvalidArgument, match="Row length"):
         nodes.put(b"r" * 40_000, {b"m:a": b"1"}, at_ms=1000)
     assert nodes.get(b"tables-2") == {}
 

@@ -11,7 +11,7 @@ import pytest
 from aragog.api.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.bootstrap.stores import postgres_tables
-from aragog.errors import ConfigError, StoreUnavailable
+from aragog.errors import CONFIG, ConfigError, StoreUnavailable
 from aragog.secret import SecretUrl
 from aragog.settings import ServingSettings, Settings, StoreSettings
 from aragog.urlstore.content import MemoryContent
@@ -123,7 +123,7 @@ def _has_rows(tables):
     """False also while the replica has not received the tables."""
     try:
         return bool(list(tables["n"].scan(b"", None)))
-    except (StoreUnavailable, ConfigError):
+    except (StoreUnavailable, *CONFIG):
         return False
 
 

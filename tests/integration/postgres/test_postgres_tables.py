@@ -8,8 +8,8 @@ import pytest
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import SystemClock
-from aragog.errors import BadInput, ConfigError, StoreUnavailable
 from aragog.transfer.copy import copy_tables
+from aragog.zen.errors import InvalidArgument, InvalidConfig, StoreUnavailable
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.postgres_server import store_settings
@@ -72,7 +72,7 @@ def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
 
     with pytest.raises(StoreUnavailable, match="create-tables"):
         engine["u"].get(b"row")
-    with pytest.raises(ConfigError, match="create-tables"):
+    with pytest.raises(InvalidConfig, match="create-tables"):
         engine["n"].get(b"row")
     engine.close()
 
@@ -81,7 +81,7 @@ def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres
     tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=5)
     added = {1: lambda schema: f"ALTER TABLE {schema}.e ADD COLUMN note text"}
     newer = postgres_tables(store_settings(postgres_dsn), upgrades=added)
-    with pytest.raises(ConfigError, match="run `aragog store upgrade`"):
+    with pytest.raises(InvalidConfig, match="run `aragog store upgrade`"):
         newer["e"].get(b"row")
 
     steps = []
@@ -98,7 +98,7 @@ def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):
     older = postgres_tables(store_settings(postgres_dsn))
 
     for call in (older.create, older.schema.upgrade, lambda: older["u"].get(b"row")):
-        with pytest.raises(ConfigError, match=r"version 7.*there is no way back") as caught:
+        with pytest.raises(InvalidConfig, match=r"version 7.*there is no way back") as caught:
             call()
         assert "\n" not in str(caught.value)
     older.close()
@@ -131,7 +131,7 @@ def test_parts_of_a_node_are_merged_by_the_writer_that_makes_too_many(tables, po
 
 
 def test_a_write_of_several_tables_is_one_transaction(tables):
-    with pytest.raises(BadInput):
+    with pytest.raises(InvalidArgument):
         tables.write(
             [
                 ("n", b"row", {b"m:a": b"1"}, 5),

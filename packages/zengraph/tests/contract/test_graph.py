@@ -1,4 +1,4 @@
-"""Graphs of applications on every engine, against a naive model."""
+"""Graphs with simple edges on every engine, against a naive model."""
 
 from collections import Counter
 
@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.api.graphs import ApplicationGraphs
-from aragog.clock import ManualClock
-from aragog.errors import BadInput, NotUnique, Unfinished
-from aragog.zen import IN, OUT, EdgeKey, Graph, NewEdge, Schema, application_graphs, pair_edges
+from aragog.zen import IN, OUT, EdgeKey, Graph, NewEdge, Schema, pair_edges
+from aragog.zen.clock import ManualClock
+from aragog.zen.errors import InvalidArgument, NotUnique, Unfinished
 from aragog.zen.records import count_column
-from aragog.zen.tables.memory import MemoryTables
-from tests.support.examples import examples
+from aragog.zen.testing import examples
 
 FOLLOWS, HAS = 16, 17
 SCHEMA = Schema(unique=("slug",), indexed=("site",), counted=(FOLLOWS,))
@@ -71,7 +69,7 @@ def test_edges_come_page_by_page_in_both_orders_and_between_scores(graph):
     assert [score for score, _ in listed(graph, A, OUT, HAS, **bounds)] == [1, 1, 2, 2]
     assert listed(graph, A, OUT, HAS, reverse=True, most_score=0, limit=1) == [(0, others[1])]
     assert listed(graph, A, OUT, HAS, least_score=9) == []
-    with pytest.raises(BadInput, match="cursor"):
+    with pytest.raises(InvalidArgument, match="cursor"):
         graph.edges(A, OUT, HAS, 2, b"x")
 
 
@@ -156,8 +154,16 @@ def test_many_nodes_are_put_together_or_refused_together(graph):
         graph.put_nodes([(C, {"site": b"s"}), (B, {"slug": b"a"})])
 
     assert graph.get_nodes([A, B, C]) == {A: {"slug": b"a"}, B: {"site": b"s"}}
-    with pytest.raises(BadInput, match="canonical_url"):
-        graph.put_node(C, {"canonical_url": b"x"})
+
+
+def test_a_property_with_a_column_of_its_own_is_read_and_not_put(tables, clock):
+    graph = Graph(tables, Schema(columns={"home": b"s:home"}), clock)
+    tables["n"].put(A, {b"s:home": b"there"}, at_ms=1)
+
+    assert graph.get_node(A) == graph.get_node(A, ["home"]) == {"home": b"there"}
+    assert graph.get_node(A, ["other"]) == {}
+    with pytest.raises(InvalidArgument, match="home"):
+        graph.put_node(C, {"home": b"x"})
 
 
 def test_all_nodes_are_scanned_page_by_page(graph):
@@ -199,29 +205,8 @@ def test_what_is_not_counted_is_counted_up_to_a_bound(tables, clock):
 
     graph.put_edge(A, HAS, C)
 
-    with pytest.raises(BadInput, match=r"store\.graph_counted"):
+    with pytest.raises(InvalidArgument, match=r"Schema\.counted"):
         graph.count_edges(A, OUT, HAS)
-
-
-def test_a_graph_that_is_not_declared_is_refused():
-    with pytest.raises(BadInput, match=r"store\.graphs"):
-        application_graphs.no_graphs()["pins"]
-
-
-def test_graphs_share_nothing():
-    opened = []
-
-    def open_tables(name):
-        opened.append(name)
-        return MemoryTables()
-
-    graphs = ApplicationGraphs({"pins": SCHEMA, "feeds": SCHEMA}, open_tables)
-    graphs["pins"].put_node(A, {"slug": b"a"})
-    graphs["feeds"].put_node(B, {"slug": b"a"})
-
-    assert graphs["feeds"].get_node(A) is None
-    assert graphs["pins"].lookup_unique("slug", b"a") == A
-    assert opened == ["pins", "feeds"]
 
 
 NODES = st.sampled_from([A, B, C])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from aragog.clock import SystemClock
-from aragog.testing.cell_table import CellTableContract
+from aragog.zen.clock import SystemClock
 from aragog.zen.tables import CellTable
 from aragog.zen.tables.memory import MemoryTable
+from aragog.zen.testing.cell_table import CellTableContract
 
 
 class TestEveryEngine(CellTableContract):
@@ -15,7 +15,7 @@ class TestEveryEngine(CellTableContract):
 
     @pytest.fixture
     def tables(self, tables):
-        """Those of `tests.support.tables`, which lie in several files on SQLite."""
+        """Those of `support.engines`, which lie in several files on SQLite."""
         return tables
 
 

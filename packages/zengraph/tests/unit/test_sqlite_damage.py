@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from aragog.errors import StoreDamaged, StoreUnavailable
+from aragog.zen.errors import StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
 
@@ -83,9 +83,9 @@ def test_a_damaged_file_is_set_aside_with_its_name_and_the_remedy(folder, caplog
         error = first_hit(tables, even)
 
     assert "00.db" in str(error)
-    assert "aragog store repair" in str(error)
+    assert "call `salvage()` of the tables" in str(error)
     assert [r.message.count("00.db") for r in caplog.records] == [1]
-    with pytest.raises(StoreDamaged, match=r"00\.db.*aragog store repair"):
+    with pytest.raises(StoreDamaged, match=r"00\.db.*call `salvage"):
         tables["n"].put(even[0], {b"m:a": b"1"}, at_ms=2)
     assert not tables.serves(even[0][0])
     assert tables.serves(odd[0][0])

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.clock import ManualClock
-from aragog.errors import NotUnique
 from aragog.zen import IN, OUT, MultiGraph, Schema
+from aragog.zen.clock import ManualClock
 from aragog.zen.codec import index_key, unique_key
+from aragog.zen.errors import NotUnique
 from aragog.zen.indexes import PropertyIndexes
 from aragog.zen.records import CellLeases, count_column
-from tests.support.examples import examples
+from aragog.zen.testing import examples
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))
@@ -256,28 +256,3 @@ def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, hist
         assert zen.lookup("email", value) == (holders[:1], None)
         inhabitants = sorted(n for n, its in nodes.items() if its.get("city") == value)
         assert sorted(zen.lookup("city", value)[0]) == inhabitants
-
-
-def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
-    zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
-    zen.put_edge(A, KNOWS, B)
-    zen.put_edge(A, KNOWS, C)
-    zen.put_edge(A, LIKES, B)
-    a_stand.tables["n"].incr(A, b"c:3o", 5)
-    # As if killed after the edge: C's count is one short, and B has none.
-    MultiGraph(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
-    a_stand.clock.advance_ms(3_600_000)
-
-    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {"edges counted wrongly": 3}
-
-    assert zen.count_edges(A, OUT, KNOWS) == zen.count_edges(C, IN, KNOWS) == 2
-    assert zen.count_edges(B, IN, KNOWS) == zen.count_edges(B, OUT, KNOWS) == 1
-    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}
-
-
-def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
-    zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
-    zen.put_edge(A, KNOWS, B)
-    a_stand.tables["n"].incr(A, b"c:3o", 5)
-
-    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}

@@ -14,7 +14,7 @@ def test_a_supported_server_has_no_problem():
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"version": "140021"}, "the server is PostgreSQL 14: aragog needs 15 or newer"),
+        ({"version": "140021"}, "the server is PostgreSQL 14: zengraph needs 15 or newer"),
         ({"encoding": "SQL_ASCII"}, "has the encoding SQL_ASCII, not UTF8"),
         ({"is_read_only": "on"}, "set default_transaction_read_only to off"),
         ({"autovacuum": "off"}, "set autovacuum and track_counts to on"),
@@ -30,4 +30,4 @@ def test_a_replica_is_named_once():
     """A replica is read-only as well."""
     found = list(problems_of_server(FINE._replace(is_replica="true", is_read_only="on")))
 
-    assert found == ["the server is a replica: name the primary in store.dsn"]
+    assert found == ["the server is a replica: name the primary in dsn"]

@@ -5,6 +5,8 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.faults import Fuse, Killed
+from support.hooked_tables import HookedTables
 
 from aragog.zen import zstd
 from aragog.zen.clock import ManualClock
@@ -13,10 +15,8 @@ from aragog.zen.inlinks.postings import LinkChanges
 from aragog.zen.links import ListLimits, Naming, PostingLists
 from aragog.zen.tables import newest_ms
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.faults import Fuse, Killed
-from tests.support.hooked_tables import HookedTables
-from tests.support.stores import NOW_MS
 
+NOW_MS = 1_700_000_000_000
 NAMING = Naming(lambda name: name.split(b"/", 3)[2])
 list_id = NAMING.list_id
 TARGETS = [b"http://%s.example/%d" % (host, number) for host in (b"a", b"b") for number in range(3)]

@@ -3,7 +3,7 @@
 import random
 import tracemalloc
 
-from aragog.clock import ManualClock
+from aragog.zen.clock import ManualClock
 from aragog.zen.tables.memory import MemoryTables
 from aragog.zen.tables.read_cache import CachedTables, ReadCache
 

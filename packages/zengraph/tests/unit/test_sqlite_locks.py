@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from aragog.errors import StoreUnavailable
+from aragog.zen.errors import StoreUnavailable
 from aragog.zen.tables.sqlite import SqliteTables, files
 from aragog.zen.tables.sqlite.file_locks import holder
 

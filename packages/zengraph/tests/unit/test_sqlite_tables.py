@@ -9,12 +9,12 @@ import threading
 import traceback
 
 import pytest
+from support.waiting import wait_until
 
-from aragog.errors import BadInput, ConfigError, StoreDamaged, StoreUnavailable
+from aragog.zen.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
 from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes, log_use
-from tests.support.waiting import wait_until
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -43,7 +43,7 @@ def test_rows_are_there_after_closing_and_opening(tmp_path):
 def test_another_number_of_files_is_refused_with_the_remedy(tmp_path):
     SqliteTables(tmp_path / "t", shards=2).close()
 
-    with pytest.raises(ConfigError, match=r"store.sqlite_shards: is 4.*made with 2.*set it to 2"):
+    with pytest.raises(InvalidConfig, match=r"^shards: is 4.*made with 2.*set it to 2"):
         SqliteTables(tmp_path / "t", shards=4)
 
 
@@ -51,19 +51,19 @@ def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
     SqliteTables(tmp_path / "t", shards=2).close()
     (tmp_path / "t" / "format").write_text("9\n")
 
-    with pytest.raises(ConfigError, match=r"^data_dir: .* has format 9, of a later version .*$"):
+    with pytest.raises(InvalidConfig, match=r"^folder: .* has format 9, of a later version .*$"):
         SqliteTables(tmp_path / "t", shards=2)
 
 
 def test_a_number_of_files_that_is_no_power_of_two_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="power of two"):
+    with pytest.raises(InvalidConfig, match="power of two"):
         SqliteTables(tmp_path / "t", shards=3)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(ConfigError, match="data_dir"):
+    with pytest.raises(InvalidConfig, match=r"^folder: "):
         SqliteTables(tmp_path / "file" / "t")
 
 
@@ -241,7 +241,7 @@ def test_a_row_with_too_many_cells_is_refused_and_stays(tables):
     before = {b"m:a": b"1"}
     tables["n"].put(b"\0" * 16, before, at_ms=1)
 
-    with pytest.raises(BadInput, match="65,535 cells, not 70,001"):
+    with pytest.raises(InvalidArgument, match="65,535 cells, not 70,001"):
         tables["n"].put(b"\0" * 16, {b"m:%d" % n: b"" for n in range(70_000)}, at_ms=1)
 
     assert tables["n"].get(b"\0" * 16).keys() == before.keys()

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.errors import CorruptContent, CorruptRow
-from aragog.urlstore.compression import compress, decompress
 from aragog.zen import outlinks
+from aragog.zen.errors import CorruptRow
 from aragog.zen.inlinks import journal, postings
 from aragog.zen.inlinks.journal import Entry
 from aragog.zen.inlinks.postings import merged_lines, newest, spill
@@ -23,11 +22,11 @@ LINKS = st.lists(
 def test_links_are_read_back_the_first_of_each_target_without_line_breaks(links):
     decoded = list(from_lines(to_lines(links)))
 
-    first = {url: (text, rel) for url, text, rel in reversed(links)}
-    assert {link.url for link in decoded} == set(first)
+    first = {target: (text, tag) for target, text, tag in reversed(links)}
+    assert {link.target for link in decoded} == set(first)
     for link in decoded:
-        text, rel = first[link.url]
-        assert link.rel == rel
+        text, tag = first[link.target]
+        assert link.tag == tag
         assert " ".join(link.text.split()) == " ".join(
             text.encode("utf-8", "replace").decode().split()
         )
@@ -131,18 +130,6 @@ def test_a_list_has_few_segments_whatever_comes(incoming):
 
     assert sum(sizes) == sum(incoming)
     assert len(sizes) <= 14
-
-
-@given(st.binary(max_size=2000))
-def test_compressed_content_is_read_back(body):
-    assert decompress(compress(body)) == body
-    assert compress(body) == compress(body)
-
-
-@pytest.mark.parametrize("data", [b"", b"plain", compress(b"x" * 99)[:-3]])
-def test_damaged_content_is_corrupt(data):
-    with pytest.raises(CorruptContent):
-        decompress(data)
 
 
 @given(LINKS)
