@@ -45,15 +45,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aragog.pinlater.errors import (
-    BrokerFull,
-    BrokerUnavailable,
-    InvalidArgument,
-    InvalidConfig,
-    InvalidMessage,
-    PinlaterError,
-)
-from aragog.zen.errors import (
+from zengraph.errors import (
     CorruptRow,
     NotUnique,
     SizeExceeded,
@@ -62,8 +54,17 @@ from aragog.zen.errors import (
     Unfinished,
     ZengraphError,
 )
-from aragog.zen.errors import InvalidArgument as InvalidGraphArgument
-from aragog.zen.errors import InvalidConfig as InvalidGraphConfig
+from zengraph.errors import InvalidArgument as InvalidGraphArgument
+from zengraph.errors import InvalidConfig as InvalidGraphConfig
+
+from aragog.pinlater.errors import (
+    BrokerFull,
+    BrokerUnavailable,
+    InvalidArgument,
+    InvalidConfig,
+    InvalidMessage,
+    PinlaterError,
+)
 
 
 class AragogError(Exception):

@@ -22,12 +22,12 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 import psutil
+from zengraph.tables import Tables
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import Tables
 from bench.open_loop import busy_s
 from bench.quick import add_quick
 from bench.urlstore import BATCH, ENGINES, pages_of

@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from zengraph import IN, EdgeKey, Graph, NewEdge
+
 from aragog.bootstrap.graphs import application_graphs
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urls.keys import url_key
-from aragog.zen import IN, EdgeKey, Graph, NewEdge
 from bench.quick import add_quick
 from bench.zen import server
 

@@ -30,6 +30,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTable, MemoryTables
 
 from aragog.bootstrap.stores import hbase_tables, postgres_tables, url_store
 from aragog.clock import SystemClock
@@ -38,8 +40,6 @@ from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.memory import MemoryTable, MemoryTables
 from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick

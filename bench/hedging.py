@@ -19,12 +19,13 @@ import threading
 import time
 from pathlib import Path
 
+from zengraph.tables import CellTable, Tables
+
 from aragog.api.hedging import HedgedReads
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import CellTable, Tables
 from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, fill, url
 
@@ -122,7 +123,7 @@ def main() -> None:
                 store.put(url(number), dict.fromkeys(FIELDS, b"x"))
             usual_s = 0.0
         else:
-            from aragog.zen.tables.sqlite import SqliteTables
+            from zengraph.tables.sqlite import SqliteTables
 
             fill(Path(folder))
             both = [SqliteTables(Path(folder), shards=16) for _ in range(2)]

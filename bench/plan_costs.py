@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import redis
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.fetcher.dns import look_up, system_lookup
 from aragog.pages import sitemaps
@@ -29,7 +30,6 @@ from aragog.settings import PolitenessSettings, StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
 from bench.quick import add_quick
 from bench.robots import BODY

@@ -19,6 +19,9 @@ from typing import Any, NamedTuple
 
 import psutil
 import psycopg
+from zengraph.tables import Tables
+from zengraph.tables.postgres.connection import Call, PostgresConnection, Rows
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.secret import SecretUrl
@@ -27,9 +30,6 @@ from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.record_reader import columns_of
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import Tables
-from aragog.zen.tables.postgres.connection import Call, PostgresConnection, Rows
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
 
 BATCH = 25

@@ -27,11 +27,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import uvloop
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench.quick import add_quick
 
 SERVERS = (

@@ -24,16 +24,17 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+from zengraph.links import PackedLinks, PostingLists
+from zengraph.links._inlinks.postings import LinkChanges
+from zengraph.tables import Tables
+from zengraph.tables.sqlite import SqliteTables
+
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.node_ids import NAMING, list_id, node_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.inlinks.postings import LinkChanges
-from aragog.zen.links import PackedLinks, PostingLists
-from aragog.zen.tables import Tables
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
 from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import aims, postgres_engine, server_costs

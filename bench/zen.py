@@ -32,6 +32,8 @@ from urllib.parse import urlencode
 
 import orjson
 import uvloop
+from zengraph import IN, OUT, EdgeKey, Graph, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -46,8 +48,6 @@ from aragog.standalone.postgres_server import PostgresServer
 from aragog.urls.keys import url_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen import IN, OUT, EdgeKey, Graph, NewEdge
-from aragog.zen.tables.memory import MemoryTables
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -36,8 +38,6 @@ from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen import Schema
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
 

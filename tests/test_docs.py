@@ -152,7 +152,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
 
 @pytest.mark.parametrize("page", ["architecture.md", "store.md"])
 def test_a_page_lists_the_tables_that_the_store_has(page):
-    from aragog.zen.tables import TABLES
+    from zengraph.tables import TABLES
 
     cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
 
@@ -229,10 +229,11 @@ def test_a_page_names_settings_that_exist(page):
 
 
 def test_the_page_about_the_store_lists_its_parts():
+    from zengraph.tables.memory import MemoryTables
+
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent
     from aragog.urlstore.store import UrlStore
-    from aragog.zen.tables.memory import MemoryTables
 
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     parts = {name for name in vars(store) if not name.startswith("_")} - {"formats"}
@@ -242,6 +243,8 @@ def test_the_page_about_the_store_lists_its_parts():
 
 
 def test_the_page_about_fetching_lists_the_facts():
+    from zengraph.tables.memory import MemoryTables
+
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.pipeline.messages import UrlJob
@@ -249,7 +252,6 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.stages.page_analysis import PageAnalysis
     from aragog.stages.page_updates import failure_write, page_write
     from aragog.urls.canonical import Evidence, decide
-    from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
 

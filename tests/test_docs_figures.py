@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from zengraph.links import _outlinks as outlinks
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -48,7 +49,6 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen import outlinks
 from bench.crawl import page_sets
 from tests.support.documented import blocks
 

@@ -8,6 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from zengraph.tables import CellTable, Tables
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.read_cache import CachedTables, ReadCache
+
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
 from aragog.instruments import (
@@ -24,13 +28,10 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.zen_remedies import HBASE_REMEDIES, REMEDIES
-from aragog.zen.tables import CellTable, Tables
-from aragog.zen.tables.memory import MemoryTables
-from aragog.zen.tables.read_cache import CachedTables, ReadCache
 
 if TYPE_CHECKING:  # extras
-    from aragog.zen.tables.hbase import HBaseTables
-    from aragog.zen.tables.postgres import PostgresTables
+    from zengraph.tables.hbase import HBaseTables
+    from zengraph.tables.postgres import PostgresTables
 
 
 def tables(settings: Settings) -> Tables:
@@ -49,14 +50,14 @@ def tables(settings: Settings) -> Tables:
 
 def sqlite_tables(folder: Path, shards: int) -> Tables:
     """The cell tables in a folder of SQLite files."""
-    from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
+    from zengraph.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
     return SqliteTables(folder, shards=shards, remedies=REMEDIES)
 
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
     """The cell tables on HBase; does not connect."""
-    from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
     return HBaseTables(
         store.hbase_gateways,
@@ -70,7 +71,7 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     """The cell tables on PostgreSQL, with further options of theirs; does not connect."""
-    from aragog.zen.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
     return PostgresTables(
         store.dsn,
@@ -92,7 +93,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from aragog.zen.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
+    from zengraph.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
@@ -121,7 +122,7 @@ def current_files(settings: Settings) -> list[Path]:
     """The files of the embedded store that are in use; none of another engine."""
     if settings.store.engine != "sqlite":
         return []
-    from aragog.zen.tables.sqlite.health import files_in_use  # noqa: PLC0415 - see above
+    from zengraph.tables.sqlite.health import files_in_use  # noqa: PLC0415 - see above
 
     return files_in_use(settings.data_dir.absolute() / "store")
 
@@ -130,7 +131,7 @@ def replaced_files(settings: Settings) -> list[Path]:
     """The damaged files of the embedded store that a repair has replaced and kept."""
     if settings.store.engine != "sqlite":
         return []
-    from aragog.zen.tables.sqlite.health import old_files  # noqa: PLC0415 - only where used
+    from zengraph.tables.sqlite.health import old_files  # noqa: PLC0415 - only where used
 
     return old_files(settings.data_dir / "store")
 

@@ -2,7 +2,7 @@
 
 import warnings
 
-from aragog.zen.testing.cell_table import CellTableContract
+from zengraph.testing.cell_table import CellTableContract
 
 __all__ = ["CellTableContract"]
 

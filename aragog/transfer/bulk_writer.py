@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from zengraph import MultiGraph
+from zengraph.records import Cell, Mutation, Row, put_properties
+
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
@@ -24,8 +27,6 @@ from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
-from aragog.zen import MultiGraph
-from aragog.zen.records import Cell, Mutation, Row, put_properties
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from zengraph import MultiGraph
+from zengraph.links import Compactor
+
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
@@ -12,8 +15,6 @@ from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
-from aragog.zen import MultiGraph
-from aragog.zen.links import Compactor
 
 
 @dataclass(slots=True, eq=False)

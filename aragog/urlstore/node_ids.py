@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
+from zengraph.links import GROUP_BYTES, Naming
+from zengraph.records import ID_BYTES
+
 from aragog.urls.keys import url_key
-from aragog.zen.links import GROUP_BYTES, Naming
-from aragog.zen.records import ID_BYTES
 
 node_id = lru_cache(maxsize=65_536)(url_key)
 """The id of a normalized URL's node. Cached: the links of a site repeat."""

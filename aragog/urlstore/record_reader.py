@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import orjson
+from zengraph.records import Cell, Row
 
 from aragog.errors import CorruptRow
 from aragog.fetcher.outcome import FetchRecord
@@ -19,7 +20,6 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record
 from aragog.urlstore.zstd import ZstdError, compress, decompress
-from aragog.zen.records import Cell, Row
 
 LEVEL = 3
 

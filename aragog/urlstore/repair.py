@@ -18,6 +18,19 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 
+from zengraph import IN, Edge, MultiGraph
+from zengraph.links import Compactor
+from zengraph.records import (
+    COUNTS,
+    ID_BYTES,
+    Mutation,
+    NumberEntry,
+    Row,
+    Salvaged,
+    count_column,
+    newest_ms,
+)
+
 from aragog.clock import Clock
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
@@ -28,18 +41,6 @@ from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
-from aragog.zen import IN, Edge, MultiGraph
-from aragog.zen.links import Compactor
-from aragog.zen.records import (
-    COUNTS,
-    ID_BYTES,
-    Mutation,
-    NumberEntry,
-    Row,
-    Salvaged,
-    count_column,
-    newest_ms,
-)
 
 GRACE_S = 600.0
 _TELL_EVERY = 256

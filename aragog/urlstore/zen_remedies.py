@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aragog.zen import Remedies
+from zengraph import Remedies
 
 REMEDIES = Remedies(
     program="aragog",

@@ -22,6 +22,7 @@ import uvloop
 from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -33,7 +34,6 @@ from aragog.api.thrift.server import ThriftServer
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench.serving_peers.hand_written import HttpProtocol, Request, Response
 
 THREADS = 16

@@ -4,17 +4,17 @@ import random
 from itertools import count
 
 import pytest
+from zengraph.links import ListLimits
+from zengraph.links import _compaction as compaction
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.links._journal_keys import LANES, lane_of
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.node_ids import NAMING
 from aragog.urlstore.store import UrlStore
-from aragog.zen import compaction
-from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.journal_keys import LANES, lane_of
-from aragog.zen.links import ListLimits
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand, page, stand

@@ -1,6 +1,6 @@
 """Counts of edges under the store, which its repair corrects."""
 
-from aragog.zen import IN, OUT, MultiGraph, Schema
+from zengraph import IN, OUT, MultiGraph, Schema
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))

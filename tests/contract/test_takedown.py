@@ -4,6 +4,9 @@ import threading
 from dataclasses import replace
 
 import pytest
+from zengraph.links import ListLimits
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.tables import TABLES
 
 from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
@@ -14,9 +17,6 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
-from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.links import ListLimits
-from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page, stand
 from tests.support.waiting import WITHIN_S

@@ -5,6 +5,8 @@ from hashlib import sha256
 
 import orjson
 import pytest
+from zengraph import MultiGraph
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
@@ -12,8 +14,6 @@ from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
-from aragog.zen import MultiGraph
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"

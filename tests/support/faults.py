@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from zengraph.links import ListLimits
+from zengraph.tables.memory import MemoryTables
+
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.links import ListLimits
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables.hbase import HBaseTables
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
-from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HBaseServer
 from tests.support.missing_parts import HBASE
 from tests.support.servers import folder_of_a_server, start_or_skip

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zengraph.tables.memory import MemoryTables
+
 from aragog.clock import ManualClock
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
@@ -28,7 +30,6 @@ from aragog.stages.waiting_line import InLine
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.pipeline_stand import Sent
 from tests.support.stores import NOW_MS
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import redis
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
@@ -30,7 +31,6 @@ from aragog.stages.store import StoreStage
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from zengraph.tables import TABLES, Tables
+from zengraph.tables.postgres import PostgresTables
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import ManualClock
@@ -23,8 +25,6 @@ from aragog.errors import CONFIG
 from aragog.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
-from aragog.zen.tables import TABLES, Tables
-from aragog.zen.tables.postgres import PostgresTables
 from tests.support.missing_parts import POSTGRES, skip_without
 
 OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}

@@ -3,12 +3,12 @@ import pickle
 from types import ModuleType
 
 import pytest
+import zengraph.errors
 
 import aragog.pinlater.errors
-import aragog.zen.errors
 from aragog import errors
 
-LIBRARIES: tuple[ModuleType, ...] = (aragog.pinlater.errors, aragog.zen.errors)
+LIBRARIES: tuple[ModuleType, ...] = (aragog.pinlater.errors, zengraph.errors)
 """The errors of each library."""
 
 EXAMPLES = {

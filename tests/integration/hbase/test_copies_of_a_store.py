@@ -3,6 +3,8 @@
 from contextlib import closing
 
 import pytest
+from zengraph.tables import TABLES
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -10,8 +12,6 @@ from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
 
 pytestmark = [pytest.mark.hbase, pytest.mark.postgres]

@@ -15,11 +15,11 @@ import happybase
 import pytest
 import thriftpy2
 from thriftpy2.thrift import TApplicationException
+from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
+from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
+from zengraph.tables.hbase.table import HBaseTable
 
-from aragog.zen.errors import InvalidArgument, StoreUnavailable, ZengraphError
-from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
-from aragog.zen.tables.hbase.table import HBaseTable
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
 

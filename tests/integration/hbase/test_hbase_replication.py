@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from zengraph.tables import Cell
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import StoreUnavailable
-from aragog.zen.tables import Cell
 from deploy.hbase.server import HERE, jars, tool
 from tests.support.hbase_server import start_hbase
 from tests.support.missing_parts import JDK, unless

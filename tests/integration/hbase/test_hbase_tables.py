@@ -6,12 +6,12 @@ import dataclasses
 import threading
 
 import pytest
+from zengraph.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES, Cell
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
+from zengraph.tables.hbase.tables import shell_commands
 
 from aragog.bootstrap.stores import hbase_tables
-from aragog.zen.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
-from aragog.zen.tables import TABLES, Cell
-from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase.tables import shell_commands
 from tests.support.documented import Shell, blocks
 
 pytestmark = pytest.mark.hbase

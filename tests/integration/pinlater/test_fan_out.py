@@ -6,13 +6,13 @@ import sys
 from contextlib import closing, contextmanager
 
 import pytest
+from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
 from aragog.urls.keys import url_key
-from aragog.zen import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
-from aragog.zen.tables.memory import MemoryTables
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE
 from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from zengraph.tables.sqlite import SqliteTables
 
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.routing import Destination
@@ -14,7 +15,6 @@ from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
 
 SHARDS = 4

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ContentUnavailable, CorruptContent
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.s3 import S3Content
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
 pytestmark = pytest.mark.s3

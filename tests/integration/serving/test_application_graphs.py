@@ -7,6 +7,9 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from zengraph import OUT
+from zengraph.records import count_column
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -16,9 +19,6 @@ from aragog.client import GraphMutation, connect
 from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
 from aragog.urls.keys import url_key
-from aragog.zen import OUT
-from aragog.zen.records import count_column
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
 from tests.support.stores import stand

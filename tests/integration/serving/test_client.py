@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.hedging import HedgedResult
@@ -35,7 +36,6 @@ from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand

@@ -3,9 +3,9 @@
 import threading
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.api_server import parsed, read_all
 from tests.support.stores import stand

@@ -6,12 +6,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until

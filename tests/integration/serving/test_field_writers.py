@@ -1,12 +1,12 @@
 """Fields that only some tokens may write (`serving.field_writers`), over HTTP and Thrift."""
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.tokens import ADMIN, READ, WRITE, make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import load_settings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running

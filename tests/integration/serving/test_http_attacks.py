@@ -8,12 +8,12 @@ from pathlib import Path
 
 import orjson
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.connection import MOST_PIPELINED
 from aragog.api.http.server import listen
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until

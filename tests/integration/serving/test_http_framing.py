@@ -4,9 +4,9 @@ import re
 
 import orjson
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.tokens import make
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 

@@ -3,6 +3,8 @@
 import threading
 
 import pytest
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.hedging import HedgedReads
 from aragog.api.hedging_metrics import HedgingMetrics
@@ -10,8 +12,6 @@ from aragog.api.http.services import Services
 from aragog.api.large_reads import NobodyWaits
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.zen.records import counted_rows
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand
 

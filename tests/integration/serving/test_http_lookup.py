@@ -4,12 +4,12 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.urlstore.records import OutLink
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
 from tests.support.stores import NOW_MS, page, stand

@@ -5,12 +5,12 @@ import socket
 
 import orjson
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.memory import UNCOUNTED_BYTES
 from aragog.api.tokens import READ, make
 from aragog.client import connect
 from aragog.errors import TransientError
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand

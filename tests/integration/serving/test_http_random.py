@@ -4,8 +4,8 @@ import contextlib
 import random
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.fuzz.engine import edited
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand

@@ -6,6 +6,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.batch_get import MOST_BYTES
 from aragog.api.http.openapi.document import DOCUMENT
@@ -17,7 +18,6 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.cases import cases
 from tests.support.stores import NOW_MS, page, stand

@@ -5,9 +5,9 @@ import gzip
 import orjson
 import pytest
 import zstandard
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.compression import coding_for
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import body, page, stand
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.server import listen
 from aragog.api.http.services import Services
@@ -13,7 +14,6 @@ from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, stand
 

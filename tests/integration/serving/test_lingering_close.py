@@ -5,9 +5,9 @@ import ssl
 
 import pytest
 import trustme
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.connection import LINGER_BYTES
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
@@ -28,7 +29,6 @@ from aragog.errors import AccessDenied
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
-from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server
 from tests.support.documented import blocks

@@ -8,6 +8,8 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -31,8 +33,6 @@ from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
 from aragog.urls import normalize
-from aragog.zen import Schema
-from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand

@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 import orjson
 import psutil
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api import text_processes
 from aragog.api.page_texts import PageTexts
@@ -14,7 +15,6 @@ from aragog.api.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
 from aragog.clock import ManualClock
 from aragog.pages import main_text
 from aragog.settings import PipelineSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -19,7 +20,6 @@ from aragog.identity.keys import new_key, read_keys, rotated, write_keys
 from aragog.identity.published_files import Publication
 from aragog.settings import FetchSettings, Settings
 from aragog.settings.in_use import SettingsInUse
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.origin import Origin, page, redirect
 from tests.support.signatures import AGENT, Sent, identity, verified_by

@@ -6,6 +6,8 @@ import threading
 from contextlib import closing
 
 import pytest
+from zengraph import Graph
+from zengraph.records import CountedRows, counted_rows
 
 from aragog.api.hedging import HedgedReads
 from aragog.api.http.services import Services
@@ -17,8 +19,6 @@ from aragog.errors import BadInput
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
-from aragog.zen import Graph
-from aragog.zen.records import CountedRows, counted_rows
 from tests.support import api_server, thrift_server
 
 URL = "http://a.example/"

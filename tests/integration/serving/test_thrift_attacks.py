@@ -11,6 +11,7 @@ import pytest
 import trustme
 from hypothesis import given
 from hypothesis import strategies as st
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.thrift import wire
 from aragog.api.thrift.contract import idl
@@ -19,7 +20,6 @@ from aragog.api.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.examples import examples
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand
 from tests.support.thrift_server import generated, running

@@ -5,12 +5,12 @@ import struct
 from pathlib import Path
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.memory import SMALL_BYTES
 from aragog.api.thrift import wire
 from aragog.api.tokens import READ, make
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until

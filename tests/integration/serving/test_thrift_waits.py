@@ -7,13 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.job_waits import JobWaits
 from aragog.api.steps import Wait
 from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until

@@ -3,9 +3,9 @@
 import ssl
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context

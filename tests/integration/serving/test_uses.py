@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
@@ -17,7 +18,6 @@ from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
 from tests.support import api_server

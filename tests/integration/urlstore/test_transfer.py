@@ -15,6 +15,8 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
@@ -45,8 +47,6 @@ from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand, page, stand
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
@@ -19,7 +20,6 @@ from aragog.errors import BadInput, Unsupported
 from aragog.options import Option, checked, given, option_fields
 from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 
 URL = "http://a.example/"

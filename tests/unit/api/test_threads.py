@@ -6,6 +6,7 @@ import time
 import weakref
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.api.threads import CallThreads, ThreadCall
 from aragog.api.thrift.contract import idl
@@ -14,7 +15,6 @@ from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.waiting import wait_until
 
 

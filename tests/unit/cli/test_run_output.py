@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.cli.earlier_output import read_earlier
 from aragog.cli.run_output import RunOutput
@@ -13,7 +14,6 @@ from aragog.errors import BadInput, ConfigError
 from aragog.settings import Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand
 
 A, B = "http://a.example/", "http://b.example/"

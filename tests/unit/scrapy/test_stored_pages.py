@@ -4,11 +4,11 @@ import pytest
 from scrapy import FormRequest, Request
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.settings import Settings
+from zengraph.tables.memory import MemoryTables
 
 from aragog.scrapy.stored_pages import StoredPages
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand
 
 URL = "http://shop.test/lamp"

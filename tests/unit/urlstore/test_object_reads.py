@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ContentReplaced, CorruptContent
@@ -12,7 +13,6 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.object_reads import PAUSES_S
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand
 
 A = "http://a.example/"

@@ -1,6 +1,7 @@
 """Each thing that repair repairs: damaged by hand, reported by name, read correctly, and repaired once."""
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
@@ -8,7 +9,6 @@ from aragog.urlstore.due_index import due_put
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.writing.alias_merger import alias_puts
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, SAME, body, page, stand
 
 PAGE, ALIAS, LINKING = (f"http://{x}.example/" for x in ("page", "alias", "linking"))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from zengraph import MultiGraph
+from zengraph.links import Compactor, OutlinkWriter
+from zengraph.links._plan import CompactionPlan, PlannedRow
+from zengraph.tables.memory import MemoryTables
+
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
@@ -18,10 +23,6 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.removal import Takedown
-from aragog.zen import MultiGraph
-from aragog.zen.compaction_plan import CompactionPlan, PlannedRow
-from aragog.zen.links import Compactor, OutlinkWriter
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
 
 A = "http://a.example/"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from zengraph.tables.memory import MemoryTables
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, SAME, body, page, stand
 
 A, B, C = URLS = [f"http://{x}.example/" for x in "abc"]

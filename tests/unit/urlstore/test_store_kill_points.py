@@ -1,10 +1,10 @@
 """Killed between any two writes, and run again: nothing is lost, doubled or shown wrong."""
 
 import pytest
+from zengraph.links import _compaction as compaction
 
 from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.writing.alias_merger import SOON_MS
-from aragog.zen import compaction
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
 

@@ -1,8 +1,8 @@
 """How often the tables are asked: on HBase every time is a round trip."""
 
 import pytest
+from zengraph.tables.memory import MemoryTables
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand
 
 A, B, C = (f"http://{x}.example/" for x in "abc")

@@ -1,11 +1,10 @@
 """What every engine of `CellTable` does."""
 
 import pytest
-
-from aragog.zen.clock import SystemClock
-from aragog.zen.tables import CellTable
-from aragog.zen.tables.memory import MemoryTable
-from aragog.zen.testing.cell_table import CellTableContract
+from zengraph.clock import SystemClock
+from zengraph.tables import CellTable
+from zengraph.tables.memory import MemoryTable
+from zengraph.testing.cell_table import CellTableContract
 
 
 class TestEveryEngine(CellTableContract):

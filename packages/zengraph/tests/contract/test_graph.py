@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.zen import IN, OUT, EdgeKey, Graph, NewEdge, Schema, pair_edges
-from aragog.zen.clock import ManualClock
-from aragog.zen.errors import InvalidArgument, NotUnique, Unfinished
-from aragog.zen.records import count_column
-from aragog.zen.testing import examples
+from zengraph import IN, OUT, EdgeKey, Graph, NewEdge, Schema
+from zengraph import _simple_edges as pair_edges
+from zengraph.clock import ManualClock
+from zengraph.errors import InvalidArgument, NotUnique, Unfinished
+from zengraph.records import count_column
+from zengraph.testing import examples
 
 FOLLOWS, HAS = 16, 17
 SCHEMA = Schema(unique=("slug",), indexed=("site",), counted=(FOLLOWS,))

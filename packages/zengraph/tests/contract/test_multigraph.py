@@ -5,14 +5,13 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.zen import IN, OUT, MultiGraph, Schema
-from aragog.zen.clock import ManualClock
-from aragog.zen.codec import index_key, unique_key
-from aragog.zen.errors import NotUnique
-from aragog.zen.indexes import PropertyIndexes
-from aragog.zen.records import CellLeases, count_column
-from aragog.zen.testing import examples
+from zengraph import IN, OUT, MultiGraph, Schema
+from zengraph._codec import index_key, unique_key
+from zengraph._indexes import PropertyIndexes
+from zengraph.clock import ManualClock
+from zengraph.errors import NotUnique
+from zengraph.records import CellLeases, count_column
+from zengraph.testing import examples
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))

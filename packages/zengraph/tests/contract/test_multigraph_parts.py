@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from aragog.zen import IN, OUT, Edge, MultiGraph, Schema
-from aragog.zen.links import Naming
-from aragog.zen.records import ID_BYTES, Lease, append_log, put_number, put_order, put_properties
+from zengraph import IN, OUT, Edge, MultiGraph, Schema
+from zengraph.links import Naming
+from zengraph.records import ID_BYTES, Lease, append_log, put_number, put_order, put_properties
 
 A, B = "a", "b"
 node_id = Naming().node_id

@@ -18,13 +18,12 @@ import pytest
 from support.absent import absent
 from support.key_spaces import KeySpaces
 from support.postgres_server import PostgresServer
-
-from aragog.zen.clock import ManualClock
-from aragog.zen.tables import TABLES, Tables
-from aragog.zen.tables.hbase import HBaseTables
-from aragog.zen.tables.memory import MemoryTables
-from aragog.zen.tables.postgres import PostgresTables
-from aragog.zen.tables.sqlite import SqliteTables
+from zengraph.clock import ManualClock
+from zengraph.tables import TABLES, Tables
+from zengraph.tables.hbase import HBaseTables
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.postgres import PostgresTables
+from zengraph.tables.sqlite import SqliteTables
 
 _numbers = itertools.count(1)
 

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.zen import IN, OUT
-from aragog.zen.codec import (
+from zengraph import IN, OUT
+from zengraph._codec import (
     after,
     edge_key,
     index_prefix,
@@ -13,8 +12,8 @@ from aragog.zen.codec import (
     read_number_key,
     score_bytes,
 )
-from aragog.zen.tables import Cell
-from aragog.zen.tables.packed import merged, pack, unpack, updated, without
+from zengraph.tables import Cell
+from zengraph.tables._packed import merged, pack, unpack, updated, without
 
 IDS = st.binary(min_size=16, max_size=16)
 SCORES = st.integers(-(2**63), 2**63 - 1)

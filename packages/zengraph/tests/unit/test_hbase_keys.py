@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.zen.tables.hbase.pool import FIRST_EJECTION_S, MAX_EJECTION_S, Gateway
-from aragog.zen.tables.hbase.table import MAX_PAGE_BYTES, MAX_PAGE_ROWS, _before, _next_size
+from zengraph.tables.hbase.pool import FIRST_EJECTION_S, MAX_EJECTION_S, Gateway
+from zengraph.tables.hbase.table import MAX_PAGE_BYTES, MAX_PAGE_ROWS, _before, _next_size
 
 
 @given(st.binary(min_size=1, max_size=6), st.binary(max_size=6))

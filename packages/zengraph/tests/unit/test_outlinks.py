@@ -3,14 +3,13 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from aragog.zen import outlinks
-from aragog.zen.errors import CorruptRow
-from aragog.zen.inlinks import journal, postings
-from aragog.zen.inlinks.journal import Entry
-from aragog.zen.inlinks.postings import merged_lines, newest, spill
-from aragog.zen.links import Outlinks, PackedLinks, from_lines, to_lines
-from aragog.zen.outlinks import difference
+from zengraph.errors import CorruptRow
+from zengraph.links import Outlinks, PackedLinks, from_lines, to_lines
+from zengraph.links import _outlinks as outlinks
+from zengraph.links._inlinks import journal, postings
+from zengraph.links._inlinks.journal import Entry
+from zengraph.links._inlinks.postings import merged_lines, newest, spill
+from zengraph.links._outlinks import difference
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(

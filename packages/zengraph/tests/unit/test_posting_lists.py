@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.faults import Fuse, Killed
 from support.hooked_tables import HookedTables
-
-from aragog.zen import zstd
-from aragog.zen.clock import ManualClock
-from aragog.zen.inlinks.group_rows import MAX_DEPTH, group_key, is_group
-from aragog.zen.inlinks.postings import LinkChanges
-from aragog.zen.links import ListLimits, Naming, PostingLists
-from aragog.zen.tables import newest_ms
-from aragog.zen.tables.memory import MemoryTables
+from zengraph.clock import ManualClock
+from zengraph.links import ListLimits, Naming, PostingLists
+from zengraph.links import _zstd as zstd
+from zengraph.links._inlinks.group_rows import MAX_DEPTH, group_key, is_group
+from zengraph.links._inlinks.postings import LinkChanges
+from zengraph.tables import newest_ms
+from zengraph.tables.memory import MemoryTables
 
 NOW_MS = 1_700_000_000_000
 NAMING = Naming(lambda name: name.split(b"/", 3)[2])

@@ -3,9 +3,9 @@
 import random
 import tracemalloc
 
-from aragog.zen.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
-from aragog.zen.tables.read_cache import CachedTables, ReadCache
+from zengraph.clock import ManualClock
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.read_cache import CachedTables, ReadCache
 
 COLUMNS = (b"m:a", b"m:b")
 ROW = b"r" * 16

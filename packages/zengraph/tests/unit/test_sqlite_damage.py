@@ -7,10 +7,9 @@ import random
 import sqlite3
 
 import pytest
-
-from aragog.zen.errors import StoreDamaged, StoreUnavailable
-from aragog.zen.tables import Cell
-from aragog.zen.tables.sqlite import SqliteTables
+from zengraph.errors import StoreDamaged, StoreUnavailable
+from zengraph.tables import Cell
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

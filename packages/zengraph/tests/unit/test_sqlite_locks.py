@@ -8,10 +8,9 @@ import sys
 import time
 
 import pytest
-
-from aragog.zen.errors import StoreUnavailable
-from aragog.zen.tables.sqlite import SqliteTables, files
-from aragog.zen.tables.sqlite.file_locks import holder
+from zengraph.errors import StoreUnavailable
+from zengraph.tables.sqlite import SqliteTables, files
+from zengraph.tables.sqlite.file_locks import holder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

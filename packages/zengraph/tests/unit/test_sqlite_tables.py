@@ -10,11 +10,10 @@ import traceback
 
 import pytest
 from support.waiting import wait_until
-
-from aragog.zen.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
-from aragog.zen.tables import Cell
-from aragog.zen.tables.sqlite import SqliteTables
-from aragog.zen.tables.sqlite.checkpoints import CheckpointTimes, log_use
+from zengraph.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
+from zengraph.tables import Cell
+from zengraph.tables.sqlite import SqliteTables
+from zengraph.tables.sqlite.checkpoints import CheckpointTimes, log_use
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
