@@ -45,6 +45,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from aragog.pinlater.errors import (
+    BrokerFull,
+    BrokerUnavailable,
+    InvalidArgument,
+    InvalidConfig,
+    InvalidMessage,
+    PinlaterError,
+)
 from zengraph.errors import (
     CorruptRow,
     NotUnique,
@@ -56,15 +64,6 @@ from zengraph.errors import (
 )
 from zengraph.errors import InvalidArgument as InvalidGraphArgument
 from zengraph.errors import InvalidConfig as InvalidGraphConfig
-
-from aragog.pinlater.errors import (
-    BrokerFull,
-    BrokerUnavailable,
-    InvalidArgument,
-    InvalidConfig,
-    InvalidMessage,
-    PinlaterError,
-)
 
 
 class AragogError(Exception):

@@ -22,7 +22,6 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 import psutil
-from zengraph.tables import Tables
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
@@ -31,6 +30,7 @@ from aragog.urlstore.store import UrlStore
 from bench.open_loop import busy_s
 from bench.quick import add_quick
 from bench.urlstore import BATCH, ENGINES, pages_of
+from zengraph.tables import Tables
 
 FORK = multiprocessing.get_context("fork")
 _PAUSE_S = 0.01

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from zengraph import IN, EdgeKey, Graph, NewEdge
-
 from aragog.bootstrap.graphs import application_graphs
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import of_socket
@@ -30,6 +28,7 @@ from aragog.standalone.redis_server import RedisServer
 from aragog.urls.keys import url_key
 from bench.quick import add_quick
 from bench.zen import server
+from zengraph import IN, EdgeKey, Graph, NewEdge
 
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17

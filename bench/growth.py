@@ -30,8 +30,6 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
-from zengraph.tables import TABLES
-from zengraph.tables.memory import MemoryTable, MemoryTables
 
 from aragog.bootstrap.stores import hbase_tables, postgres_tables, url_store
 from aragog.clock import SystemClock
@@ -44,6 +42,8 @@ from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick
 from bench.urlstore import BATCH, pages_of
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTable, MemoryTables
 
 # Pages of one command to a process.
 CHUNK = 500

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import happybase
 import psutil
-from zengraph.tables.hbase import HBaseTables
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.record_reader import columns_of
 from bench import figures
 from deploy.hbase.server import HBaseServer
+from zengraph.tables.hbase import HBaseTables
 
 
 class BareHBase:

@@ -19,8 +19,6 @@ import threading
 import time
 from pathlib import Path
 
-from zengraph.tables import CellTable, Tables
-
 from aragog.api.hedging import HedgedReads
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
@@ -28,6 +26,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, fill, url
+from zengraph.tables import CellTable, Tables
 
 STALL_S = 0.1
 

@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 
 import redis
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.fetcher.dns import look_up, system_lookup
 from aragog.pages import sitemaps
@@ -34,6 +33,7 @@ from bench import figures
 from bench.quick import add_quick
 from bench.robots import BODY
 from bench.urlstore import pages_of
+from zengraph.tables.sqlite import SqliteTables
 
 CHUNK = 500
 DATAGRAM = b"x" * 60

@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 
 import psutil
 import psycopg
-from zengraph.tables import Tables
-from zengraph.tables.postgres.connection import Call, PostgresConnection, Rows
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.secret import SecretUrl
@@ -31,6 +28,9 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.record_reader import columns_of
 from aragog.urlstore.store import UrlStore
 from bench import figures
+from zengraph.tables import Tables
+from zengraph.tables.postgres.connection import Call, PostgresConnection, Rows
+from zengraph.tables.sqlite import SqliteTables
 
 BATCH = 25
 Open = Callable[[], Tables]

@@ -27,12 +27,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import uvloop
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from bench.quick import add_quick
+from zengraph.tables.sqlite import SqliteTables
 
 SERVERS = (
     "aragog", "hand-written", "hand-written-loop", "uvicorn-httptools", "uvicorn-h11", "granian",

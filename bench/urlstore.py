@@ -24,11 +24,6 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from zengraph.links import PackedLinks, PostingLists
-from zengraph.links._inlinks.postings import LinkChanges
-from zengraph.tables import Tables
-from zengraph.tables.sqlite import SqliteTables
-
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
@@ -39,6 +34,9 @@ from bench import figures
 from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import aims, postgres_engine, server_costs
 from bench.quick import add_quick
+from zengraph.links import LinkChanges, PackedLinks, PostingLists
+from zengraph.tables import Tables
+from zengraph.tables.sqlite import SqliteTables
 
 BATCH = 25
 NOW_MS = 1_700_000_000_000

@@ -32,8 +32,6 @@ from urllib.parse import urlencode
 
 import orjson
 import uvloop
-from zengraph import IN, OUT, EdgeKey, Graph, NewEdge
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -51,6 +49,8 @@ from aragog.urlstore.store import UrlStore
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up
+from zengraph import IN, OUT, EdgeKey, Graph, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 FOLLOWS, HOLDS = 16, 17
 FOLLOWERS = 10_000

@@ -27,7 +27,6 @@ from pathlib import Path
 
 import requests
 from warcio.archiveiterator import ArchiveIterator
-from zengraph.tables.memory import MemoryTables
 
 from aragog.errors import InvalidUrl
 from aragog.settings import StoreSettings
@@ -37,6 +36,7 @@ from aragog.transfer.warc import export_warc, index_of
 from aragog.urls.normalize import normalize
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
+from zengraph.tables.memory import MemoryTables
 
 PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"
 START_S = 60.0

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from zengraph import Schema
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
@@ -40,6 +38,8 @@ from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"

@@ -229,11 +229,10 @@ def test_a_page_names_settings_that_exist(page):
 
 
 def test_the_page_about_the_store_lists_its_parts():
-    from zengraph.tables.memory import MemoryTables
-
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent
     from aragog.urlstore.store import UrlStore
+    from zengraph.tables.memory import MemoryTables
 
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     parts = {name for name in vars(store) if not name.startswith("_")} - {"formats"}
@@ -243,8 +242,6 @@ def test_the_page_about_the_store_lists_its_parts():
 
 
 def test_the_page_about_fetching_lists_the_facts():
-    from zengraph.tables.memory import MemoryTables
-
     from aragog.fetcher.outcome import OutcomeKind
     from aragog.pages.preferences import UseStatement
     from aragog.pipeline.messages import UrlJob
@@ -254,6 +251,7 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.urls.canonical import Evidence, decide
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
+    from zengraph.tables.memory import MemoryTables
 
     url = "http://a.example/"
     fetched = fetch_result(

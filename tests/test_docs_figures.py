@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from zengraph.links import _outlinks as outlinks
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -51,6 +50,7 @@ from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from bench.crawl import page_sets
 from tests.support.documented import blocks
+from zengraph.links import _outlinks as outlinks
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

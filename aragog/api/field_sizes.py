@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zengraph.tables import CellSize
-
 from aragog.api.batch_urls import present
 from aragog.api.operation import Caller, HttpRoute, operation
 from aragog.api.values import Cursor, Limit, Url
 from aragog.urlstore.store import UrlStore
+from zengraph.tables import CellSize
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from zengraph import IN, OUT, Edge
-from zengraph import Graph as ApplicationGraph
-
 from aragog.api.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operation import Caller
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
@@ -25,6 +22,8 @@ from aragog.urls.keys import url_key
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
+from zengraph import IN, OUT, Edge
+from zengraph import Graph as ApplicationGraph
 
 T = TypeVar("T")
 

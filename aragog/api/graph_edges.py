@@ -7,9 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Annotated
 
-from zengraph import EdgeKey, Edges, MultiGraph, NewEdge
-from zengraph import Graph as ApplicationGraph
-
 from aragog.api.graph import (
     DIRECTIONS,
     LEAST_TYPE,
@@ -37,6 +34,8 @@ from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.link_edges import LINK
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
+from zengraph import EdgeKey, Edges, MultiGraph, NewEdge
+from zengraph import Graph as ApplicationGraph
 
 PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
     "put_node", "remove_node", "put_edge", "remove_edge",

@@ -7,9 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated
 
-from zengraph import Graph as ApplicationGraph
-from zengraph import MultiGraph
-
 from aragog.api.batch_urls import present
 from aragog.api.graph import (
     MOST_VALUE_BYTES,
@@ -32,6 +29,8 @@ from aragog.errors import BadInput
 from aragog.options import Option
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
+from zengraph import Graph as ApplicationGraph
+from zengraph import MultiGraph
 
 LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from zengraph import Graph, Schema
-from zengraph.tables import Tables
-
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput
+from zengraph import Graph, Schema
+from zengraph.tables import Tables
 
 
 class ApplicationGraphs:

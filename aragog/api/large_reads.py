@@ -12,10 +12,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from zengraph.records import CountedRows
-
 from aragog.api.threads import is_abandoned
 from aragog.errors import SizeExceeded, TransientError
+from zengraph.records import CountedRows
 
 AT_ONCE = 2
 FREE_BYTES = 1_048_576

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from zengraph import Most, Schema
-from zengraph.tables import Tables
-
 from aragog.api.graphs import ApplicationGraphs
 from aragog.bootstrap.stores import sqlite_tables, tables, timed_tables
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL
 from aragog.urlstore.zen_remedies import REMEDIES
+from zengraph import Most, Schema
+from zengraph.tables import Tables
 
 _SHARDS = 4
 """Files of a graph on SQLite; part of the stored form."""

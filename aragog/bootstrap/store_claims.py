@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 
-from zengraph.tables import Tables
-
 from aragog.bootstrap.redis_services import quick_client
 from aragog.bootstrap.stores import tables
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
+from zengraph.tables import Tables
 
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:

@@ -8,10 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from zengraph.tables import CellTable, Tables
-from zengraph.tables.memory import MemoryTables
-from zengraph.tables.read_cache import CachedTables, ReadCache
-
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
 from aragog.instruments import (
@@ -28,6 +24,9 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.zen_remedies import HBASE_REMEDIES, REMEDIES
+from zengraph.tables import CellTable, Tables
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.read_cache import CachedTables, ReadCache
 
 if TYPE_CHECKING:  # extras
     from zengraph.tables.hbase import HBaseTables
@@ -93,7 +92,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from zengraph.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
+    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an extra
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
@@ -122,7 +121,7 @@ def current_files(settings: Settings) -> list[Path]:
     """The files of the embedded store that are in use; none of another engine."""
     if settings.store.engine != "sqlite":
         return []
-    from zengraph.tables.sqlite.health import files_in_use  # noqa: PLC0415 - see above
+    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
 
     return files_in_use(settings.data_dir.absolute() / "store")
 
@@ -131,7 +130,7 @@ def replaced_files(settings: Settings) -> list[Path]:
     """The damaged files of the embedded store that a repair has replaced and kept."""
     if settings.store.engine != "sqlite":
         return []
-    from zengraph.tables.sqlite.health import old_files  # noqa: PLC0415 - only where used
+    from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
 
     return old_files(settings.data_dir / "store")
 

@@ -18,7 +18,6 @@ from itertools import compress, product
 from typing import Any
 
 import orjson
-from zengraph.links import PackedLinks
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import fresh_s, http_date_ms
@@ -34,6 +33,7 @@ from aragog.urls.canonical import Decision
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
+from zengraph.links import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

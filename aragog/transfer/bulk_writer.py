@@ -11,9 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from zengraph import MultiGraph
-from zengraph.records import Cell, Mutation, Row, put_properties
-
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
@@ -27,6 +24,8 @@ from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
+from zengraph import MultiGraph
+from zengraph.records import Cell, Mutation, Row, put_properties
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]

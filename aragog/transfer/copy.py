@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from zengraph.tables import TABLES, CellTable, Row, Tables
-
 from aragog.errors import CorruptContent
 from aragog.urlstore.content_port import ContentStore
+from zengraph.tables import TABLES, CellTable, Row, Tables
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1000

@@ -16,9 +16,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from zengraph import MultiGraph
-from zengraph.records import Row
-
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.urlstore.node_ids import node_id
@@ -36,6 +33,8 @@ from aragog.urlstore.nodes import (
 from aragog.urlstore.record_reader import record_of
 from aragog.urlstore.records import OutLink, is_allowed, is_expired
 from aragog.urlstore.store import UrlStore
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 _READ_AT_ONCE = 500
 

@@ -17,9 +17,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zengraph import MultiGraph
-from zengraph.records import Row
-
 from aragog.errors import BadInput, ConfigError
 from aragog.transfer.import_export import (
     NodeSelection,
@@ -35,6 +32,8 @@ from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 MAX_PARTS = 100_000
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")

@@ -21,15 +21,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from zengraph import MultiGraph
-from zengraph.records import Row
-
 from aragog.clock import SystemClock
 from aragog.errors import ConfigError
 from aragog.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
 from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date
 from aragog.urlstore.content_port import ContentStore
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 WACZ_VERSION = "1.1.1"
 _BLOCK_LINES = 1024

@@ -30,8 +30,6 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
-from zengraph import MultiGraph
-from zengraph.records import Row
 
 from aragog.clock import SystemClock
 from aragog.errors import ConfigError, ContentReplaced, CorruptContent
@@ -46,6 +44,8 @@ from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
 from aragog.urlstore.records import is_allowed, is_expired
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 MAX_FILE_BYTES = 1 << 30
 MAX_DIGESTS = 65_536

@@ -9,9 +9,8 @@ import os
 import struct
 from collections.abc import Mapping, Sequence
 
-from zengraph import MultiGraph
-
 from aragog.urlstore.crawl_budget import Budget
+from zengraph import MultiGraph
 
 _VALUE = b"i:v"
 _BUDGET = struct.Struct(">qqddq")

@@ -11,14 +11,13 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 
-from zengraph import MultiGraph
-from zengraph.records import Lease, Mutation, NumberEntry, newest_ms, put_number, put_properties
-
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.writing.next_due import state_of
+from zengraph import MultiGraph
+from zengraph.records import Lease, Mutation, NumberEntry, newest_ms, put_number, put_properties
 
 DUE_URL = b"i:u"
 """The cell of a due row that holds the URL."""

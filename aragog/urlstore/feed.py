@@ -19,9 +19,6 @@ from itertools import islice
 from typing import Literal
 
 import orjson
-from zengraph import MultiGraph
-from zengraph.clock import Clock
-from zengraph.records import Mutation, Row, TimeLog, append_log
 
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
@@ -31,6 +28,9 @@ from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
 from aragog.urlstore.write_clock import WriteClock
+from zengraph import MultiGraph
+from zengraph.clock import Clock
+from zengraph.records import Mutation, Row, TimeLog, append_log
 
 ChangeKind = Literal[
     "new",

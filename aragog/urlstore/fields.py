@@ -13,8 +13,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import orjson
-from zengraph import MultiGraph
-from zengraph.records import CellSize, Mutation, Row, put_properties
 
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
@@ -29,6 +27,8 @@ from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import renewed
+from zengraph import MultiGraph
+from zengraph.records import CellSize, Mutation, Row, put_properties
 
 LOCK_MS = 10_000
 

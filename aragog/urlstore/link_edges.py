@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from zengraph import MAX_LIMIT, OUT, Edge, Edges
-from zengraph.links import Link, LinkGraph, from_lines
-from zengraph.tables import Tables
-
 from aragog.urls.keys import url_key
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import list_id
+from zengraph import MAX_LIMIT, OUT, Edge, Edges
+from zengraph.links import Link, LinkGraph, from_lines
+from zengraph.tables import Tables
 
 LINK = 0
 """The type of page links; they are packed, and written with their page."""

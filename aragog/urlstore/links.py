@@ -13,15 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
-from zengraph.links import (
-    LinksWrite,
-    OutlinkWriter,
-    PostingLists,
-    from_lines,
-    to_lines,
-    with_links,
-    without,
-)
 
 from aragog.errors import BadInput
 from aragog.urls.normalize import normalize
@@ -32,6 +23,15 @@ from aragog.urlstore.records import LinkRecord, ListPage, OutLink
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
+from zengraph.links import (
+    LinksWrite,
+    OutlinkWriter,
+    PostingLists,
+    from_lines,
+    to_lines,
+    with_links,
+    without,
+)
 
 MAX_LIMIT = 6000
 

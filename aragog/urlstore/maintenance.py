@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from zengraph import MultiGraph
-from zengraph.links import Compactor
-
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
-from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
+from zengraph import MultiGraph
+from zengraph.links import CompactionReport, Compactor
 
 
 @dataclass(slots=True, eq=False)

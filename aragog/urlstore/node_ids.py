@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
+from aragog.urls.keys import url_key
 from zengraph.links import GROUP_BYTES, Naming
 from zengraph.records import ID_BYTES
-
-from aragog.urls.keys import url_key
 
 node_id = lru_cache(maxsize=65_536)(url_key)
 """The id of a normalized URL's node. Cached: the links of a site repeat."""

@@ -37,13 +37,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import orjson
-from zengraph import MultiGraph
-from zengraph.records import Cell, Row
 
 from aragog.errors import CorruptRow
 from aragog.urls.domain import host
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Fact, Likeness
+from zengraph import MultiGraph
+from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
 """Marks a node with a record. `PRESENT`, or the instant (ms) from which its page is not shown."""

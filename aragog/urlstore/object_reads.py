@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from zengraph.records import Row
-
 from aragog.errors import ContentReplaced, CorruptContent
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.nodes import text
+from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
 """Before each further reading of node and object; most replacements take less than their sum."""

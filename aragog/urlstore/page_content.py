@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 import orjson
-from zengraph import MultiGraph
-from zengraph.records import Row, put_properties
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.normalize import normalize
@@ -22,6 +20,8 @@ from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
+from zengraph import MultiGraph
+from zengraph.records import Row, put_properties
 
 _COLUMNS = (*BASE, nodes.FETCHED)
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from zengraph import MultiGraph
-from zengraph.records import LabelWalk
-
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
 from aragog.urls.canonical import KnownPage
@@ -29,6 +26,8 @@ from aragog.urlstore.record_reader import (
     values_of,
 )
 from aragog.urlstore.records import FieldValues, ListPage, Record
+from zengraph import MultiGraph
+from zengraph.records import LabelWalk
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)

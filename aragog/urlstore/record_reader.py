@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import orjson
-from zengraph.records import Cell, Row
 
 from aragog.errors import CorruptRow
 from aragog.fetcher.outcome import FetchRecord
@@ -20,6 +19,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record
 from aragog.urlstore.zstd import ZstdError, compress, decompress
+from zengraph.records import Cell, Row
 
 LEVEL = 3
 

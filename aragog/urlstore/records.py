@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from zengraph.links import CompactionReport
-
 from aragog.fetcher.outcome import FetchRecord
 from aragog.pages.preferences import refusal, verdict
 from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 
 __all__ = [
-    "CompactionReport",
     "Content",
     "ContentWrite",
     "Due",

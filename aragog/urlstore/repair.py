@@ -18,6 +18,16 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 
+from aragog.clock import Clock
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
+from aragog.urlstore.hosts import HOST_URL, host_order, host_put
+from aragog.urlstore.node_ids import node_id
+from aragog.urlstore.nodes import alias_of, text
+from aragog.urlstore.tombstones import Tombstones
+from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import IN, Edge, MultiGraph
 from zengraph.links import Compactor
 from zengraph.records import (
@@ -30,17 +40,6 @@ from zengraph.records import (
     count_column,
     newest_ms,
 )
-
-from aragog.clock import Clock
-from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash
-from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
-from aragog.urlstore.hosts import HOST_URL, host_order, host_put
-from aragog.urlstore.node_ids import node_id
-from aragog.urlstore.nodes import alias_of, text
-from aragog.urlstore.tombstones import Tombstones
-from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 
 GRACE_S = 600.0
 _TELL_EVERY = 256

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zengraph import MultiGraph
-from zengraph.records import Row
-
 from aragog.errors import BadInput
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
@@ -21,6 +18,8 @@ from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.watchers import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
 from aragog.urlstore.writing.next_due import state_of
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 
 class Schedule:

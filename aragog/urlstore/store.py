@@ -11,10 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from zengraph import Most, MultiGraph, Schema
-from zengraph.links import LinkGraph, ListLimits
-from zengraph.tables import Tables
-
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
@@ -43,6 +39,9 @@ from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.urlstore.zen_remedies import REMEDIES
+from zengraph import Most, MultiGraph, Schema
+from zengraph.links import LinkGraph, ListLimits
+from zengraph.tables import Tables
 
 
 class UrlStore:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from zengraph.records import Row
-
 from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
@@ -16,6 +14,7 @@ from aragog.urlstore.records import Fact
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
+from zengraph.records import Row
 
 
 @dataclass(frozen=True, slots=True)

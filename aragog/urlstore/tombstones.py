@@ -15,13 +15,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from zengraph import MultiGraph
-from zengraph.records import newest_ms
-
 from aragog.errors import BadInput, InvalidUrl
 from aragog.hosts import longest_match
 from aragog.urls.domain import host as host_of
 from aragog.urls.normalize import normalize
+from zengraph import MultiGraph
+from zengraph.records import newest_ms
 
 HOST, DOMAIN, URL = "host", "domain", "url"
 

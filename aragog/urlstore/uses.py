@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from zengraph import MultiGraph
-
 from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import FACTS, URL, facts_of
 from aragog.urlstore.records import is_allowed
 from aragog.urlstore.store import UrlStore
+from zengraph import MultiGraph
 
 _NOTHING_SAID: dict[str, object] = {}
 

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from zengraph import IN, Edge, MultiGraph
-from zengraph.records import Mutation
-
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.writing.next_due import UNWATCHED, WATCHED
+from zengraph import IN, Edge, MultiGraph
+from zengraph.records import Mutation
 
 WATCH = 2
 """The edge type; a watch's score is always 0, so that watching twice makes one edge."""

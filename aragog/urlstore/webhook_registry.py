@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import orjson
-from zengraph import MultiGraph
-from zengraph.records import Row
 
 from aragog.errors import CorruptRow
 from aragog.known_fields import known
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 # Next to the cells of crawl budgets: no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"

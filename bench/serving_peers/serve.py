@@ -22,7 +22,6 @@ import uvloop
 from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.api.http.app import Api
 from aragog.api.http.server import run
@@ -35,6 +34,7 @@ from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from bench.serving_peers.hand_written import HttpProtocol, Request, Response
+from zengraph.tables.sqlite import SqliteTables
 
 THREADS = 16
 

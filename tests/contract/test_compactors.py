@@ -4,11 +4,6 @@ import random
 from itertools import count
 
 import pytest
-from zengraph.links import ListLimits
-from zengraph.links import _compaction as compaction
-from zengraph.links._claims import LOCK_MS, ClaimCell
-from zengraph.links._journal_keys import LANES, lane_of
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -19,6 +14,11 @@ from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand, page, stand
 from tests.support.turns import Turns
+from zengraph.links import ListLimits
+from zengraph.links import _compaction as compaction
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.links._journal_keys import LANES, lane_of
+from zengraph.tables.memory import MemoryTables
 
 HOSTS = [f"http://h{number}.example" for number in range(5)]
 PAGES = [f"{host}/{number}" for host in HOSTS for number in range(3)]

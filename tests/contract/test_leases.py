@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from zengraph.records import CellLeases
-from zengraph.tables import Tables
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
+from zengraph.records import CellLeases
+from zengraph.tables import Tables
+from zengraph.tables.memory import MemoryTables
 
 LEASE_S = 60.0
 ROW, COLUMN = b"\x01row", b"i:lease"

@@ -1,12 +1,12 @@
 """Page links, read as edges of the graph."""
 
 import pytest
-from zengraph import IN, OUT
-from zengraph.errors import InvalidArgument
 
 from aragog.urlstore.link_edges import LINK
 from aragog.urlstore.node_ids import node_id
 from tests.support.stores import NOW_MS, page
+from zengraph import IN, OUT
+from zengraph.errors import InvalidArgument
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 

@@ -2,13 +2,12 @@
 
 import random
 
-from zengraph.tables.read_cache import CachedTables, ReadCache
-
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, SAME, page
+from zengraph.tables.read_cache import CachedTables, ReadCache
 
 URLS = [f"http://a.example/{number}" for number in range(3)]
 AGE_MS = 1000

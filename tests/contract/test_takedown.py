@@ -4,9 +4,6 @@ import threading
 from dataclasses import replace
 
 import pytest
-from zengraph.links import ListLimits
-from zengraph.links._claims import LOCK_MS, ClaimCell
-from zengraph.tables import TABLES
 
 from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
@@ -20,6 +17,9 @@ from aragog.urlstore.store import UrlStore
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page, stand
 from tests.support.waiting import WITHIN_S
+from zengraph.links import ListLimits
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.tables import TABLES
 
 GONE, NEW = "http://gone.example/", "http://gone.example/new"
 SUB, OTHER, THIRD = "http://www.gone.example/", "http://other.example/", "http://third.example/"

@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from zengraph.links import ListLimits
-from zengraph.links._claims import LOCK_MS, ClaimCell
 
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
+from zengraph.links import ListLimits
+from zengraph.links._claims import LOCK_MS, ClaimCell
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 

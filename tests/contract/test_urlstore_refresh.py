@@ -5,8 +5,6 @@ from hashlib import sha256
 
 import orjson
 import pytest
-from zengraph import MultiGraph
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
@@ -15,6 +13,8 @@ from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
 from tests.support.stores import NOW_MS, body, page
+from zengraph import MultiGraph
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 HOUR_MS = 3_600_000

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
-from zengraph.tables.hbase import HBaseTables
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from deploy.hbase.server import HBaseServer
 from tests.support.missing_parts import HBASE
 from tests.support.servers import folder_of_a_server, start_or_skip
+from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables.hbase import HBaseTables
 
 _numbers = itertools.count(1)
 

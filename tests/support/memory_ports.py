@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zengraph.tables.memory import MemoryTables
-
 from aragog.clock import ManualClock
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
@@ -32,6 +30,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import Sent
 from tests.support.stores import NOW_MS
+from zengraph.tables.memory import MemoryTables
 
 AGENT = "test (+http://test.test/)"
 

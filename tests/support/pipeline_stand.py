@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 import redis
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
@@ -32,6 +31,7 @@ from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS
+from zengraph.tables.memory import MemoryTables
 
 
 @dataclass

@@ -16,8 +16,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from zengraph.tables import TABLES, Tables
-from zengraph.tables.postgres import PostgresTables
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import ManualClock
@@ -26,6 +24,8 @@ from aragog.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
 from tests.support.missing_parts import POSTGRES, skip_without
+from zengraph.tables import TABLES, Tables
+from zengraph.tables.postgres import PostgresTables
 
 OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
 PGBOUNCER_PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")

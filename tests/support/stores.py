@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from zengraph.links import ListLimits
-from zengraph.links._journal_keys import beside_key, written_at_ms
-from zengraph.tables import Tables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -17,6 +14,9 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
+from zengraph.links import ListLimits
+from zengraph.links._journal_keys import beside_key, written_at_ms
+from zengraph.tables import Tables
 
 NOW_MS = 1_700_000_000_000
 SAME = Likeness(body="a hash")

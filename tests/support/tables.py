@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from aragog.clock import ManualClock
 from zengraph.tables import Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.tables.sqlite import SqliteTables
-
-from aragog.clock import ManualClock
 
 
 def memory(request: pytest.FixtureRequest) -> Tables:

@@ -3,9 +3,9 @@ import pickle
 from types import ModuleType
 
 import pytest
-import zengraph.errors
 
 import aragog.pinlater.errors
+import zengraph.errors
 from aragog import errors
 
 LIBRARIES: tuple[ModuleType, ...] = (aragog.pinlater.errors, zengraph.errors)

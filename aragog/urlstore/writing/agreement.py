@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from zengraph.records import Lease, Row
-
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
 from aragog.urlstore.records import PageWrite
+from zengraph.records import Lease, Row
 
 
 class Standing(Enum):

@@ -13,9 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import orjson
-from zengraph import IN, MultiGraph
-from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
-from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
 
 from aragog.settings import RefreshSettings
 from aragog.urls.domain import host
@@ -29,6 +26,9 @@ from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
+from zengraph import IN, MultiGraph
+from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
+from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""

@@ -6,13 +6,13 @@ from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 import orjson
-from zengraph.records import Row
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from zengraph.records import Row
 
 STATE_VERSION = 1
 WATCHED, UNWATCHED = b"1", b"0"

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zengraph.records import Row
-
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
@@ -19,6 +17,7 @@ from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
+from zengraph.records import Row
 
 WITHHELD = frozenset(
     {

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
-from zengraph.records import Cell, Row
 
 from aragog.settings import RefreshSettings
 from aragog.urls.domain import host
@@ -25,6 +24,7 @@ from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
+from zengraph.records import Cell, Row
 
 
 @dataclass(slots=True)

@@ -19,10 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from zengraph import MultiGraph
-from zengraph.links import Compactor, LinksWrite, OutlinkWriter
-from zengraph.records import Row, put_properties
-
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Change, Changes, publish
@@ -32,6 +28,9 @@ from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
+from zengraph import MultiGraph
+from zengraph.links import Compactor, LinksWrite, OutlinkWriter
+from zengraph.records import Row, put_properties
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
 _POINTERS = (nodes.DUE, nodes.CONTENT_KEY)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import orjson
-from zengraph import MultiGraph
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
@@ -22,6 +21,7 @@ from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
 from aragog.urlstore.writing.alias_merger import ALIAS, SOON_MS, AliasMerger, alias_puts
 from aragog.urlstore.writing.next_due import is_wanted
+from zengraph import MultiGraph
 
 _OF_AN_ALIAS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
 

@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from zengraph import MultiGraph
-from zengraph.records import Lease, Row
-
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
@@ -29,6 +26,8 @@ from aragog.urlstore.writing.agreement import (
 from aragog.urlstore.writing.next_due import vanished_fields
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
+from zengraph import MultiGraph
+from zengraph.records import Lease, Row
 
 _COLUMNS = (
     nodes.SENTINEL,

@@ -16,10 +16,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from zengraph import MultiGraph
-from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
-from zengraph.records import Mutation, Row, put_properties
-
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
@@ -45,6 +41,9 @@ from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
+from zengraph import MultiGraph
+from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
+from zengraph.records import Mutation, Row, put_properties
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,6 @@
 from contextlib import closing
 
 import pytest
-from zengraph.tables import TABLES
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -13,6 +11,8 @@ from aragog.urlstore.content import FolderContent
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables import TABLES
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = [pytest.mark.hbase, pytest.mark.postgres]
 

@@ -15,13 +15,13 @@ import happybase
 import pytest
 import thriftpy2
 from thriftpy2.thrift import TApplicationException
+
+from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import wait_until
 from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
 from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
 from zengraph.tables.hbase.table import HBaseTable
-
-from tests.support.tcp_proxy import TcpProxy
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.hbase
 

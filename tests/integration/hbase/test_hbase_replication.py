@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from zengraph.tables import Cell
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import StoreUnavailable
@@ -16,6 +15,7 @@ from tests.support.hbase_server import start_hbase
 from tests.support.missing_parts import JDK, unless
 from tests.support.servers import folder_of_a_server
 from tests.support.waiting import wait_until
+from zengraph.tables import Cell
 
 pytestmark = [pytest.mark.hbase, unless(shutil.which("javac"), JDK)]
 

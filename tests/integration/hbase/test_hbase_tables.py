@@ -6,13 +6,13 @@ import dataclasses
 import threading
 
 import pytest
-from zengraph.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES, Cell
-from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
-from zengraph.tables.hbase.tables import shell_commands
 
 from aragog.bootstrap.stores import hbase_tables
 from tests.support.documented import Shell, blocks
+from zengraph.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES, Cell
+from zengraph.tables.hbase import shell_commands
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 
 pytestmark = pytest.mark.hbase
 

@@ -6,8 +6,6 @@ import sys
 from contextlib import closing, contextmanager
 
 import pytest
-from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
@@ -18,6 +16,8 @@ from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.routing import Destination
@@ -16,6 +15,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.sqlite import SqliteTables
 
 SHARDS = 4
 URLS = [f"http://h{number}.example/" for number in range(40)]

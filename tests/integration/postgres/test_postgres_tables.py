@@ -5,15 +5,15 @@ import threading
 
 import psycopg
 import pytest
-from zengraph.errors import InvalidArgument, InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import SystemClock
 from aragog.transfer.copy import copy_tables
 from tests.support.postgres_server import store_settings
 from tests.support.waiting import wait_until
+from zengraph.errors import InvalidArgument, InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.postgres
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ContentUnavailable, CorruptContent
@@ -13,6 +12,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content.s3 import S3Content
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.s3
 

@@ -7,9 +7,6 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
-from zengraph import OUT
-from zengraph.records import count_column
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -22,6 +19,9 @@ from aragog.urls.keys import url_key
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
 from tests.support.stores import stand
+from zengraph import OUT
+from zengraph.records import count_column
+from zengraph.tables.memory import MemoryTables
 
 DOCS = "docs/zen.md"
 

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.api_server import running
 from tests.support.stores import page, stand
 from tests.support.waiting import WITHIN_S
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 

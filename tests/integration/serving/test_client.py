@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.hedging import HedgedResult
@@ -40,6 +39,7 @@ from tests.support import api_server, thrift_server
 from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/p/1"
 DEADLINE_S = 60

@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -15,6 +14,7 @@ from aragog.urlstore.records import ContentWrite
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A, LONG = "http://a.example/", "http://long.example/"
 READER, ENTRY = make("reader", ["read"])

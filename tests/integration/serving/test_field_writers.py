@@ -1,7 +1,6 @@
 """Fields that only some tokens may write (`serving.field_writers`), over HTTP and Thrift."""
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.tokens import ADMIN, READ, WRITE, make
 from aragog.clock import ManualClock
@@ -10,6 +9,7 @@ from aragog.settings import load_settings
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 TEAM, TEAM_ENTRY = make("team", [READ, WRITE])

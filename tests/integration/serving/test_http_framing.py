@@ -4,11 +4,11 @@ import re
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.tokens import make
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -3,8 +3,6 @@
 import threading
 
 import pytest
-from zengraph.records import counted_rows
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.hedging import HedgedReads
 from aragog.api.hedging_metrics import HedgingMetrics
@@ -14,6 +12,8 @@ from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
 from tests.support.api_server import running
 from tests.support.stores import stand
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

@@ -4,7 +4,6 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -13,6 +12,7 @@ from aragog.urlstore.records import OutLink
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://shop.example/p"
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

@@ -5,7 +5,6 @@ import socket
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.memory import UNCOUNTED_BYTES
 from aragog.api.tokens import READ, make
@@ -15,6 +14,7 @@ from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A, BIG, SMALL = "http://a.example/", "http://big.example/", "http://small.example/"
 HOST = "HTTP/1.1\r\nHost: localhost\r\n"

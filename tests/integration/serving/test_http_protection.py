@@ -4,7 +4,6 @@ import logging
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.server import listen
 from aragog.api.problems import Problem
@@ -14,6 +13,7 @@ from aragog.settings import ServingSettings
 from tests.support.api_server import parsed, read_all, running
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}&include="

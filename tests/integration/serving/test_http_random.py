@@ -4,12 +4,12 @@ import contextlib
 import random
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from tests.fuzz.engine import edited
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 SEEDS = (

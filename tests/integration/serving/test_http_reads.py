@@ -6,7 +6,6 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.batch_get import MOST_BYTES
 from aragog.api.http.openapi.document import DOCUMENT
@@ -21,6 +20,7 @@ from aragog.urlstore.store import UrlStore
 from tests.support.api_server import running
 from tests.support.cases import cases
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -5,11 +5,11 @@ import gzip
 import orjson
 import pytest
 import zstandard
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.compression import coding_for
 from tests.support.api_server import running
 from tests.support.stores import body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}&include="

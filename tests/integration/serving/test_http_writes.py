@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.server import listen
 from aragog.api.http.services import Services
@@ -16,6 +15,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}"

@@ -15,7 +15,6 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
@@ -34,6 +33,7 @@ from tests.support import api_server
 from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/lamp"
 

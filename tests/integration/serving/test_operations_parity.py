@@ -8,8 +8,6 @@ from urllib.parse import quote
 import orjson
 import pytest
 from click.testing import CliRunner
-from zengraph import Schema
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
@@ -37,6 +35,8 @@ from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
 from tests.unit.pages.test_main_text import FIRST, PAGE
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 

@@ -7,7 +7,6 @@ from contextlib import closing, suppress
 import orjson
 import psutil
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api import text_processes
 from aragog.api.page_texts import PageTexts
@@ -19,6 +18,7 @@ from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 from tests.unit.pages.test_main_text import FIRST, LAST, PAGE
+from zengraph.tables.memory import MemoryTables
 
 A, ALIAS, B = "http://a.example/p", "http://a.example/old", "http://a.example/data"
 HTML = {"content_type": "text/html; charset=utf-8"}

@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.tokens import make
@@ -25,6 +24,7 @@ from tests.support.origin import Origin, page, redirect
 from tests.support.signatures import AGENT, Sent, identity, verified_by
 from tests.support.stores import stand
 from tests.support.tls import authority, server_context
+from zengraph.tables.memory import MemoryTables
 
 PATH = "/.well-known/http-message-signatures-directory"
 TAG = "http-message-signatures-directory"

@@ -6,8 +6,6 @@ import threading
 from contextlib import closing
 
 import pytest
-from zengraph import Graph
-from zengraph.records import CountedRows, counted_rows
 
 from aragog.api.hedging import HedgedReads
 from aragog.api.http.services import Services
@@ -20,6 +18,8 @@ from aragog.settings import Settings, StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from tests.support import api_server, thrift_server
+from zengraph import Graph
+from zengraph.records import CountedRows, counted_rows
 
 URL = "http://a.example/"
 PART = 900_000

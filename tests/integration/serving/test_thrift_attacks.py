@@ -11,7 +11,6 @@ import pytest
 import trustme
 from hypothesis import given
 from hypothesis import strategies as st
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.thrift import wire
 from aragog.api.thrift.contract import idl
@@ -24,6 +23,7 @@ from tests.support.examples import examples
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/"
 PING = b"\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

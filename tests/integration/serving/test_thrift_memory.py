@@ -5,7 +5,6 @@ import struct
 from pathlib import Path
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.memory import SMALL_BYTES
 from aragog.api.thrift import wire
@@ -14,6 +13,7 @@ from aragog.clock import ManualClock
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL, BIG = b"http://shop.example/", b"http://big.example/"
 PING = b"\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

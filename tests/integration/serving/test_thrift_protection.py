@@ -4,7 +4,6 @@ import logging
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.tokens import READ, WRITE, Tokens, make
 from aragog.clock import ManualClock
@@ -12,6 +11,7 @@ from aragog.errors import StoreUnavailable
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 

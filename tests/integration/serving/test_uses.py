@@ -5,7 +5,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.services import Services
 from aragog.api.operations import OPERATIONS
@@ -22,6 +21,7 @@ from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
 from tests.support import api_server
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 __all__ = ["changed", "graphs", "ways"]  # fixtures

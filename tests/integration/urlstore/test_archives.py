@@ -13,7 +13,6 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 from warcio.archiveiterator import ArchiveIterator
-from zengraph.tables.memory import MemoryTables
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
@@ -26,6 +25,7 @@ from aragog.transfer.warc import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 URLS = [f"https://www.a.example/{name}" for name in ("b", "a?z=1&a=2", "")]
 FETCH = FetchRecord(

@@ -15,8 +15,6 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
-from zengraph.tables import TABLES
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
@@ -48,6 +46,8 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, Stand, page, stand
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 

@@ -1,11 +1,11 @@
 """The graphs of applications: those that the settings name, each with tables of its own."""
 
 import pytest
-from zengraph import Schema
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.graphs import ApplicationGraphs, no_graphs
 from aragog.errors import BadInput
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 SCHEMA = Schema(unique=("slug",))
 A, B = bytes(16), bytes([17]) * 16

@@ -5,8 +5,6 @@ import statistics
 import threading
 
 import pytest
-from zengraph.records import counted_rows
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.hedging import (
     FIRST_DELAY_S,
@@ -21,6 +19,8 @@ from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.http.batch_get import read_urls
 from aragog.api.memory import GrowingBytes, MemoryLimit, UnreadBytes
 from aragog.api.problems import Problem
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 URLS = [f"http://big.example/{n}" for n in range(60)]
 

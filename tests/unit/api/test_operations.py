@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operation import Caller, Parts
@@ -21,6 +20,7 @@ from aragog.options import Option, checked, given, option_fields
 from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 

@@ -6,7 +6,6 @@ import time
 import weakref
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.api.threads import CallThreads, ThreadCall
 from aragog.api.thrift.contract import idl
@@ -16,6 +15,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 
 class Read(ThreadCall):

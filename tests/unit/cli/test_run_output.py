@@ -5,7 +5,6 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.cli.earlier_output import read_earlier
 from aragog.cli.run_output import RunOutput
@@ -15,6 +14,7 @@ from aragog.settings import Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 RULES = Settings(extract={"a.example": {"price": "css:.price"}})

@@ -1,13 +1,13 @@
 """The card that `aragog run` ends with."""
 
 from rich.console import Console
-from zengraph.tables.memory import MemoryTables
 
 from aragog.cli.run_report import best_of, card
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import page
+from zengraph.tables.memory import MemoryTables
 
 LAMP = "http://shop.test/lamp"
 

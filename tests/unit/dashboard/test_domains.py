@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from zengraph.tables.memory import MemoryTables
 
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
 from aragog.urls.domain import registered_domain, reversed_host
 from aragog.urlstore.hosts import host_put
 from tests.support.stores import NOW_MS, stand
+from zengraph.tables.memory import MemoryTables
 
 
 def listed(

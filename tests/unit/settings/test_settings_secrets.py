@@ -6,13 +6,13 @@ import pickle
 import traceback
 
 import pytest
-from zengraph.tables.postgres.connection import ConnectionLost, PostgresConnection, ServerError
 
 from aragog.client import connect
 from aragog.errors import ConfigError, TransientError
 from aragog.pinlater.postgres.link import PostgresLink
 from aragog.secret import Secret, SecretUrl, reveal, without_login, without_password
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, load_settings
+from zengraph.tables.postgres.connection import ConnectionLost, PostgresConnection, ServerError
 
 PASSWORD = "hunter2"
 URLS = (

@@ -1,9 +1,8 @@
 """Journal rows that are written while a compaction reads the journal, bucket by bucket."""
 
+from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 from zengraph.links import ListLimits
 from zengraph.tables.memory import MemoryTables
-
-from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.clock import ManualClock
 from aragog.errors import ContentReplaced, CorruptContent
@@ -14,6 +13,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.object_reads import PAUSES_S
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

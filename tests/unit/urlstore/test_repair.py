@@ -1,7 +1,6 @@
 """Each thing that repair repairs: damaged by hand, reported by name, read correctly, and repaired once."""
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
@@ -10,6 +9,7 @@ from aragog.urlstore.hosts import host_put
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.writing.alias_merger import alias_puts
 from tests.support.stores import NOW_MS, SAME, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 PAGE, ALIAS, LINKING = (f"http://{x}.example/" for x in ("page", "alias", "linking"))
 LATER_MS = NOW_MS + 86_400_000

@@ -7,13 +7,13 @@ import signal
 import sys
 
 import pytest
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from zengraph import MultiGraph
-from zengraph.links import Compactor, OutlinkWriter
-from zengraph.links._plan import CompactionPlan, PlannedRow
-from zengraph.tables.memory import MemoryTables
-
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
@@ -24,6 +19,10 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from tests.support.stores import NOW_MS
+from zengraph import MultiGraph
+from zengraph.links import Compactor, OutlinkWriter
+from zengraph.links._plan import CompactionPlan, PlannedRow
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

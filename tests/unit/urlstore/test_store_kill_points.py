@@ -1,12 +1,12 @@
 """Killed between any two writes, and run again: nothing is lost, doubled or shown wrong."""
 
 import pytest
-from zengraph.links import _compaction as compaction
 
 from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.writing.alias_merger import SOON_MS
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
+from zengraph.links import _compaction as compaction
 
 A, B, C, D, E, F = (f"http://{x}.example/" for x in "abcdef")
 URLS = [A, B, C, D, E, F]

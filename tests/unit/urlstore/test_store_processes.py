@@ -6,15 +6,15 @@ import random
 import traceback
 
 import pytest
-from zengraph.links._claims import LOCK_MS
-from zengraph.links._compaction import GRACE_MS
-from zengraph.tables.sqlite import SqliteTables
 
 from aragog.clock import ManualClock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page
+from zengraph.links._claims import LOCK_MS
+from zengraph.links._compaction import GRACE_MS
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

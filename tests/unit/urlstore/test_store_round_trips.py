@@ -1,9 +1,9 @@
 """How often the tables are asked: on HBase every time is a round trip."""
 
 import pytest
-from zengraph.tables.memory import MemoryTables
 
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = (f"http://{x}.example/" for x in "abc")
 

@@ -1,6 +1,7 @@
 """What every engine of `CellTable` does."""
 
 import pytest
+
 from zengraph.clock import SystemClock
 from zengraph.tables import CellTable
 from zengraph.tables.memory import MemoryTable

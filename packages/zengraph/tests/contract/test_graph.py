@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zengraph import IN, OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph import _simple_edges as pair_edges
 from zengraph.clock import ManualClock

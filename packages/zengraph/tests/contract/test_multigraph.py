@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zengraph import IN, OUT, MultiGraph, Schema
 from zengraph._codec import index_key, unique_key
 from zengraph._indexes import PropertyIndexes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from zengraph import IN, OUT, Edge, MultiGraph, Schema
 from zengraph.links import Naming
 from zengraph.records import ID_BYTES, Lease, append_log, put_number, put_order, put_properties

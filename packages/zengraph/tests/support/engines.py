@@ -18,6 +18,7 @@ import pytest
 from support.absent import absent
 from support.key_spaces import KeySpaces
 from support.postgres_server import PostgresServer
+
 from zengraph.clock import ManualClock
 from zengraph.tables import TABLES, Tables
 from zengraph.tables.hbase import HBaseTables

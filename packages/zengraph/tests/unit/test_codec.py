@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zengraph import IN, OUT
 from zengraph._codec import (
     after,

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zengraph.tables.hbase.pool import FIRST_EJECTION_S, MAX_EJECTION_S, Gateway
 from zengraph.tables.hbase.table import MAX_PAGE_BYTES, MAX_PAGE_ROWS, _before, _next_size
 

@@ -3,6 +3,7 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from zengraph.errors import CorruptRow
 from zengraph.links import Outlinks, PackedLinks, from_lines, to_lines
 from zengraph.links import _outlinks as outlinks

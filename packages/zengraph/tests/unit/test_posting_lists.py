@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.faults import Fuse, Killed
 from support.hooked_tables import HookedTables
+
 from zengraph.clock import ManualClock
 from zengraph.links import ListLimits, Naming, PostingLists
 from zengraph.links import _zstd as zstd

@@ -1,6 +1,7 @@
 """What doctor says of a PostgreSQL server, from what the server says of itself."""
 
 import pytest
+
 from zengraph.tables.postgres.schema import ServerFacts, problems_of_server
 
 FINE = ServerFacts("150018", "UTF8", "false", "off", "on", "true")

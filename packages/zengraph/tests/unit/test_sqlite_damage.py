@@ -7,6 +7,7 @@ import random
 import sqlite3
 
 import pytest
+
 from zengraph.errors import StoreDamaged, StoreUnavailable
 from zengraph.tables import Cell
 from zengraph.tables.sqlite import SqliteTables

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from zengraph.errors import StoreUnavailable
 from zengraph.tables.sqlite import SqliteTables, files
 from zengraph.tables.sqlite.file_locks import holder

@@ -10,6 +10,7 @@ import traceback
 
 import pytest
 from support.waiting import wait_until
+
 from zengraph.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
 from zengraph.tables import Cell
 from zengraph.tables.sqlite import SqliteTables

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from zengraph.clock import Clock, SystemClock
 from zengraph.links._compaction import COMPACTIONS, Compactor
 from zengraph.links._inlinks.posting_lists import PostingLists
+from zengraph.links._inlinks.postings import LinkChanges
 from zengraph.links._naming import GROUP_BYTES, Naming
 from zengraph.links._outlinks import Outlinks, PackedLinks, from_lines, to_lines
 from zengraph.links._values import CompactionReport, InLink, Link, ListLimits
@@ -34,6 +35,7 @@ __all__ = [
     "Compactor",
     "InLink",
     "Link",
+    "LinkChanges",
     "LinkGraph",
     "LinksWrite",
     "ListLimits",

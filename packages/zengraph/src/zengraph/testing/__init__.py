@@ -1,7 +1,7 @@
 """
 For tests: what every engine of cell tables does, for whoever writes another.
 
-    cell_table.py   `CellTableContract`: a subclass whose name begins with `Test` supplies the engine
+    cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
 
 The suites need pytest and hypothesis: `zengraph[testing]`. The README shows how a subclass looks.
 """
