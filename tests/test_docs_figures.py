@@ -43,7 +43,6 @@ from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen import outlinks
 from bench.crawl import page_sets
 from pinlater import flower_pages
 from pinlater.policy import RetryPolicy
@@ -51,6 +50,7 @@ from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host
+from zengraph.links import _outlinks as outlinks
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

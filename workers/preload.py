@@ -55,7 +55,7 @@ def preload() -> None:
     for name in CELERY:
         import_module(name)
     if process_settings().store.engine == "sqlite":
-        import_module("aragog.zen.tables.sqlite.health")  # and the engine; it connects nothing
+        import_module("zengraph.tables.sqlite")  # and the engine; it connects nothing
     if process_settings().tracing.enabled:
         import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")

@@ -5,9 +5,10 @@ from types import ModuleType
 import pytest
 
 import pinlater.errors
+import zengraph.errors
 from aragog import errors
 
-LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors,)
+LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors, zengraph.errors)
 """The errors of each library."""
 
 EXAMPLES = {
@@ -33,6 +34,8 @@ EXAMPLES = {
     errors.BrokerFull: ("redis", "full"),
     errors.InvalidArgument: ("rate: must be above 0",),
     errors.InvalidConfig: ("a: b", "c: d"),
+    errors.InvalidGraphArgument: ("graph: no such name",),
+    errors.InvalidGraphConfig: ("a: b", "c: d"),
     errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
     errors.AccessDenied: ("needs a bearer token",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
