@@ -46,10 +46,10 @@ from aragog.crawl.politeness.nodes.scripts import (
     reserve,
 )
 from aragog.crawl.politeness.slots import Slot, unpack_state
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
+from pinlater.redis.scripts import LuaScript, load_script
 
 KEY = "site.example"
 HOLD_US = 1_250_000

@@ -24,10 +24,10 @@ from rich.table import Table
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.redis_shard import RedisShard
 from bench.pinlater import server, worker
 from bench.quick import add_quick
+from pinlater.brokers import of_socket
+from pinlater.redis_shard import RedisShard
 
 URLS = 25
 POOLS = {"threads": ("-P", "threads", "-c4"), "prefork": ("-P", "prefork", "-c1")}

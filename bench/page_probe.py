@@ -19,7 +19,7 @@ from pathlib import Path
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from aragog.pages import document, extraction
+from richpins import document, extraction
 
 TIMES = 5
 _OWN_URL = re.compile(

@@ -34,10 +34,10 @@ from rich.table import Table
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.timing import best_s
+from richpins import canonical_evidence, document, extraction, links, rich_pins
 
 URL = "https://www.example.com/recipes/page"
 HEADER = "text/html; charset=utf-8"

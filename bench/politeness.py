@@ -51,11 +51,6 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.pipeline import Pipeline
 from aragog.crawl.stages.release import Releasing
 from aragog.fetch_record.outcome import Deferred, Gone, Outcome
-from aragog.pinlater import job_codec
-from aragog.pinlater.brokers import celery_settings, of_socket
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.settings import (
     BrokerSettings,
     FetchSettings,
@@ -67,6 +62,11 @@ from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer
 from bench import figures
 from bench.quick import add_quick
+from pinlater import job_codec
+from pinlater.brokers import celery_settings, of_socket
+from pinlater.envelope import arguments
+from pinlater.models import Claimed, ClaimRequest
+from pinlater.redis_shard import RedisShard
 
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0

@@ -38,19 +38,20 @@ from aragog.crawl.politeness.nodes import scripts as script_calls
 from aragog.crawl.politeness.robots_parser import match, parse
 from aragog.crawl.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
 from aragog.crawl.stages.robots import RobotsStage
-from aragog.pages import extractors, markup_limits, sitemaps
-from aragog.pinlater import flower_pages
-from aragog.pinlater.policy import RetryPolicy
+from aragog.pages import extractors, sitemaps
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen import outlinks
 from bench.crawl import page_sets
+from pinlater import flower_pages
+from pinlater.policy import RetryPolicy
+from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host
+from zengraph.links import _outlinks as outlinks
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -27,11 +27,11 @@ from typing import Literal
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
-from aragog.pinlater import gates
-from aragog.pinlater.brokers import kind_of
 from aragog.runtime.open_files import threads_within_limit
 from aragog.settings import Settings, StoreSettings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
+from pinlater import gates
+from pinlater.brokers import kind_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from aragog.api.operations.scopes import LacksScope
 from aragog.errors import (
     ALL,
     BAD_INPUT,
+    TRANSIENT,
     AccessDenied,
     NotUnique,
     SizeExceeded,
     SlowDown,
     TakenDown,
-    TransientError,
     Unsupported,
     VersionConflict,
 )
@@ -102,7 +102,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(400, str(error))
         case SlowDown():
             return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
         case TimeoutError():
             return Problem(504, "not answered within the deadline", {"Retry-After": "1"})

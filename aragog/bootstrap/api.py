@@ -36,13 +36,13 @@ from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
 from aragog.observability.tracing.tracer import tracer_of
-from aragog.pinlater.brokers import kind_of, shard_urls
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.cluster import Cluster, connect_shards
 
 if TYPE_CHECKING:
     from aragog.dashboard.components import Components

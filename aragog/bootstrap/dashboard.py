@@ -9,12 +9,7 @@ from typing import TypeVar
 
 from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_servers import RedisServers
-from aragog.bootstrap.redis_services import (
-    limiter,
-    overrides_of,
-    quick_client,
-    robots_cache,
-)
+from aragog.bootstrap.redis_services import limiter, overrides_of, quick_client, robots_cache
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.metric_totals import MetricTotals
@@ -22,12 +17,12 @@ from aragog.crawl.pipeline.outages import OutageBoard
 from aragog.crawl.pipeline.outcome_log import OutcomeLog
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.dashboard.components import Components
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, redis_urls
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
 from aragog.crawl.stages.render import PageRenderer
 from aragog.crawl.stages.rendering_rule import RenderingRule
-from aragog.errors import BrowserUnavailable, ConfigError
+from aragog.errors import CONFIG, BrowserUnavailable, ConfigError
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 
@@ -39,7 +39,7 @@ class RendererOnDemand:
 def _renderer(settings: Settings) -> PageRenderer:
     try:
         require("render", NEEDED_BY)
-    except ConfigError as error:
+    except CONFIG as error:
         # The page waits until a worker that has it takes the message.
         raise BrowserUnavailable(NEEDED_BY, str(error)) from error
     from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - an extra

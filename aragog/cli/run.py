@@ -38,14 +38,14 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT
 from aragog.crawl.stages.enqueue import CHUNK
 from aragog.errors import ConfigError, SlowDown
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
 

@@ -29,7 +29,7 @@ from aragog.cli.run_tracker import Ask, Ending, RunTracker
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
+from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
@@ -159,7 +159,7 @@ class RunTracker:
 
         `ask` is called with those that the run wants once more.
         """
-        with suppress(TransientError):
+        with suppress(*TRANSIENT):
             for _ in range(0, min(len(self._left), LOOK_AT), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
@@ -232,6 +232,6 @@ class RunTracker:
 
     def close(self) -> None:
         """End the run: what workers follow from now on is not waited for."""
-        with suppress(TransientError):
+        with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

@@ -34,15 +34,15 @@ from aragog.crawl.stages.robots import status_of
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.observability.formatting import plain
-from aragog.pages import document, extraction, links
-from aragog.pages.document import Document
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.main_text import is_html
 from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
 from aragog.urlstore.field_formats import FieldFormats
+from richpins import document, extraction, links
+from richpins.document import Document
+from richpins.main_text import is_html
 from urlspelling import normalize
 from urlspelling.domain import host, origin
 

@@ -32,11 +32,11 @@ from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
 from aragog.observability.tracing.tracer import tracer_of
-from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
-from aragog.redis_kit.connect import connect
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
+from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
+from pinlater.redis.connect import connect
 from urlspelling import normalize
 
 

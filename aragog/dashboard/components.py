@@ -19,10 +19,10 @@ from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
-from aragog.pinlater.admin import Admin
 from aragog.runtime.clock import Clock
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

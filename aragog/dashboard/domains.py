@@ -182,7 +182,7 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Walks over hosts by their reversed labels (`aragog.zen.indexes.HostWalk`)."""
+    """Walks over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
         """The next host, with its labels reversed; None at the end."""

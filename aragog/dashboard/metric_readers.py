@@ -18,8 +18,8 @@ from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
 from aragog.observability.instruments import INSTRUMENTS
 from aragog.observability.metric_families import buckets, family
-from aragog.pinlater.admin import count_of
-from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
+from pinlater.admin import count_of
+from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 MOST_DOMAINS = 20
 # Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.

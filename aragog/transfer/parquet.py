@@ -19,10 +19,10 @@ from typing import Any
 import orjson
 
 from aragog.errors import ConfigError
-from aragog.pages.field_types import FieldType
 from aragog.runtime.extras import require
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
 from aragog.transfer.typed_fields import TypedFields
+from richpins.field_types import FieldType
 
 BATCH_ROWS = 500
 GROUP_ROWS = 5000

@@ -14,9 +14,9 @@ from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_reclaim import sweep
-from aragog.pinlater.admin import Admin
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.producer import FaultProducer
 from tests.chaos.world import QPS, World, processes_of

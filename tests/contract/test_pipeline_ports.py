@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import BrokerUnavailable
-from aragog.redis_kit.connect import connect
+from pinlater.redis.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 
 pytestmark = pytest.mark.redis

@@ -8,7 +8,7 @@ from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_updates import failure_write
 from aragog.fetch_record.outcome import WITHHELD, FetchRecord
 from aragog.settings import Settings
-from aragog.zen.node_ids import node_id
+from aragog.urlstore.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, alias_page, body, page
 
 HOUR_MS = 3_600_000

@@ -12,10 +12,10 @@ from aragog.bootstrap.stages import connect
 from aragog.cli import main
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, NewJob
 from tests.support.pipeline_stand import Sent
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"

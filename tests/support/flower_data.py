@@ -17,11 +17,11 @@ from aragog.crawl.pipeline.outcome_log import Answered, OutcomeLog
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import ClaimRequest, Nack, NewJob
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, Nack, NewJob
 
 VASE = "https://shop.example/vase"
 HOSTILE = "https://hostile.example/"

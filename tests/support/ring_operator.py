@@ -12,7 +12,7 @@ import sys
 import time
 
 from aragog.crawl.politeness.limiter_ring import LimiterRing
-from aragog.errors import BadInput, LimiterUnavailable
+from aragog.errors import BAD_INPUT, LimiterUnavailable
 from aragog.settings import PolitenessSettings
 
 
@@ -35,7 +35,7 @@ def main(where: str, action: str, node: str = "") -> None:
     except LimiterUnavailable as error:
         print(error, file=sys.stderr)
         sys.exit(3)
-    except BadInput as error:
+    except BAD_INPUT as error:
         print(error, file=sys.stderr)
         sys.exit(4)
     finally:

@@ -23,6 +23,7 @@ from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TFramedTransport, TSocket
 
 from aragog.api.operations.field_writers import FieldWriters
+from aragog.api.operations.graphs import no_graphs
 from aragog.api.operations.jobs import Jobs
 from aragog.api.operations.operation import Parts, unshared
 from aragog.api.server.listener import tls_context
@@ -31,7 +32,6 @@ from aragog.api.server.thrift.handlers import services
 from aragog.api.server.thrift.listening import listen
 from aragog.api.server.thrift.server import ThriftServer
 from aragog.settings import ServingSettings
-from aragog.zen.application_graphs import no_graphs
 from tests.support.missing_parts import THRIFT, skip_without
 
 TIMEOUT_S = 60

@@ -5,7 +5,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.crawl.pipeline import counters
-from aragog.pinlater.admin import Admin
+from pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 

@@ -1,8 +1,15 @@
+import inspect
 import pickle
+from types import ModuleType
 
 import pytest
 
+import pinlater.errors
+import zengraph.errors
 from aragog import errors
+
+LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors, zengraph.errors)
+"""The errors of each library."""
 
 EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
@@ -25,6 +32,10 @@ EXAMPLES = {
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.BrokerFull: ("redis", "full"),
+    errors.InvalidArgument: ("rate: must be above 0",),
+    errors.InvalidConfig: ("a: b", "c: d"),
+    errors.InvalidGraphArgument: ("graph: no such name",),
+    errors.InvalidGraphConfig: ("a: b", "c: d"),
     errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
     errors.AccessDenied: ("needs a bearer token",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
@@ -34,13 +45,34 @@ EXAMPLES = {
 }
 
 
+ANSWERS = {errors.VersionConflict: "read again", errors.AccessDenied: "use another token"}
+"""What aragog reports and no remedy of `REMEDIES` helps against."""
+
+
+def own(module: ModuleType) -> list[type[Exception]]:
+    """The exceptions that a module defines, without its base class."""
+    found = [cls for _, cls in inspect.getmembers(module, inspect.isclass)]
+    return [
+        cls
+        for cls in found
+        if issubclass(cls, Exception)
+        and cls.__module__ == module.__name__
+        and cls not in errors.ALL
+    ]
+
+
 def leaves(cls: type[Exception]) -> set[type[Exception]]:
     below = cls.__subclasses__()
     return set().union(*map(leaves, below)) if below else {cls}
 
 
 def test_every_leaf_of_the_tree_has_an_example():
-    ours = {c for c in leaves(errors.AragogError) if c.__module__ == errors.__name__}
+    ours = {
+        cls
+        for base in errors.ALL
+        for cls in leaves(base)
+        if cls.__module__ in {module.__name__ for module in (errors, *LIBRARIES)}
+    }
 
     assert ours <= set(EXAMPLES)
 
@@ -58,3 +90,21 @@ def test_an_error_survives_pickling_with_its_message(cls):
 
 def test_a_long_url_is_cut_in_the_message():
     assert len(str(errors.InvalidUrl("x" * 5000, "too long"))) < 300
+
+
+@pytest.mark.parametrize("library", [errors, *LIBRARIES], ids=lambda module: module.__name__)
+def test_every_public_error_has_one_remedy(library):
+    remedies = {
+        cls: [name for name, classes in errors.REMEDIES.items() if issubclass(cls, classes)]
+        for cls in own(library)
+        if cls not in ANSWERS
+    }
+
+    assert remedies
+    assert [(cls, names) for cls, names in remedies.items() if len(names) != 1] == []
+
+
+@pytest.mark.parametrize("library", [errors, *LIBRARIES], ids=lambda module: module.__name__)
+def test_all_is_every_error_of_every_library(library):
+    assert [cls for cls in own(library) if not issubclass(cls, errors.ALL)] == []
+    assert sum(cls.__module__ == library.__name__ for cls in errors.ALL) == 1

@@ -15,7 +15,7 @@ from aragog.addons.scrapy.one_off import is_one_off
 from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.addons.scrapy.spider_arguments import record_arguments
 from aragog.addons.scrapy.unused_settings import log_unused, path_of
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG
 
 log = logging.getLogger(__name__)
 SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
@@ -81,12 +81,12 @@ class AragogAddon:
             check_fetching(settings, crawl)
             if path_of(settings["SCHEDULER"]) == SCHEDULER:
                 check_crawl(crawler, crawl)
-        except ConfigError as error:
+        except CONFIG as error:
             _report_if_nobody_does(error)
             raise
 
 
-def _report_if_nobody_does(error: ConfigError) -> None:
+def _report_if_nobody_does(error: Exception) -> None:
     """
     Log the error in one line if it ends the task in which Scrapy starts the crawl.
 

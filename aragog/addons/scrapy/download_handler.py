@@ -27,7 +27,7 @@ from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.addons.scrapy.unsupported import why_unsupported
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SingleRequest
-from aragog.errors import InvalidUrl, TransientError
+from aragog.errors import TRANSIENT, InvalidUrl
 from aragog.fetch_record.outcome import Deferred, Outcome
 from aragog.runtime.clock import SystemClock
 from aragog.runtime.secret import reveal
@@ -103,7 +103,7 @@ class PoliteDownloadHandler:
         loop = asyncio.get_running_loop()
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
-        except TransientError as error:
+        except TRANSIENT as error:
             raise self._postponed(request, str(error)) from error
         is_late = isinstance(outcome, Deferred)
         if is_late and not self._is_running() and self._runs_again(request, None):
@@ -123,7 +123,7 @@ class PoliteDownloadHandler:
             except InvalidUrl as error:
                 log.warning("%s is not requested: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
-            except TransientError as error:
+            except TRANSIENT as error:
                 # A POST may have been sent before Redis stopped answering.
                 if request.method == "POST" or left_s() <= AFTER_ERROR_S:
                     raise

@@ -18,7 +18,7 @@ from aragog.addons.scrapy.crawl_state import LEASE_MS, CrawlState
 from aragog.addons.scrapy.request_codec import from_json
 from aragog.addons.scrapy.request_queue import ClaimedRequest, RequestQueue
 from aragog.addons.scrapy.slot_lines import HeldRequest, Ready, SlotLines
-from aragog.errors import InvalidMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Feeder(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self._step()
-            except TransientError as error:
+            except TRANSIENT as error:
                 log.warning("requests wait: %s", error)
                 self._stopping.wait(AFTER_ERROR_S)
             except Exception:

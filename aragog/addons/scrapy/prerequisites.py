@@ -16,9 +16,9 @@ from aragog.addons.scrapy.membership import check_owner
 from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.redis_kit.errors import redis_errors
 from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
+from pinlater.redis.errors import redis_errors
 
 _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

@@ -35,8 +35,8 @@ from aragog.addons.scrapy.request_codec import to_json
 from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.addons.scrapy.slot_lines import HeldRequest, SlotLines
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import NewJob
 from aragog.runtime.clock import SystemClock
+from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"

@@ -21,12 +21,12 @@ from aragog.api.operations.options import Option
 from aragog.api.operations.steps import Steps, Wait
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
-from aragog.pinlater import job_codec
-from aragog.pinlater.claims import ClaimRegistry
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import Shard
+from pinlater import job_codec
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster
+from pinlater.models import Claimed, ClaimRequest, Nack, NewJob
+from pinlater.policy import RetryPolicy
+from pinlater.shard import Shard
 
 PREFIX = "jobs."
 MOST_CLAIMS = 200

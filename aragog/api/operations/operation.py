@@ -18,6 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from aragog.api.operations.field_writers import FieldWriters
+from aragog.api.operations.graphs import ApplicationGraphs, no_graphs
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.scopes import READ, require_graph
@@ -26,7 +27,6 @@ from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.errors import Unsupported
 from aragog.observability.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
-from aragog.zen.application_graphs import ApplicationGraphs, no_graphs
 
 if TYPE_CHECKING:
     # The types of parts: commands that only read do without the clients of a broker.

@@ -323,7 +323,8 @@ def _found(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
     from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
-    from aragog.pages import document, main_text  # noqa: PLC0415 - parsers, only in the process
+    from aragog.pages import main_text  # noqa: PLC0415 - parsers, only in the process
+    from richpins import document  # noqa: PLC0415 - parsers, only in the process
 
     loaded = main_text.load(finder)
     try:

@@ -18,15 +18,15 @@ from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.errors import ConfigError, StoreUnavailable
-from aragog.pinlater.brokers import kind_of
-from aragog.redis_kit.address import server_name
+from aragog.errors import CONFIG, StoreUnavailable
 from aragog.runtime import open_files
 from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
+from pinlater.brokers import kind_of
+from pinlater.redis.address import server_name
 from urlspelling.hosts import split_port
 
 
@@ -110,7 +110,7 @@ def check_exposure(system: CheckedSystem) -> Iterator[Finding]:
         check_api_exposure(serving)
         if has("flower"):
             check_flower_exposure(serving.flower_host, os.environ)
-    except ConfigError as error:
+    except CONFIG as error:
         yield Finding("serving", ok=False, text=str(error))
 
 

@@ -18,7 +18,7 @@ from aragog.bootstrap.stores import current_files, replaced_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.crawl.pipeline.crawl_log import log_files
 from aragog.crawl.politeness.overrides import Overrides
-from aragog.errors import CorruptContent, StoreUnavailable, TransientError
+from aragog.errors import TRANSIENT, CorruptContent, StoreUnavailable
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
@@ -140,7 +140,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
         return
     try:
         problem = store_conflict(settings, claim=False)
-    except TransientError:
+    except TRANSIENT:
         return  # the checks of Redis and the store report it
     if problem:
         yield Finding("store", ok=False, text=problem)

@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG, ConfigError
 from aragog.runtime.clock import Clock
 from aragog.runtime.extras import require
 
@@ -231,7 +231,7 @@ class KeyFile:
             return
         try:
             self._keys, self._read_as = read_keys(self._path), stamp
-        except ConfigError as error:
+        except CONFIG as error:
             if not self._keys:
                 raise
             log.warning("the keys of before are used: %s", error)

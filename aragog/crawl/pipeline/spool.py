@@ -22,10 +22,10 @@ import redis
 
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.errors import SpoolUnavailable
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.runtime.clock import Clock, SystemClock
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 
 # What a body needs beyond its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024

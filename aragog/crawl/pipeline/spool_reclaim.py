@@ -16,8 +16,8 @@ import orjson
 
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.spool import Spool
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobInfo, JobState
+from pinlater.admin import Admin
+from pinlater.models import JobInfo, JobState
 
 # A body is written before its message is sent, and each stage reads it when it begins.
 IDLE_S = 300.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aragog.crawl.politeness.host_names import HostNames
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG
 
 log = logging.getLogger(__name__)
 SETTING = "politeness.blocked_hosts"
@@ -53,7 +53,7 @@ class BlockedHosts:
             return
         try:
             names = HostNames(self._read(), SETTING)
-        except ConfigError as error:
+        except CONFIG as error:
             log.warning(
                 "the settings file is invalid, the blocked hosts stay as they were: %s", error
             )

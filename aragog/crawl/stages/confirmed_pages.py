@@ -19,9 +19,9 @@ from aragog.crawl.stages import damaged
 from aragog.errors import CorruptContent
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.pages.preferences import of_headers, of_robots, packed
-from aragog.pages.robots_meta import from_headers
 from aragog.urlstore.compression import compress
 from aragog.urlstore.store import UrlStore
+from richpins.robots_meta import from_headers
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.stages.page_analysis import PageAnalysis, read_page, text_fields
 from aragog.crawl.stages.page_limits import PageTooExpensive, limited
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
@@ -108,7 +108,7 @@ class PageReader:
                     texts=text_fields(limits),
                     drafts=self.drafts,
                 )
-        except TransientError:
+        except TRANSIENT:
             raise
         except PageTooExpensive as error:
             readings.problems[url] = error.reason

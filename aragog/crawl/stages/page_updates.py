@@ -26,14 +26,14 @@ from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.observability.formatting import at
-from aragog.pages.links import Link
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.outlinks import PackedLinks
+from richpins.links import Link
 from urlspelling.canonical import Decision
+from zengraph.links import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

@@ -31,7 +31,7 @@ from aragog.crawl.politeness.robots_records import CachedRules
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
-from aragog.errors import InvalidMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from urlspelling.hosts import longest_match
@@ -274,7 +274,7 @@ class Releasing:
             wait_s = self._every_s
             try:
                 self._release()
-            except TransientError as error:
+            except TRANSIENT as error:
                 log.debug("no URL is released: %s", error)
                 wait_s = TRY_AGAIN_S
             except Exception:

@@ -18,9 +18,9 @@ from aragog.crawl.pipeline.messages import VERSION, FetchBatch, ResultBatch, Url
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pinlater.envelope import Collection
 from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
+from pinlater.envelope import Collection
 
 # A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
 LONGEST_WAIT_MS = 24 * 3_600_000

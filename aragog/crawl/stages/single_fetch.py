@@ -27,7 +27,7 @@ from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
 from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.crawl.stages.polite_gate import PoliteGate
 from aragog.crawl.stages.requester import answered_well, contained
-from aragog.errors import LimiterUnavailable, TransientError
+from aragog.errors import TRANSIENT, LimiterUnavailable
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
     Blocked,
@@ -172,7 +172,7 @@ class SingleFetch:
         while True:
             try:
                 allowed = self._allowed(job, left_s)
-            except TransientError:
+            except TRANSIENT:
                 if slot is not None:
                     self.unused(slot)
                 raise

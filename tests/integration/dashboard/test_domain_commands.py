@@ -21,8 +21,8 @@ from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
 from aragog.dashboard.waiting import waits
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 

@@ -10,8 +10,8 @@ from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli import main
 from aragog.client import Aragog
 from aragog.crawl.politeness.robots_records import RobotsResult
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 

@@ -10,9 +10,9 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
 from tests.support.producer import waiting_urls
 
 pytestmark = pytest.mark.redis

@@ -7,8 +7,8 @@ from celery import Celery
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 JOBS = (UrlJob(url="http://site.example/"),)

@@ -8,9 +8,9 @@ from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMes
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_reclaim import WaitingJobs, sweep
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.models import ClaimRequest
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
+from pinlater.models import ClaimRequest
 from tests.support.fetch_results import fetch_result
 
 pytestmark = pytest.mark.redis

@@ -22,12 +22,12 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.crawl.stages.webhooks import Delivery
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.dead_letters import QUEUE
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.settings import FetchSettings, RedisSettings, Settings
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings
+from pinlater.dead_letters import QUEUE
+from pinlater.envelope import arguments
+from pinlater.models import ClaimRequest, JobState, Nack
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
 

@@ -4,9 +4,9 @@ import pytest
 
 from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.errors import ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState, NewJob
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

@@ -20,9 +20,9 @@ from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.addons.scrapy.spider_arguments import remember_arguments
 from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

@@ -7,10 +7,10 @@ from aragog.api.server.tokens import make
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 TEAM, TEAM_ENTRY = make("team", [READ, WRITE])

@@ -10,10 +10,10 @@ from aragog.api.server.hedging_metrics import HedgingMetrics
 from aragog.api.server.http.services import Services
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock
-from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

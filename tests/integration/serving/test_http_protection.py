@@ -11,10 +11,10 @@ from aragog.api.server.http.server import listen
 from aragog.api.server.tokens import Bucket, Tokens, make
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}&include="

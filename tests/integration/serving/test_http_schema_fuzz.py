@@ -12,8 +12,8 @@ from aragog.api.server.http.services import Services
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.settings import PolitenessSettings
+from pinlater.cluster import Cluster, connect_shards
 from tests.api_examples import explain
 from tests.support.api_server import running
 from tests.support.serving import served_page

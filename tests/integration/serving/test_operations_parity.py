@@ -13,6 +13,7 @@ from aragog.api.operations import fetching as fetching_module
 from aragog.api.operations.batch_progress import BatchProgress, DomainProgress
 from aragog.api.operations.graph import id_of
 from aragog.api.operations.graph_edges import GraphMutation
+from aragog.api.operations.graphs import ApplicationGraphs
 from aragog.api.operations.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operations.operation import Parts
 from aragog.api.operations.options import option_fields
@@ -26,17 +27,16 @@ from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
-from aragog.zen.application_graphs import ApplicationGraphs
-from aragog.zen.indexes import Schema
-from aragog.zen.tables.memory import MemoryTables
+from pinlater.cluster import Cluster, connect_shards
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
 from tests.unit.pages.test_main_text import FIRST, PAGE
 from urlspelling import normalize
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 

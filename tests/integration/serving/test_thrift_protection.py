@@ -9,10 +9,10 @@ from aragog.api.operations.scopes import READ, WRITE
 from aragog.api.server.tokens import Tokens, make
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 

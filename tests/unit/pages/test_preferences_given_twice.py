@@ -11,7 +11,7 @@ from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.pages.preferences import AI_TRAIN, DRAFTS, SEARCH, content_usage, of_headers, of_metas
 from aragog.pages.preferences import refused_purpose as refused
-from aragog.pages.robots_meta import PageRobots, from_headers, from_meta, unavailable_at_ms
+from richpins.robots_meta import PageRobots, from_headers, from_meta, unavailable_at_ms
 
 EARLY, LATE = "2027-01-31", "Sat, 31 Jul 2032 10:00:00 GMT"
 STRICT_AND_LAX = [

@@ -7,11 +7,11 @@ import pytest
 from aragog.beat_schedule import beat_schedule
 from aragog.crawl.pipeline.routing import Destination, Queue
 from aragog.errors import ConfigError
-from aragog.pinlater import gates
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
 from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
+from pinlater import gates
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import (
     ALL,
     BAD_INPUT,
+    TRANSIENT,
     AccessDenied,
     SlowDown,
     TakenDown,
-    TransientError,
     VersionConflict,
 )
 
@@ -54,7 +54,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(4, idl.Unauthorized(message=str(error)))
         case SlowDown():
             return unavailable(str(error), round(error.retry_after_s * 1000))
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
         case _ if isinstance(error, ALL):
             return Raised(7, idl.InternalError(message=str(error)))

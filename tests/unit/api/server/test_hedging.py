@@ -23,10 +23,10 @@ from aragog.api.server.hedging import (
 )
 from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
 from aragog.runtime.clock import ManualClock
-from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/"
 

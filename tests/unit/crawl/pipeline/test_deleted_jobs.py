@@ -1,11 +1,11 @@
 """The URLs of deleted jobs: those that may be enqueued again."""
 
 import pytest
-from pinlater.models import JobState, NewJob
-from pinlater.testing.memory_shard import MemoryShard
 
 from aragog.crawl.pipeline.deleted_jobs import urls_named
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from pinlater.models import JobState, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 A, B = "http://a.example/", "http://b.example/"

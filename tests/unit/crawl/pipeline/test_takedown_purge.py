@@ -1,14 +1,14 @@
 """What the queues, the spool and the robots cache hold of URLs that were taken down."""
 
 import pytest
-from pinlater.admin import Admin
-from pinlater.cluster import Cluster
-from pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from pinlater.testing.memory_shard import MemoryShard
 
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.takedown import Purge
+from pinlater.admin import Admin
+from pinlater.cluster import Cluster
+from pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 GONE, KEEP = "http://gone.test/", "http://keep.test/"

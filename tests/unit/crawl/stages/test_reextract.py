@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from richpins.rich_pins import EXTRACTOR_VERSION
 
 from aragog.crawl.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
 from aragog.errors import InvalidMessage
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
+from richpins.rich_pins import EXTRACTOR_VERSION
 from tests.support.stores import NOW_MS, page
 
 URL, BARE = "http://a.example/", "http://b.example/"

@@ -27,7 +27,7 @@ from aragog.api.server.http.calls import StoreCalls, json_response
 from aragog.api.server.http.parameters import Query
 from aragog.api.server.http.routes.operations import OperationRoutes
 from aragog.crawl.pipeline.change_json import Reader, plain
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
 
@@ -104,7 +104,7 @@ class ChangesApi:
                 cursor = page.cursor
                 if len(page.items) < query.limit:
                     await self._sleep(LOOK_S)
-        except (TransientError, TimeoutError, Overloaded):
+        except (*TRANSIENT, TimeoutError, Overloaded):
             return  # the stream ends; the reader connects again with its cursor
 
     async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:
