@@ -10,7 +10,6 @@ writes `except TRANSIENT`, not `except TransientError`.
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
     ├── BadInput                    fix the call; a retry cannot help
-    │   ├── InvalidUrl
     │   ├── InvalidField            name or size of a field
     │   ├── TakenDown               the URL was taken down
     │   └── Unsupported             this server does not have what the call needs
@@ -28,9 +27,9 @@ writes `except TRANSIENT`, not `except TransientError`.
     └── PermanentError              our data is damaged; an operator must act
         └── CorruptContent
 
-Of pinlater are `BrokerUnavailable` (the job layer's servers, or any Celery broker), `BrokerFull`
-and `InvalidMessage` (a task message that nobody can read). `NewerMessage` is one that a newer
-version of aragog can read.
+Of urlspelling is `InvalidUrl`. Of pinlater are `BrokerUnavailable` (the job layer's servers, or any
+Celery broker), `BrokerFull` and `InvalidMessage` (a task message that nobody can read).
+`NewerMessage` is one that a newer version of aragog can read.
 
 Of zengraph are `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
 SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
@@ -45,7 +44,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aragog.pinlater.errors import (
+from pinlater.errors import (
     BrokerFull,
     BrokerUnavailable,
     InvalidArgument,
@@ -53,6 +52,7 @@ from aragog.pinlater.errors import (
     InvalidMessage,
     PinlaterError,
 )
+from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 from zengraph.errors import (
     CorruptRow,
     NotUnique,
@@ -64,6 +64,48 @@ from zengraph.errors import (
 )
 from zengraph.errors import InvalidArgument as InvalidGraphArgument
 from zengraph.errors import InvalidConfig as InvalidGraphConfig
+
+__all__ = [
+    "ALL",
+    "BAD_INPUT",
+    "CONFIG",
+    "PERMANENT",
+    "REMEDIES",
+    "TRANSIENT",
+    "AccessDenied",
+    "AragogError",
+    "BadInput",
+    "BrokerFull",
+    "BrokerUnavailable",
+    "BrowserUnavailable",
+    "ConfigError",
+    "ContentReplaced",
+    "ContentUnavailable",
+    "CorruptContent",
+    "CorruptRow",
+    "InvalidConfig",
+    "InvalidField",
+    "InvalidGraphArgument",
+    "InvalidGraphConfig",
+    "InvalidMessage",
+    "InvalidUrl",
+    "LimiterUnavailable",
+    "NewerMessage",
+    "NotUnique",
+    "PermanentError",
+    "RobotsUnavailable",
+    "ServiceUnavailable",
+    "SizeExceeded",
+    "SlowDown",
+    "SpoolUnavailable",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "TakenDown",
+    "TransientError",
+    "Unfinished",
+    "Unsupported",
+    "VersionConflict",
+]
 
 
 class AragogError(Exception):
@@ -96,18 +138,6 @@ class ConfigError(AragogError):
 
 class BadInput(AragogError):
     """The caller passed an invalid argument; a retry cannot help."""
-
-
-@dataclass(eq=False, repr=False)
-class InvalidUrl(BadInput, ValueError):
-    """The string is not an http(s) URL. The message shows at most 200 characters of it."""
-
-    url: str
-    reason: str
-
-    def __str__(self) -> str:
-        shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
-        return f"{self.reason}: {shown!r}"
 
 
 @dataclass(eq=False, repr=False)
@@ -211,13 +241,13 @@ class CorruptContent(PermanentError):
 
 TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
 """A part of our own infrastructure is unavailable: the same call may work later."""
-BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidGraphArgument)
+BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidConfig, InvalidGraphConfig)
+CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig)
 """The operator must change the settings. Each has `problems`, a line for each."""
 PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, PinlaterError, ZengraphError)
+ALL = (AragogError, PinlaterError, UrlSpellingError, ZengraphError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {
@@ -227,45 +257,3 @@ REMEDIES = {
     "repair the data": PERMANENT,
 }
 """What helps against the errors of each library; no error has two remedies."""
-
-__all__ = [
-    "ALL",
-    "BAD_INPUT",
-    "CONFIG",
-    "PERMANENT",
-    "REMEDIES",
-    "TRANSIENT",
-    "AccessDenied",
-    "AragogError",
-    "BadInput",
-    "BrokerFull",
-    "BrokerUnavailable",
-    "BrowserUnavailable",
-    "ConfigError",
-    "ContentReplaced",
-    "ContentUnavailable",
-    "CorruptContent",
-    "CorruptRow",
-    "InvalidConfig",
-    "InvalidField",
-    "InvalidGraphArgument",
-    "InvalidGraphConfig",
-    "InvalidMessage",
-    "InvalidUrl",
-    "LimiterUnavailable",
-    "NewerMessage",
-    "NotUnique",
-    "PermanentError",
-    "RobotsUnavailable",
-    "ServiceUnavailable",
-    "SizeExceeded",
-    "SlowDown",
-    "SpoolUnavailable",
-    "StoreDamaged",
-    "StoreUnavailable",
-    "TakenDown",
-    "TransientError",
-    "Unfinished",
-    "Unsupported",
-    "VersionConflict",
-]

@@ -46,8 +46,8 @@ from rich.table import Table
 
 from aragog.pages.extraction import extract
 from aragog.pages.rich_pins import RichPin
-from aragog.urls.domain import registered_domain
 from bench.quick import add_quick
+from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]

@@ -21,13 +21,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from aragog.bootstrap.graphs import application_graphs
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls.keys import url_key
 from bench.quick import add_quick
 from bench.zen import server
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
+from urlspelling import url_key
 from zengraph import IN, EdgeKey, Graph, NewEdge
 
 ROOT = Path(__file__).parent.parent

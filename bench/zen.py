@@ -43,12 +43,12 @@ from aragog.api.thrift.server import ThriftServer
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.settings import ServingSettings, StoreSettings, load_settings
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.urls.keys import url_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up
+from urlspelling import url_key
 from zengraph import IN, OUT, EdgeKey, Graph, NewEdge
 from zengraph.tables.memory import MemoryTables
 

@@ -33,9 +33,9 @@ from aragog.settings import StoreSettings
 from aragog.transfer.cdxj import surt_key
 from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, index_of
-from aragog.urls.normalize import normalize
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 from zengraph.tables.memory import MemoryTables
 
 PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"

@@ -79,7 +79,7 @@ def lock_of(roots: set[str], lock: str) -> str:
     packages = {package.name: package for package in locked(lock)}
     names = reached(roots, packages, everywhere=False)
     blocks = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
-    return "".join(b for b in blocks if plain(b) in names) if blocks else ""
+    return "".join(b for b in blocks if b and plain(b) in names)
 
 
 def install(library: Distribution, folder: Path) -> Path:

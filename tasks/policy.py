@@ -15,11 +15,11 @@ from celery.utils.time import get_exponential_backoff_interval
 
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
 from aragog.instruments import STAGE_SECONDS, timed
-from aragog.pinlater.envelope import TAGGED
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.worker import RunLater
 from aragog.pipeline.outages import OUTAGES
 from aragog.pipeline.url_traces import delivery
+from pinlater.envelope import TAGGED
+from pinlater.policy import RetryPolicy
+from pinlater.worker import RunLater
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
 # message stays in the broker in the meantime, so nothing is lost.

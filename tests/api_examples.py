@@ -26,18 +26,18 @@ from aragog.api.jobs import Jobs
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import explain as steps
-from aragog.urls import normalize
-from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
+from urlspelling import explain as steps
+from urlspelling import normalize
+from urlspelling.domain import host
 from zengraph import Schema
 from zengraph.tables.memory import MemoryTables
 

@@ -38,13 +38,13 @@ RUN_BY = {
         "tests/system/test_run_on_a_terminal.py"
         "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
     ),
-    ("aragog/pinlater/README.md", "python"): (
+    ("packages/pinlater/src/pinlater/README.md", "python"): (
         "tests/integration/pinlater/test_pinlater_readme.py::test_the_examples_do_what_they_say"
     ),
-    ("aragog/pinlater/README.md", "sh: pip"): (
+    ("packages/pinlater/src/pinlater/README.md", "sh: pip"): (
         "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_the_readme_says"
     ),
-    ("aragog/pinlater/README.md", "text: pinlater://"): (
+    ("packages/pinlater/src/pinlater/README.md", "text: pinlater://"): (
         "tests/integration/pinlater/test_pinlater_readme.py::test_every_form_of_url_is_accepted"
     ),
     ("docs/architecture.md", "text:  producers"): (
@@ -228,6 +228,7 @@ RUN_BY = {
     ("docs/zen.md", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("docs/zen.md", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
+    ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
 }  # fmt: skip
 
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
@@ -251,6 +252,7 @@ NOT_RUN = {
     ),
     ("docs/scale.md", "sh"): MEASURES,
     ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
+    ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
 }
 
 BLOCKS = all_blocks()

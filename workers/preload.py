@@ -6,11 +6,12 @@ import gc
 import sys
 from importlib import import_module
 
+from richpins.page_types import page_types
+
 from aragog.allocator import return_freed
-from aragog.pages.page_types import page_types
 from aragog.settings.in_use import process_settings
-from aragog.urls.domain import registered_domain
 from aragog.workers.app import app
+from urlspelling.domain import registered_domain
 
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.
@@ -33,8 +34,8 @@ CELERY = (
     "celery.worker.autoscale",
     "celery.worker.consumer",
     "celery.worker.consumer.delayed_delivery",
-    "aragog.pinlater.transport.celery_consumer",
-    "aragog.pinlater.transport.kombu_transport",
+    "pinlater.transport.celery_consumer",
+    "pinlater.transport.kombu_transport",
     "aragog.workers.niceness",
     "aragog.workers.roles",
     "kombu.pidbox",

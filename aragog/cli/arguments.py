@@ -18,7 +18,7 @@ from aragog.errors import BAD_INPUT, InvalidUrl
 from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
-from aragog.urls import normalize
+from urlspelling import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -52,7 +52,7 @@ def _is_full(error: Exception) -> bool:
     """True if the error or its cause is that a Redis server reached its `maxmemory`."""
     if "redis" not in sys.modules:  # importing it takes 0.1 s, and it raised nothing
         return isinstance(error, BrokerFull)
-    from aragog.redis_kit.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
+    from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 
     return caused_by_full_memory(error)
 

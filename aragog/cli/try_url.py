@@ -42,9 +42,9 @@ from aragog.settings.extractor_names import SITE
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.stages.robots import status_of
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
-from aragog.urls.domain import host, origin
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import FieldFormats
+from urlspelling import normalize
+from urlspelling.domain import host, origin
 
 MOST_CHARS = 200
 MOST_LINKS = 10

@@ -22,9 +22,9 @@ from aragog.dashboard.domains import change_domain, find_domains, limiter_key, l
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.formatting import at, moment
-from aragog.pinlater.flower_pages import FlowerPage
 from aragog.politeness.live_overrides import OverrideChange
 from aragog.urlstore.pin_card import PinCard, pin_card
+from pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50
 MOST_CHANGES = 20

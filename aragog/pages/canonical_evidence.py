@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from aragog.pages import robots_meta as robots
 from aragog.pages.document import Document, LinkElement
 from aragog.pages.robots_meta import PageRobots
-from aragog.urls.canonical import Evidence, Redirect
-from aragog.urls.link_header import parse as parse_link_header
-from aragog.urls.placeholders import why_no_page
+from urlspelling import why_no_page
+from urlspelling.canonical import Evidence, Redirect
+from urlspelling.link_header import parse_link_header
 
 Headers = Iterable[tuple[str, str]]
 

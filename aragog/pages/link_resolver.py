@@ -8,7 +8,7 @@ from urllib.parse import quote_from_bytes
 
 from aragog.errors import InvalidUrl
 from aragog.pages.encodings import labels
-from aragog.urls.normalize import MAX_URL_CHARS, normalize, with_query
+from urlspelling import MAX_URL_CHARS, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
 """Longer references are data, not addresses."""

@@ -41,7 +41,7 @@ class RichPin:
     description: str | None = None
     canonical_url: str | None = None
     """
-    As the page declares it, absolute; `aragog.urls.canonical` decides whether it is right.
+    As the page declares it, absolute; `urlspelling.canonical` decides whether it is right.
     """
     site_name: str | None = None
     language: str | None = None

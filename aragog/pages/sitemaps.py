@@ -22,7 +22,7 @@ from aragog.pages.encodings.detection import is_surely_utf8
 from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import text_of
-from aragog.urls import normalize
+from urlspelling import normalize
 
 MAX_URLS = 50_000
 MAX_ENTRIES = 100_000

@@ -16,10 +16,10 @@ from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TRANSIENT, SpoolUnavailable
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.ports import BoundedBodyStore
+from pinlater.gates import Opening
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Opening]:
     """
-    A gate for `aragog.pinlater.gates`: which fetches to claim now, and how many batches.
+    A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable
 from aragog.known_fields import known
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000

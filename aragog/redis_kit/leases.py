@@ -19,7 +19,7 @@ from hashlib import sha256
 
 import redis
 
-from aragog.redis_kit.scripts import LuaScript, load_script
+from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
 """What `acquire` returns for a lease of another: one that was renewed, and one that was not yet."""

@@ -32,8 +32,8 @@ from aragog.pages.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots_rules import product_token
 from aragog.settings import FetchSettings, PipelineSettings
-from aragog.urls import canonical
-from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
+from urlspelling import canonical
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
@@ -24,6 +23,7 @@ from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 

@@ -21,13 +21,13 @@ from typing import Literal
 import orjson
 
 from aragog.errors import BadInput, CorruptRow
-from aragog.urls.domain import host as host_of
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
 from aragog.urlstore.write_clock import WriteClock
+from urlspelling.domain import host as host_of
 from zengraph import MultiGraph
 from zengraph.clock import Clock
 from zengraph.records import Mutation, Row, TimeLog, append_log

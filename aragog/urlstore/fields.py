@@ -17,7 +17,6 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.settings import StoreSettings
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
@@ -27,6 +26,7 @@ from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import renewed
+from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import CellSize, Mutation, Row, put_properties
 

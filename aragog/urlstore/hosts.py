@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aragog.urls.domain import host, reversed_host
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
+from urlspelling.domain import host, reversed_host
 from zengraph import MultiGraph
 from zengraph.records import LabelWalk, Mutation, put_order
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.urls.keys import url_key
+from urlspelling import url_key
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import list_id
 from zengraph import MAX_LIMIT, OUT, Edge, Edges

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import orjson
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import list_id
 from aragog.urlstore.nodes import Nodes
@@ -23,6 +22,7 @@ from aragog.urlstore.records import LinkRecord, ListPage, OutLink
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
+from urlspelling import normalize
 from zengraph.links import (
     LinksWrite,
     OutlinkWriter,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-from aragog.urls.keys import url_key
+from urlspelling import url_key
 from zengraph.links import GROUP_BYTES, Naming
 from zengraph.records import ID_BYTES
 

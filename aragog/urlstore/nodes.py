@@ -39,9 +39,9 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urls.domain import host
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Fact, Likeness
+from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
@@ -20,6 +19,7 @@ from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
+from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 

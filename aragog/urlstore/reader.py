@@ -7,8 +7,6 @@ from contextlib import closing
 
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls.canonical import KnownPage
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts
@@ -26,6 +24,8 @@ from aragog.urlstore.record_reader import (
     values_of,
 )
 from aragog.urlstore.records import FieldValues, ListPage, Record
+from urlspelling import normalize
+from urlspelling.canonical import KnownPage
 from zengraph import MultiGraph
 from zengraph.records import LabelWalk
 

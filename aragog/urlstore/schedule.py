@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.crawl_budget import Budget
@@ -18,6 +17,7 @@ from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.watchers import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
 from aragog.urlstore.writing.next_due import state_of
+from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Row
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urls.domain import registered_domain
-from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Feed
@@ -39,6 +37,8 @@ from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.urlstore.zen_remedies import REMEDIES
+from urlspelling import normalize
+from urlspelling.domain import registered_domain
 from zengraph import Most, MultiGraph, Schema
 from zengraph.links import LinkGraph, ListLimits
 from zengraph.tables import Tables

@@ -16,9 +16,9 @@ import threading
 from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
-from aragog.hosts import longest_match
-from aragog.urls.domain import host as host_of
-from aragog.urls.normalize import normalize
+from urlspelling import normalize
+from urlspelling.domain import host as host_of
+from urlspelling.hosts import longest_match
 from zengraph import MultiGraph
 from zengraph.records import newest_ms
 

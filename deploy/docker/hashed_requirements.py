@@ -14,7 +14,6 @@ import re
 import sys
 from pathlib import Path
 
-_OURS = "aragog-crawler"
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)")
 
 
@@ -38,7 +37,7 @@ def chosen(report: dict[str, object], lock: str) -> list[str]:
     result = []
     for item in report["install"]:  # type: ignore[attr-defined]
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
-        if name == _OURS:
+        if "dir_info" in item["download_info"]:  # the crawler and its libraries, from this checkout
             continue
         entry = known.get((name, version))
         digest = item["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256", "")

@@ -4,11 +4,11 @@ from types import ModuleType
 
 import pytest
 
-import aragog.pinlater.errors
+import pinlater.errors
 import zengraph.errors
 from aragog import errors
 
-LIBRARIES: tuple[ModuleType, ...] = (aragog.pinlater.errors, zengraph.errors)
+LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors, zengraph.errors)
 """The errors of each library."""
 
 EXAMPLES = {

@@ -15,7 +15,13 @@ from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import CONFIG, BrokerUnavailable
-from aragog.pinlater.brokers import (
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.routing import Queue
+from aragog.secret import reveal, without_password
+from aragog.settings import Settings
+from aragog.standalone.append_only_files import AppendOnlyFiles
+from aragog.standalone.redis_server import REPAIR, find_redis_server
+from pinlater.brokers import (
     celery_settings,
     is_postgres,
     kind_of,
@@ -23,16 +29,10 @@ from aragog.pinlater.brokers import (
     redis_urls,
     shard_urls,
 )
-from aragog.pinlater.cluster import connect_shards
-from aragog.pinlater.queue_rows import concerns, queue_rows
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import Queue
-from aragog.redis_kit.address import server_name
-from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
-from aragog.settings import Settings
-from aragog.standalone.append_only_files import AppendOnlyFiles
-from aragog.standalone.redis_server import REPAIR, find_redis_server
+from pinlater.cluster import connect_shards
+from pinlater.queue_rows import concerns, queue_rows
+from pinlater.redis.address import server_name
+from pinlater.redis.connect import connect
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0

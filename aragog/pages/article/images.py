@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from aragog.urls.parser import parse as parse_url
+from urlspelling import resolve as parse_url
 
 _FIRST, _LAST = 0x30000, 0x3134A
 """CJK Extension G: ideographs that are printable, and in hardly any page."""

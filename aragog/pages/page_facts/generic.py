@@ -16,7 +16,7 @@ from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import images, scalars
 from aragog.pages.values.dates import AnyDate, Moment
 from aragog.pages.values.images import Image
-from aragog.urls.placeholders import why_no_page
+from urlspelling import why_no_page
 
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}

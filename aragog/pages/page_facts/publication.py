@@ -21,7 +21,7 @@ from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import dates, scalars
 from aragog.pages.values.dates import AnyDate, Moment
 from aragog.pages.values.scalars import MAX_NAME_CHARS
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",

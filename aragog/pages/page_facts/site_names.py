@@ -18,7 +18,7 @@ from aragog.pages.provenance import Candidate
 from aragog.pages.structured_data.graph import Node
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.values import scalars
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
 """Types whose publishers are rarely the site's publisher."""

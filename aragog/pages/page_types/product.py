@@ -30,7 +30,7 @@ from aragog.pages.values.prices import (
 from aragog.pages.values.ratings import Rating, rating_of
 from aragog.pages.visible_text import product_details
 from aragog.pages.visible_text.price import shown_price
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 Condition = Literal["new", "used", "refurbished", "damaged"]
 

@@ -15,7 +15,6 @@ from contextlib import closing
 import orjson
 
 from aragog.settings import RefreshSettings
-from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore
@@ -26,6 +25,7 @@ from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
+from urlspelling.domain import host
 from zengraph import IN, MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
 from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties

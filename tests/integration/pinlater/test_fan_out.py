@@ -10,12 +10,12 @@ import pytest
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
-from aragog.urls.keys import url_key
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE
 from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
 from zengraph.tables.memory import MemoryTables
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from aragog.pinlater.errors import InvalidConfig
-from aragog.pinlater.job_types import JobTypes
-from aragog.pinlater.models import JobState
+from pinlater.errors import InvalidConfig
+from pinlater.job_types import JobTypes
+from pinlater.models import JobState
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.pinlater_app import make
 from tests.support.waiting import wait_until

@@ -4,11 +4,11 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_room import EVERY, NONE, claim_limit
+from pinlater.gates import Opening
 
 pytestmark = pytest.mark.redis
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from aragog.pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
 from aragog.standalone.redis_server import RedisServer
+from pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 from tests.support.redis_variants import free_port, replicas, sentinel, tls_redis
 from tests.support.waiting import wait_until
 

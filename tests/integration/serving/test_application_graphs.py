@@ -15,10 +15,10 @@ from aragog.cli import main
 from aragog.client import GraphMutation, connect
 from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
-from aragog.urls.keys import url_key
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
 from tests.support.stores import stand
+from urlspelling import url_key
 from zengraph import OUT
 from zengraph.records import count_column
 from zengraph.tables.memory import MemoryTables

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.pinlater.cluster import Cluster, connect_shards
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand
 from tests.support.thrift_server import generated, running

@@ -12,7 +12,7 @@ from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.job_waits import JobWaits
 from aragog.api.steps import Wait
 from aragog.clock import ManualClock
-from aragog.pinlater.cluster import Cluster, connect_shards
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until

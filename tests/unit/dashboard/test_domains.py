@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
-from aragog.urls.domain import registered_domain, reversed_host
 from aragog.urlstore.hosts import host_put
 from tests.support.stores import NOW_MS, stand
+from urlspelling.domain import registered_domain, reversed_host
 from zengraph.tables.memory import MemoryTables
 
 

@@ -6,13 +6,12 @@ import flower
 from tornado.template import Template
 
 import aragog.dashboard
-import aragog.pinlater.flower
-from aragog.pinlater.flower import Loader
+import pinlater.flower
+from pinlater.flower import Loader
 
 FLOWERS = Path(flower.__file__).parent / "templates"
 OURS = [
-    Path(package.__file__).parent / "templates"
-    for package in (aragog.pinlater.flower, aragog.dashboard)
+    Path(package.__file__).parent / "templates" for package in (pinlater.flower, aragog.dashboard)
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aragog.pages.canonical_evidence import collect, page_robots
 from aragog.pages.document import parse
-from aragog.urls.canonical import Redirect
+from urlspelling.canonical import Redirect
 
 URL = "https://shop.test/a?utm_source=x"
 FINAL = "https://shop.test/b"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
 from aragog.pages.link_resolver import LinkResolver
-from aragog.urls.normalize import normalize
+from urlspelling import normalize
 
 BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
 

@@ -23,7 +23,7 @@ MADE_FROM_OUR_WORDS = {
     "aragog.stages.enqueue",  # the pattern of an option in the table of operations
     "aragog.pages.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
     "aragog.pages.values.yields",  # a constant word
-    "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
+    "urlspelling._query",  # the rules of query.json, which the inventory finds compiled
 }
 
 
