@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from aragog.errors import InvalidUrl
-from aragog.pages.extraction import extract
 from bench.extraction import values_of
 from bench.quick import add_quick
+from richpins.extraction import extract
 from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]

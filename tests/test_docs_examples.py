@@ -126,7 +126,7 @@ RUN_BY = {
     ("docs/extending.md", 'toml: [project.entry-points."aragog.text_finders'): (
         f"{CODE}::test_the_text_finder_finds"
     ),
-    ("docs/extending.md", "python: from aragog.pages.document"): (
+    ("docs/extending.md", "python: from richpins.document"): (
         f"{CODE}::test_the_text_finder_finds"
     ),
     ("docs/extending.md", "python: from celery"): (

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from richpins import _markup_limits as markup_limits
 
 from aragog.api import fetching, hedging, job_queues
 from aragog.api.crawling import FetchNowRequest
@@ -47,6 +46,7 @@ from aragog.workers import preload
 from bench.crawl import page_sets
 from pinlater import flower_pages
 from pinlater.policy import RetryPolicy
+from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host

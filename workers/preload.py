@@ -6,11 +6,10 @@ import gc
 import sys
 from importlib import import_module
 
-from richpins.page_types import page_types
-
 from aragog.allocator import return_freed
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
+from richpins.page_types import page_types
 from urlspelling.domain import registered_domain
 
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for

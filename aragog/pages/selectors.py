@@ -28,9 +28,9 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.pages.document import Document, normalize_space
-from aragog.pages.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 from aragog.settings.extractor_names import SITE
+from richpins.document import Document, normalize_space
+from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 from urlspelling import normalize
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents

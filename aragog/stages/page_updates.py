@@ -18,7 +18,6 @@ from itertools import compress, product
 from typing import Any
 
 import orjson
-from richpins.links import Link
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.headers import fresh_s, http_date_ms
@@ -32,6 +31,7 @@ from aragog.stages.page_analysis import PageAnalysis
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
+from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 

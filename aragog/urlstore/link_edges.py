@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from urlspelling import url_key
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import list_id
+from urlspelling import url_key
 from zengraph import MAX_LIMIT, OUT, Edge, Edges
 from zengraph.links import Link, LinkGraph, from_lines
 from zengraph.tables import Tables

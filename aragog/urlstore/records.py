@@ -8,8 +8,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.pages.preferences import refusal, verdict
-from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
+from richpins.text_sketch import are_near_same
 
 __all__ = [
     "Content",
@@ -104,7 +104,7 @@ class Likeness:
     body: str = ""
     """The first 16 digits of the hash of the body before compression; empty: not known."""
     text: str = ""
-    """The sketch of the main text (`aragog.pages.text_sketch`); empty: it is too short."""
+    """The sketch of the main text (`richpins.text_sketch`); empty: it is too short."""
 
     def agrees(self, other: Likeness) -> bool:
         """True if the bodies are the same, or the main texts near the same."""
