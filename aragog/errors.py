@@ -47,6 +47,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from richpins.errors import MissingExtra, RichpinsError
 from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 
 __all__ = [
@@ -278,13 +279,13 @@ class CorruptContent(PermanentError):
 
 TRANSIENT = (TransientError,)
 """A part of our own infrastructure is unavailable: the same call may work later."""
-BAD_INPUT = (BadInput, InvalidUrl)
+BAD_INPUT = (BadInput, InvalidUrl, MissingExtra)
 """The caller must change the call."""
 CONFIG = (ConfigError, InvalidSiteRules)
 """The operator must change the settings. Each has `problems`, a line for each."""
 PERMANENT = (PermanentError,)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, UrlSpellingError)
+ALL = (AragogError, RichpinsError, UrlSpellingError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {

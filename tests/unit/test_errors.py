@@ -1,8 +1,10 @@
+import importlib
 import pickle
 
 import pytest
 
 from aragog import errors
+from scripts.packages import libraries
 
 EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
@@ -58,3 +60,29 @@ def test_an_error_survives_pickling_with_its_message(cls):
 
 def test_a_long_url_is_cut_in_the_message():
     assert len(str(errors.InvalidUrl("x" * 5000, "too long"))) < 300
+
+
+def public_errors(library):
+    """The exceptions that a library defines, but for its base class."""
+    module = importlib.import_module(f"{library.imported_as}.errors")
+    own = [
+        e for e in vars(module).values() if isinstance(e, type) and e.__module__ == module.__name__
+    ]
+    return [e for e in own if issubclass(e, Exception) and not issubclass(e, ExceptionGroup)]
+
+
+@pytest.mark.parametrize("library", libraries(), ids=lambda each: each.name)
+def test_each_error_of_a_library_has_one_remedy(library):
+    kinds = public_errors(library)
+    bases = [kind for kind in kinds if kind in errors.ALL]
+
+    remedies = {
+        kind: [name for name, some in errors.REMEDIES.items() if issubclass(kind, some)]
+        for kind in kinds
+        if kind not in bases
+    }
+
+    assert len(bases) == 1
+    assert remedies
+    assert all(issubclass(kind, bases[0]) for kind in kinds)
+    assert {kind: found for kind, found in remedies.items() if len(found) != 1} == {}
