@@ -100,9 +100,7 @@ fleet: setup  ## restart and cut off HOSTS=6 machines while they crawl and serve
 	@$(BIN)/python -m tests.fleet --hosts $(HOSTS) $(ARGS)
 
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
-	@rm -rf build/celery-pinlater && mkdir -p build
-	@$(BIN)/python packaging/celery-pinlater/assemble.py build/celery-pinlater
-	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist build/celery-pinlater
+	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist packages/pinlater
 
 # Two builds of a commit are the same bytes (scripts/sbom.py).
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)

@@ -10,10 +10,10 @@ default beside it, which applies to brokers that do not need another value.
 from typing import Any
 
 from aragog.beat_schedule import beat_schedule
-from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.settings.in_use import process_settings
 from aragog.short_names import share
 from aragog.tasks.routes import QUEUE_OF
+from pinlater.brokers import celery_settings, kind_of
 
 share(__name__)
 

@@ -11,32 +11,29 @@ writes `except TRANSIENT`, not `except TransientError`.
     ├── ConfigError                 fix the settings; the process must not start
     ├── BadInput                    fix the call; a retry cannot help
     │   ├── InvalidField            name or size of a field
-    │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
-    │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
-    │   ├── Unsupported             this server does not have what the call needs
-    │   └── InvalidMessage          a task message that nobody can read
-    │       └── NewerMessage        a newer version of aragog can read it
+    │   └── Unsupported             this server does not have what the call needs
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
-    │   ├── StoreUnavailable        HBase, SQLite
-    │   │   └── StoreDamaged        one SQLite file; the others work
     │   ├── ContentUnavailable      S3, the folder
     │   │   └── ContentReplaced     a writer has put the object, and not yet its record
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
-    │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
-    │   │   └── BrokerFull          the broker works, but its memory is full
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
-        ├── CorruptRow
         └── CorruptContent
 
-`InvalidUrl` is of the library for URLs.
+Of urlspelling is `InvalidUrl`. Of pinlater are `BrokerUnavailable` (the job layer's servers, or any
+Celery broker), `BrokerFull` and `InvalidMessage` (a task message that nobody can read).
+`NewerMessage` is one that a newer version of aragog can read.
+
+Of zengraph are `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
+SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
+`SizeExceeded` (what is written, or asked for, exceeds a limit) and `CorruptRow`.
 
 The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
@@ -47,8 +44,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pinlater.errors import (
+    BrokerFull,
+    BrokerUnavailable,
+    InvalidArgument,
+    InvalidConfig,
+    InvalidMessage,
+    PinlaterError,
+)
 from richpins.errors import MissingExtra, RichpinsError
 from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+from zengraph.errors import (
+    CorruptRow,
+    NotUnique,
+    SizeExceeded,
+    StoreDamaged,
+    StoreUnavailable,
+    Unfinished,
+    ZengraphError,
+)
+from zengraph.errors import InvalidArgument as InvalidGraphArgument
+from zengraph.errors import InvalidConfig as InvalidGraphConfig
 
 __all__ = [
     "ALL",
@@ -68,7 +84,10 @@ __all__ = [
     "ContentUnavailable",
     "CorruptContent",
     "CorruptRow",
+    "InvalidConfig",
     "InvalidField",
+    "InvalidGraphArgument",
+    "InvalidGraphConfig",
     "InvalidMessage",
     "InvalidUrl",
     "LimiterUnavailable",
@@ -132,15 +151,6 @@ class InvalidField(BadInput):
 
 
 @dataclass(eq=False, repr=False)
-class NotUnique(BadInput):
-    """Another node has, or is being given, this value of a unique property; nothing changed."""
-
-    MESSAGE = "property {name!r}: its value belongs to node {holder}"
-    name: str
-    holder: str
-
-
-@dataclass(eq=False, repr=False)
 class TakenDown(BadInput):
     """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
 
@@ -148,21 +158,8 @@ class TakenDown(BadInput):
     url: str
 
 
-class SizeExceeded(BadInput):
-    """What is written, or asked for at once, exceeds a limit; the message has the figure."""
-
-
 class Unsupported(BadInput):
     """The server does not have what the call needs, such as a broker."""
-
-
-@dataclass(eq=False, repr=False)
-class InvalidMessage(BadInput):
-    """A task message is invalid; `where` is the path of the invalid value."""
-
-    MESSAGE = "{where}: {reason}"
-    where: str
-    reason: str
 
 
 class NewerMessage(InvalidMessage):
@@ -192,28 +189,12 @@ class TransientError(AragogError):
     reason: str
 
 
-class StoreUnavailable(TransientError):
-    """The tables (SQLite, HBase) are unavailable; an unacknowledged write may be partial."""
-
-
-class StoreDamaged(StoreUnavailable):
-    """
-    A row is in a damaged SQLite file, which `aragog store repair` repairs.
-
-    Reads and writes of rows in other files work.
-    """
-
-
 class ContentUnavailable(TransientError):
     """The content store (folder, S3) is unavailable."""
 
 
 class ContentReplaced(ContentUnavailable):
     """The page's content is being replaced: its object is newer than its record."""
-
-
-class Unfinished(TransientError):
-    """A call did as much of its work as one call may; the same call does more of it."""
 
 
 class LimiterUnavailable(TransientError):
@@ -226,14 +207,6 @@ class RobotsUnavailable(TransientError):
 
 class SpoolUnavailable(TransientError):
     """The Redis of the spool is unavailable or full."""
-
-
-class BrokerUnavailable(TransientError):
-    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
-
-
-class BrokerFull(BrokerUnavailable):
-    """The broker has no memory for new jobs; existing jobs continue."""
 
 
 class BrowserUnavailable(TransientError):
@@ -259,16 +232,6 @@ class PermanentError(AragogError):
 
 
 @dataclass(eq=False, repr=False)
-class CorruptRow(PermanentError):
-    """A stored row cannot be decoded."""
-
-    MESSAGE = "table {table}, row {row}: {reason}"
-    table: str
-    row: str
-    reason: str
-
-
-@dataclass(eq=False, repr=False)
 class CorruptContent(PermanentError):
     """Stored content does not match the hash in its pointer."""
 
@@ -277,15 +240,15 @@ class CorruptContent(PermanentError):
     reason: str
 
 
-TRANSIENT = (TransientError,)
+TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
 """A part of our own infrastructure is unavailable: the same call may work later."""
-BAD_INPUT = (BadInput, InvalidUrl, MissingExtra)
+BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidSiteRules)
+CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig, MissingExtra)
 """The operator must change the settings. Each has `problems`, a line for each."""
-PERMANENT = (PermanentError,)
+PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, RichpinsError, UrlSpellingError)
+ALL = (AragogError, PinlaterError, RichpinsError, UrlSpellingError, ZengraphError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {

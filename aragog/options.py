@@ -20,10 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from aragog.errors import (
-    BAD_INPUT,
-    BadInput,
-)
+from aragog.errors import BAD_INPUT, BadInput
 
 A = TypeVar("A")
 P = ParamSpec("P")

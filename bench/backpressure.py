@@ -144,7 +144,7 @@ def main(options: argparse.Namespace) -> None:
         system(web.port, Path(folder), options) as (settings, server),
     ):
         from aragog.client import Aragog
-        from aragog.pinlater.admin import Admin
+        from pinlater.admin import Admin
 
         broker = settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)

@@ -40,10 +40,10 @@ from aragog.politeness.latencies import PendingLatencies
 from aragog.politeness.nodes.node import LimiterNode
 from aragog.politeness.nodes.scripts import Ask, Departure, acquire_permit, release_permits, reserve
 from aragog.politeness.slots import Slot, unpack_state
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
+from pinlater.redis.scripts import LuaScript, load_script
 
 KEY = "site.example"
 HOLD_US = 1_250_000

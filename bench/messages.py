@@ -22,12 +22,12 @@ from celery import Celery
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker
 from bench.quick import add_quick
+from pinlater.brokers import of_socket
+from pinlater.redis_shard import RedisShard
 
 URLS = 25
 POOLS = {"threads": ("-P", "threads", "-c4"), "prefork": ("-P", "prefork", "-c1")}

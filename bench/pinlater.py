@@ -28,14 +28,14 @@ from celery import Celery
 from rich.console import Console
 from rich.table import Table
 
-import aragog.pinlater  # noqa: F401
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.envelope import to_job
-from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.redis_shard import RedisShard
+import pinlater  # noqa: F401
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
+from pinlater.brokers import of_socket
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.envelope import to_job
+from pinlater.models import ClaimRequest, NewJob
+from pinlater.redis_shard import RedisShard
 
 ROOT = Path(__file__).parents[1]
 console = Console()

@@ -27,11 +27,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.postgres.link import SqlCall
 from aragog.standalone.postgres_server import PostgresServer
 from bench.pinlater_postgres import BODY, ENQUEUED, settle, shard_of, size_of
 from bench.quick import add_quick
+from pinlater.models import ClaimRequest, NewJob
+from pinlater.postgres.link import SqlCall
 
 DEAD = SqlCall(
     "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = 'pinlater'"

@@ -29,14 +29,14 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
-from aragog.pinlater.postgres.link import SqlCall
-from aragog.pinlater.postgres.shard import PostgresShard
 from aragog.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
 from bench import figures, pinlater_peers
 from bench.postgres_engine import server_cpu_s
 from bench.quick import add_quick
+from pinlater.models import ClaimRequest, JobFrame, JobItem, NewJob
+from pinlater.postgres.link import SqlCall
+from pinlater.postgres.shard import PostgresShard
 
 BODY = b"x" * 900
 MOST_OF_PEERS = 20_000

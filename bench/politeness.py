@@ -45,11 +45,6 @@ from rich.table import Table
 from aragog.bootstrap.stages import connect
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import Deferred, Gone, Outcome
-from aragog.pinlater import job_codec
-from aragog.pinlater.brokers import celery_settings, of_socket
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import Claimed, ClaimRequest
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
@@ -67,6 +62,11 @@ from aragog.stages.release import Releasing
 from aragog.standalone.redis_server import RedisServer
 from bench import figures
 from bench.quick import add_quick
+from pinlater import job_codec
+from pinlater.brokers import celery_settings, of_socket
+from pinlater.envelope import arguments
+from pinlater.models import Claimed, ClaimRequest
+from pinlater.redis_shard import RedisShard
 
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import redis
 
-from aragog.redis_kit.address import plain
-from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from bench.timing import best_s
+from pinlater.redis.address import plain
+from pinlater.redis.connect import connect
 
 ROUNDS = 5
 CALL = ("k", b"x" * 40)

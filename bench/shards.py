@@ -22,10 +22,10 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import ClaimRequest, NewJob
 from bench.pinlater import server
 from bench.quick import add_quick
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.models import ClaimRequest, NewJob
 
 BODY = b"x" * 900
 ENQUEUED, CLAIMED = 1_000, 100

@@ -15,8 +15,8 @@ import sys
 
 from celery import Celery
 
-from aragog.pinlater.brokers import celery_settings
 from aragog.settings import load_settings
+from pinlater.brokers import celery_settings
 
 broker = load_settings().resolved().broker
 app = Celery("mine", set_as_current=False)

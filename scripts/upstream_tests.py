@@ -11,7 +11,7 @@ folder, and brokers with the scheme `redis://` become `pinlater://`; nothing els
 broker is `pinlater+postgresql://`; kombu's tests, which read from the Redis of the broker's URL,
 keep that URL. With `--stock` the tests run over `redis://`, for a comparison. Celery's tests need
 pytest-rerunfailures, pytest-timeout, pytest-subtests, pymemcache, sqlalchemy, azure-storage-blob
-and `celery` on the PATH as well. aragog/pinlater/README.md has the results.
+and `celery` on the PATH as well. packages/pinlater/src/pinlater/README.md has the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from aragog.standalone.redis_server import RedisServer
 
 JOBS_IN_POSTGRES = """
 import os
-from aragog.pinlater.transport.kombu_transport import Transport
+from pinlater.transport.kombu_transport import Transport
 Transport.shard_urls = (os.environ["JOBS"],)
 """
 """A plugin of pytest for kombu's tests."""
@@ -76,9 +76,9 @@ def main(project: str, checkout: str, *arguments: str) -> int:
         chosen = [each for each in arguments if each.startswith("t/")] or tests
         own = ("t/", "--stock", "--postgres")
         options = [each for each in arguments if not each.startswith(own)]
-        # Importing aragog.pinlater registers the transport.
+        # Importing pinlater registers the transport.
         command = [
-            sys.executable, "-m", "pytest", "-p", "aragog.pinlater", "-p", "no:cacheprovider",
+            sys.executable, "-m", "pytest", "-p", "pinlater", "-p", "no:cacheprovider",
             "-c", os.devnull, "--rootdir", temporary, "-o", "python_classes=test_*", "-q",
             *options, *chosen,
         ]  # fmt: skip

@@ -6,12 +6,12 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
-from aragog.pinlater import gates
 from aragog.pipeline.routing import Queue
 from aragog.settings.in_use import process_settings
 from aragog.tasks.policy import periodic
 from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, SWEEP
 from aragog.workers.services import pipeline
+from pinlater import gates
 
 OTHER_KINDS = 5
 """The periodic tasks of the queue `upkeep` besides compaction; each has one thread."""

@@ -13,13 +13,13 @@ from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
-from aragog.errors import InvalidMessage, NewerMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
 from aragog.instruments import STAGE_SECONDS, timed
-from aragog.pinlater.envelope import TAGGED
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.worker import RunLater
 from aragog.pipeline.outages import OUTAGES
 from aragog.pipeline.url_traces import delivery
+from pinlater.envelope import TAGGED
+from pinlater.policy import RetryPolicy
+from pinlater.worker import RunLater
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
 # message stays in the broker in the meantime, so nothing is lost.
@@ -96,7 +96,7 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
             try:
                 with timed(seconds):
                     result = body(*args, **kwargs)
-            except TransientError as error:
+            except TRANSIENT as error:
                 OUTAGES.failed(name, error)
                 retry_after_outage(task, error)
             except NewerMessage as error:
@@ -162,7 +162,7 @@ def retry_after_defect(task: Any, error: Exception) -> NoReturn:
     raise task.retry(exc=error, countdown=wait_s)
 
 
-def retry_after_outage(task: Any, error: TransientError) -> NoReturn:
+def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     """
     Retry the task later, even if the broker does not accept the retry.
 

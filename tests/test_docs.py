@@ -53,8 +53,8 @@ def test_every_row_of_the_glossary_links_a_module():
 def test_the_glossary_has_every_word_of_the_public_code():
     from aragog.client import Aragog
     from aragog.fetcher.outcome import Outcome
-    from aragog.pinlater.models import JobState
     from aragog.pipeline.enqueue_results import EnqueueStatus
+    from pinlater.models import JobState
 
     words = {kind.__name__ for kind in get_args(Outcome)}
     words |= {str(status.value) for status in EnqueueStatus}
@@ -101,7 +101,7 @@ def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
 
 
 def test_the_drawing_of_a_job_has_every_state():
-    from aragog.pinlater.models import JobState
+    from pinlater.models import JobState
 
     (drawing,) = blocks("docs/architecture.md", "text", " PENDING")
 
@@ -152,7 +152,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
 
 @pytest.mark.parametrize("page", ["architecture.md", "store.md"])
 def test_a_page_lists_the_tables_that_the_store_has(page):
-    from aragog.zen.tables import TABLES
+    from zengraph.tables import TABLES
 
     cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
 
@@ -232,7 +232,7 @@ def test_the_page_about_the_store_lists_its_parts():
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent
     from aragog.urlstore.store import UrlStore
-    from aragog.zen.tables.memory import MemoryTables
+    from zengraph.tables.memory import MemoryTables
 
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     parts = {name for name in vars(store) if not name.startswith("_")} - {"formats"}
@@ -248,10 +248,10 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.settings import Settings
     from aragog.stages.page_analysis import PageAnalysis
     from aragog.stages.page_updates import failure_write, page_write
-    from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
     from urlspelling.canonical import Evidence, decide
+    from zengraph.tables.memory import MemoryTables
 
     url = "http://a.example/"
     fetched = fetch_result(

@@ -9,7 +9,7 @@ import pytest
 from celery.bin.celery import celery
 
 from aragog.cli import main
-from aragog.pinlater.__main__ import main as pinlater
+from pinlater.__main__ import main as pinlater
 from tests.support.documented import PAGES, ROOT, all_blocks
 
 OURS = (

@@ -38,13 +38,13 @@ RUN_BY = {
         "tests/system/test_run_on_a_terminal.py"
         "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
     ),
-    ("aragog/pinlater/README.md", "python"): (
+    ("packages/pinlater/src/pinlater/README.md", "python"): (
         "tests/integration/pinlater/test_pinlater_readme.py::test_the_examples_do_what_they_say"
     ),
-    ("aragog/pinlater/README.md", "sh: pip"): (
+    ("packages/pinlater/src/pinlater/README.md", "sh: pip"): (
         "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_the_readme_says"
     ),
-    ("aragog/pinlater/README.md", "text: pinlater://"): (
+    ("packages/pinlater/src/pinlater/README.md", "text: pinlater://"): (
         "tests/integration/pinlater/test_pinlater_readme.py::test_every_form_of_url_is_accepted"
     ),
     ("docs/architecture.md", "text:  producers"): (

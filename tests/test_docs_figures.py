@@ -23,8 +23,6 @@ from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
 from aragog.fetcher.http1 import body, head, pool, reader
 from aragog.pages import extractors, sitemaps
-from aragog.pinlater import flower_pages
-from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import (
     in_flight,
     memory_limit,
@@ -45,12 +43,14 @@ from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen import outlinks
 from bench.crawl import page_sets
+from pinlater import flower_pages
+from pinlater.policy import RetryPolicy
 from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host
+from zengraph.links import _outlinks as outlinks
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -18,9 +18,7 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
-from aragog.errors import (
-    ConfigError,
-)
+from aragog.errors import CONFIG
 from aragog.extras import require
 from aragog.logs import configure
 from aragog.open_files import raise_limit
@@ -60,7 +58,7 @@ def _work(roles: list[str], options: list[str]) -> int:
         if "render" in roles:
             require("render", "the role render")
         role = joined(roles, settings)
-    except ConfigError as error:
+    except CONFIG as error:
         sys.exit(f"aragog: {error}")
     from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
 

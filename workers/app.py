@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from celery import Celery
 from celery.signals import (
@@ -25,14 +25,9 @@ from celery.signals import (
 )
 
 from aragog.allocator import return_freed
-from aragog.errors import (
-    ConfigError,
-    TransientError,
-)
+from aragog.errors import CONFIG, TRANSIENT, ConfigError
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
-from aragog.pinlater import gates
-from aragog.pinlater.worker import follow
 from aragog.pipeline.routing import CelerySender, Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings.in_use import process_settings
@@ -41,17 +36,19 @@ from aragog.stages.rendering_rule import RenderingRule
 from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
+from pinlater import gates
+from pinlater.worker import follow
 
 
-def _exit_with(error: ConfigError) -> None:
-    sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
+def _exit_with(problems: tuple[str, ...]) -> NoReturn:
+    sys.exit("\n".join(f"aragog: {line}" for line in problems))
 
 
 # A process with invalid settings must stop before it takes a job, and state the reason clearly.
 try:
     process_settings()
-except ConfigError as error:
-    _exit_with(error)
+except CONFIG as error:
+    _exit_with(error.problems)
 
 
 def _check_files(**_: Any) -> None:
@@ -69,9 +66,9 @@ def _check_files(**_: Any) -> None:
         RenderingRule(settings.rendering)
         if problem := store_conflict(settings):
             raise ConfigError(problem)
-    except ConfigError as error:
-        _exit_with(error)
-    except TransientError:
+    except CONFIG as error:
+        _exit_with(error.problems)
+    except TRANSIENT:
         return  # each process checks again when it connects
 
 

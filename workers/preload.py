@@ -33,8 +33,8 @@ CELERY = (
     "celery.worker.autoscale",
     "celery.worker.consumer",
     "celery.worker.consumer.delayed_delivery",
-    "aragog.pinlater.transport.celery_consumer",
-    "aragog.pinlater.transport.kombu_transport",
+    "pinlater.transport.celery_consumer",
+    "pinlater.transport.kombu_transport",
     "aragog.workers.niceness",
     "aragog.workers.roles",
     "kombu.pidbox",
@@ -55,7 +55,7 @@ def preload() -> None:
     for name in CELERY:
         import_module(name)
     if process_settings().store.engine == "sqlite":
-        import_module("aragog.zen.tables.sqlite.health")  # and the engine; it connects nothing
+        import_module("zengraph.tables.sqlite")  # and the engine; it connects nothing
     if process_settings().tracing.enabled:
         import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")

@@ -26,12 +26,12 @@ from typing import Literal
 
 from aragog.errors import ConfigError
 from aragog.open_files import threads_within_limit
-from aragog.pinlater import gates
-from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.routing import Queue
 from aragog.settings import Settings, StoreSettings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
+from pinlater import gates
+from pinlater.brokers import kind_of
 
 
 @dataclass(frozen=True, slots=True)

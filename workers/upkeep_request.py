@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pinlater.worker import JobRequest
+from pinlater.worker import JobRequest
 
 NEWS = frozenset({"task-failed", "task-retried", "task-rejected"})
 

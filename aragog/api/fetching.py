@@ -16,7 +16,7 @@ from typing import Protocol
 
 from aragog.api.steps import Run, Steps, Wait, finished, finished_async
 from aragog.clock import Clock, SystemClock
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
@@ -196,7 +196,7 @@ class Fetching:
                     # What ended may be a job that was in flight before, and fetched nothing.
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
                         return self._after(response, before)
-        except TransientError as error:
+        except TRANSIENT as error:
             return _unfetched(response, error)
 
     def _requested(
@@ -211,7 +211,7 @@ class Fetching:
                 request_id=request.request_id,
                 traceparent=request.traceparent,
             )
-        except TransientError as error:
+        except TRANSIENT as error:
             return _unfetched(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
             return replace(
@@ -318,7 +318,7 @@ def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
 
 
-def _unfetched(response: FetchResponse, error: TransientError) -> FetchResponse:
+def _unfetched(response: FetchResponse, error: Exception) -> FetchResponse:
     if response.record is None:
         raise error
     return replace(response, fetching=False, reason=str(error))

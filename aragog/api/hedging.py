@@ -33,7 +33,7 @@ from aragog.api.large_reads import (
     TooManyReads,
 )
 from aragog.api.threads import abandonment
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")
@@ -354,7 +354,7 @@ class HedgedReads:
 def _is_outage(error: BaseException | None) -> bool:
     """The store failed for a passing reason, and not a bound of this process."""
     bounds = (NobodyWaits, ReadTooLarge, TooManyReads)
-    return isinstance(error, TransientError) and not isinstance(error, bounds)
+    return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 
 
 def _is_answer(done: Future[Any]) -> bool:

@@ -19,8 +19,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.shard import ServerShard, ShardPoller
+from pinlater.cluster import Cluster
+from pinlater.shard import ServerShard, ShardPoller
 
 log = logging.getLogger(__name__)
 

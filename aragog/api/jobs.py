@@ -20,13 +20,13 @@ from aragog.api.job_waits import JobWaits
 from aragog.api.steps import Steps, Wait
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
 from aragog.options import Option
-from aragog.pinlater import job_codec
-from aragog.pinlater.claims import ClaimRegistry
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
-from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from pinlater import job_codec
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster
+from pinlater.models import Claimed, ClaimRequest, Nack, NewJob
+from pinlater.policy import RetryPolicy
+from pinlater.shard import Shard
 
 PREFIX = "jobs."
 MOST_CLAIMS = 200

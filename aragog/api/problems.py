@@ -11,11 +11,11 @@ import orjson
 from aragog.errors import (
     ALL,
     BAD_INPUT,
+    TRANSIENT,
     NotUnique,
     SizeExceeded,
     SlowDown,
     TakenDown,
-    TransientError,
     Unsupported,
     VersionConflict,
 )
@@ -95,7 +95,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(400, str(error))
         case SlowDown():
             return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
         case TimeoutError():
             return Problem(504, "not answered within the deadline", {"Retry-After": "1"})

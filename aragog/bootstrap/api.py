@@ -33,8 +33,6 @@ from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.errors import ConfigError
 from aragog.extras import has
-from aragog.pinlater.brokers import kind_of, shard_urls
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.settings import ServingSettings, Settings
@@ -42,6 +40,8 @@ from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.cluster import Cluster, connect_shards
 
 if TYPE_CHECKING:
     from aragog.dashboard.components import Components

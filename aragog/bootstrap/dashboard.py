@@ -19,8 +19,6 @@ from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of, redis_urls
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.outcome_log import OutcomeLog
@@ -28,6 +26,8 @@ from aragog.pipeline.shared_state import SharedState
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, redis_urls
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ import redis
 
 from aragog.bootstrap.redis_services import limiter_ring, quick_client
 from aragog.errors import LimiterUnavailable
-from aragog.pinlater.brokers import is_postgres
-from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
+from pinlater.brokers import is_postgres
+from pinlater.redis.address import server_name
 
 
 class RedisServers:

@@ -8,10 +8,6 @@ import redis
 from celery import Celery
 
 from aragog.clock import Clock, SystemClock
-from aragog.pinlater import dead_letters, gates
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.metric_totals import MetricTotals
@@ -28,13 +24,17 @@ from aragog.politeness.lines import Lines
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
+from pinlater import dead_letters, gates
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings, kind_of
+from pinlater.gates import Opening
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 
 
 def redis_client(settings: Settings) -> redis.Redis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from aragog.errors import BrowserUnavailable, ConfigError
+from aragog.errors import CONFIG, BrowserUnavailable, ConfigError
 from aragog.extras import require
 from aragog.fetcher.user_agent import user_agent
 from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
@@ -39,7 +39,7 @@ class RendererOnDemand:
 def _renderer(settings: Settings) -> PageRenderer:
     try:
         require("render", NEEDED_BY)
-    except ConfigError as error:
+    except CONFIG as error:
         # The page waits until a worker that has it takes the message.
         raise BrowserUnavailable(NEEDED_BY, str(error)) from error
     from aragog.rendering.renderer import Renderer  # noqa: PLC0415 - an extra

@@ -14,10 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from aragog.cli.data_folder import command_settings
-from aragog.errors import (
-    BAD_INPUT,
-    InvalidUrl,
-)
+from aragog.errors import BAD_INPUT, InvalidUrl
 from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s

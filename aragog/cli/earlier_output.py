@@ -15,9 +15,7 @@ from typing import NamedTuple
 import orjson
 import zstandard
 
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.transfer.json_lines import open_to_read
 
 MAX_LINE_BYTES = 1 << 26

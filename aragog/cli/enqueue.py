@@ -29,12 +29,7 @@ from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES, UNUSABLE
 from aragog.client import Aragog
-from aragog.errors import (
-    BadInput,
-    ConfigError,
-    InvalidUrl,
-    SlowDown,
-)
+from aragog.errors import CONFIG, BadInput, ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
@@ -124,7 +119,7 @@ def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
 def _check_contact(settings: Settings, url: str) -> None:
     try:
         check_user_agent(settings.fetch, url)
-    except ConfigError as error:
+    except CONFIG as error:
         if not is_demo(settings):
             raise
         raise ConfigError(

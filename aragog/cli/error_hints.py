@@ -6,13 +6,13 @@ import sys
 
 from aragog.cli.data_folder import command_settings
 from aragog.errors import (
+    CONFIG,
+    TRANSIENT,
     BrokerFull,
-    ConfigError,
     ContentReplaced,
     ContentUnavailable,
     SlowDown,
     StoreUnavailable,
-    TransientError,
 )
 from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
@@ -20,11 +20,11 @@ from aragog.settings.in_use import running_pid
 
 def remedy(error: Exception) -> str | None:
     """A line with the setting, its value and the next step; None if the error has them already."""
-    if not isinstance(error, TransientError) or isinstance(error, SlowDown | ContentReplaced):
+    if not isinstance(error, TRANSIENT) or isinstance(error, SlowDown | ContentReplaced):
         return None
     try:
         settings = command_settings()
-    except ConfigError:
+    except CONFIG:
         return None
     if isinstance(error, StoreUnavailable):
         return _store(settings)
@@ -52,7 +52,7 @@ def _is_full(error: Exception) -> bool:
     """True if the error or its cause is that a Redis server reached its `maxmemory`."""
     if "redis" not in sys.modules:  # importing it takes 0.1 s, and it raised nothing
         return isinstance(error, BrokerFull)
-    from aragog.redis_kit.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
+    from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 
     return caused_by_full_memory(error)
 

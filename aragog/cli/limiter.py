@@ -13,8 +13,8 @@ from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
 from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.politeness.limiter_ring import LimiterRing, RingReport
-from aragog.redis_kit.address import is_usable
 from aragog.terminal import echo, echo_json, note, print_table
+from pinlater.redis.address import is_usable
 
 
 class RedisUrl(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3

@@ -26,10 +26,7 @@ from aragog.api.operations import OPERATIONS
 from aragog.api.tokens import ANY, READ
 from aragog.api.values import ContentPart
 from aragog.client.store_client import Client
-from aragog.errors import (
-    ALL,
-    BadInput,
-)
+from aragog.errors import ALL, BadInput
 from aragog.extras import DISTRIBUTION
 from aragog.options import checked
 from aragog.urlstore.field_formats import FieldFormats

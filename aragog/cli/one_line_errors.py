@@ -14,11 +14,7 @@ import click
 
 from aragog.cli.exit_status import ABSENT, DONE, FAILED, INTERRUPTED, UNUSABLE
 from aragog.cli.lazy_commands import LazyGroup
-from aragog.errors import (
-    ALL,
-    BAD_INPUT,
-    TakenDown,
-)
+from aragog.errors import ALL, BAD_INPUT, TakenDown
 
 
 class OneLineErrors(LazyGroup):

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from aragog.cli.data_folder import command_settings
 from aragog.errors import ConfigError
-from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.cli import queue
-from aragog.pinlater.models import JobInfo
 from aragog.pipeline.deleted_jobs import clear_in_flight
 from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
+from aragog.terminal import verbosity
+from pinlater.brokers import kind_of
+from pinlater.cli import queue
+from pinlater.models import JobInfo
 
 
 class QueueOptions:
@@ -39,6 +40,10 @@ class QueueOptions:
     @property
     def shards(self) -> tuple[str, ...]:
         return self._broker.shards
+
+    @property
+    def quiet(self) -> bool:
+        return verbosity.quiet
 
     def before_delete(self, queue: str, jobs: Sequence[JobInfo]) -> None:
         clear_in_flight(queue, jobs)

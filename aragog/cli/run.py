@@ -33,8 +33,6 @@ from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.url_filter import UrlFilter
@@ -46,6 +44,8 @@ from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
 

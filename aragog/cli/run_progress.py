@@ -27,9 +27,9 @@ from rich.text import Text
 
 from aragog.cli.run_tracker import Ask, Ending, RunTracker
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.politeness.lines import Lines
+from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25

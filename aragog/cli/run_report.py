@@ -24,7 +24,7 @@ from rich.text import Text
 
 from aragog.cli.run_tracker import NotStored
 from aragog.durations import span
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.formatting import plain
@@ -129,7 +129,7 @@ def _is_overridden(url: str, overrides_file: Path | None) -> bool:
     """Whether the overrides file blocks the host of a URL."""
     if overrides_file is None:
         return False
-    with suppress(ConfigError):  # it has changed since the run
+    with suppress(*CONFIG):  # it has changed since the run
         override = Overrides(overrides_file).find(host(url))
         return override is not None and override.blocked
     return False

@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.followed_urls import FollowedUrls
@@ -159,7 +159,7 @@ class RunTracker:
 
         `ask` is called with those that the run wants once more.
         """
-        with suppress(TransientError):
+        with suppress(*TRANSIENT):
             for _ in range(0, min(len(self._left), LOOK_AT), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
@@ -232,6 +232,6 @@ class RunTracker:
 
     def close(self) -> None:
         """End the run: what workers follow from now on is not waited for."""
-        with suppress(TransientError):
+        with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

@@ -23,19 +23,19 @@ from celery import Celery
 from aragog.clock import SystemClock
 from aragog.errors import SlowDown
 from aragog.options import Option, takes
-from aragog.pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from aragog.pipeline.enqueue_results import EnqueueResult
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.url_traces import UrlTraces
-from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
+from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
+from pinlater.redis.connect import connect
 from urlspelling import normalize
 
 

@@ -29,7 +29,7 @@ from aragog.api import (
 from aragog.api.operation import Operation
 from aragog.api.page_texts import ORIGINAL
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.options import OptionField, arguments_text
 from urlspelling import normalize
 
@@ -209,7 +209,7 @@ class Client(AbstractContextManager["Client"]):
         while True:
             try:
                 return self._backend.call(operation, request, limit_s=until_s - time.monotonic())
-            except TransientError as error:
+            except TRANSIENT as error:
                 wait_s = max(delay_s * random.uniform(0.5, 1.5), getattr(error, "retry_after_s", 0))
                 if time.monotonic() + wait_s >= until_s:
                     raise

@@ -10,7 +10,6 @@ import redis
 
 from aragog.clock import Clock
 from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log import CrawlLogStream
 from aragog.pipeline.in_flight import InFlightSet
@@ -23,6 +22,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,7 @@ from typing import NamedTuple, Protocol
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.errors import (
-    BAD_INPUT,
-    BadInput,
-    BrokerUnavailable,
-    InvalidUrl,
-)
+from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
 from aragog.formatting import plain
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.quiet_hours import quiet_hours
@@ -187,7 +182,7 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Walks over hosts by their reversed labels (`aragog.zen.indexes.HostWalk`)."""
+    """Walks over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
         """The next host, with its labels reversed; None at the end."""

@@ -15,9 +15,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.durations import span
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.pipeline.routing import Queue

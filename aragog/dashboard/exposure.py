@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG, ConfigError
 from aragog.hosts import is_allowed_host, is_loopback
 
 OPEN_API = "FLOWER_UNAUTHENTICATED_API"
@@ -50,7 +50,7 @@ def guard_address(default_host: str) -> None:
             open_api = os.environ.get(OPEN_API, "").lower() in _TRUE
             try:
                 _check(options.address, login=login, open_api=open_api)
-            except ConfigError as error:
+            except CONFIG as error:
                 sys.exit(f"aragog: {error}")
         return stock(self)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
-from aragog.errors import BadInput
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.flower import install as install_pinlater
+from pinlater.admin import Admin
+from pinlater.errors import InvalidArgument
+from pinlater.flower import install as install_pinlater
 
 
 def install(
@@ -36,7 +36,7 @@ def install(
 
     def admin_of(_: Any) -> Admin:
         if components.admin is None:
-            raise BadInput("this broker reports nothing of its queues; pinlater:// does")
+            raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
         return components.admin
 
     def more() -> tuple[list[Any], Traversable]:
@@ -53,7 +53,7 @@ def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
         DomainsPage,
         UrlPage,
     )
-    from aragog.pinlater.flower_pages import page_routes  # noqa: PLC0415
+    from pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}
     return [

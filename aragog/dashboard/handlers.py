@@ -20,11 +20,11 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
-from aragog.errors import BadInput
+from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.formatting import at, moment
-from aragog.pinlater.flower_pages import FlowerPage
 from aragog.politeness.live_overrides import OverrideChange
 from aragog.urlstore.pin_card import PinCard, pin_card
+from pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50
 MOST_CHANGES = 20
@@ -35,6 +35,8 @@ Refresh = Callable[[str], str]
 class DashboardPage(FlowerPage):
     """Base class of the pages that read more than queues."""
 
+    refusals = BAD_INPUT
+    failures = ALL
     components: Components
 
     def initialize(self, components: Components, *, as_json: bool = False) -> None:

@@ -16,10 +16,10 @@ from prometheus_client.core import (
 from aragog.dashboard.components import Components
 from aragog.instruments import INSTRUMENTS
 from aragog.metric_families import buckets, family
-from aragog.pinlater.admin import count_of
-from aragog.pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 from aragog.pipeline import counters
 from aragog.pipeline.crawl_log import at_ms
+from pinlater.admin import count_of
+from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 MOST_DOMAINS = 20
 # Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.

@@ -16,18 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import redis
-from prometheus_client.core import (
-    GaugeMetricFamily,
-    Metric,
-)
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from aragog.clock import Clock
 from aragog.dashboard.components import Components
 from aragog.dashboard.metric_readers import READERS
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 
 WAIT_S = 1.0
 WINDOW_S = 60.0

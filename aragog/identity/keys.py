@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 
 from aragog.clock import Clock
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG, ConfigError
 from aragog.extras import require
 
 log = logging.getLogger(__name__)
@@ -231,7 +231,7 @@ class KeyFile:
             return
         try:
             self._keys, self._read_as = read_keys(self._path), stamp
-        except ConfigError as error:
+        except CONFIG as error:
             if not self._keys:
                 raise
             log.warning("the keys of before are used: %s", error)

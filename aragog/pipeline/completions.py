@@ -20,7 +20,7 @@ from redis.client import PubSub
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.in_flight import done_channel
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 from urlspelling import KEY_BYTES, url_key
 
 WHERE = "redis, URLs that are done"

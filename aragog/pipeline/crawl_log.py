@@ -33,11 +33,11 @@ from aragog.errors import ContentUnavailable
 from aragog.extras import require
 from aragog.fetcher.outcome import SINGLE_VALUES, FetchRecord
 from aragog.pipeline.messages import UrlJob
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import HELD, Leases
-from aragog.redis_kit.scripts import load_script
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 _OTHER_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
 _SMALL = ("status", "attempts")

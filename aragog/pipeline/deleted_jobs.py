@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 
 from aragog.errors import InvalidMessage
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import JobInfo
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.producer_messages import urls_in
-from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings.in_use import process_settings
+from pinlater.envelope import arguments
+from pinlater.models import JobInfo
+from pinlater.redis.connect import connect
 
 
 def urls_named(jobs: Sequence[JobInfo]) -> list[str]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 KEPT_S = 172_800

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 
 RUN = "run-"
 """The beginning of the request ids whose URLs are listed."""

@@ -25,9 +25,9 @@ from contextlib import AbstractContextManager
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import UNCONFIRMED, Leases
 from aragog.redis_kit.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 # Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.

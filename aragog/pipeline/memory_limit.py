@@ -14,7 +14,7 @@ import redis
 from aragog.breaker import Breaker
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, SlowDown
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
 REFUSED_FROM = 0.8

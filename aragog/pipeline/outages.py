@@ -25,12 +25,11 @@ from aragog.errors import (
     SpoolUnavailable,
     StoreDamaged,
     StoreUnavailable,
-    TransientError,
 )
 
 log = logging.getLogger(__name__)
 
-PARTS: dict[type[TransientError], str] = {
+PARTS: dict[type[Exception], str] = {
     StoreUnavailable: "store",
     ContentUnavailable: "content",
     LimiterUnavailable: "limiter",
@@ -47,7 +46,7 @@ STALE_S = 120.0
 """Tasks are retried at least every minute; an outage without a failure for this long is over."""
 
 
-def part_of(error: TransientError) -> str | None:
+def part_of(error: Exception) -> str | None:
     """The part that did not answer; None for a damaged file, which is logged when it is found."""
     if isinstance(error, StoreDamaged):
         return None
@@ -108,7 +107,7 @@ class Outages:
         self._open: dict[str, _Outage] = {}
         self.board: OutageBoard | None = None
 
-    def failed(self, task: str, error: TransientError) -> None:
+    def failed(self, task: str, error: Exception) -> None:
         """Record that a run of `task` failed because a part did not answer; it is retried."""
         part = part_of(error)
         if part is None:

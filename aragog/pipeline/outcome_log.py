@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import redis
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.scripts import load_script
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 KEPT = 10
 KEPT_S = 86_400

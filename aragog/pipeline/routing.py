@@ -20,9 +20,9 @@ from kombu.serialization import registry
 from kombu.utils import json
 
 from aragog.errors import BrokerFull, BrokerUnavailable
-from aragog.pinlater.envelope import HEADER, Collection
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
-from aragog.redis_kit.errors import IS_FULL, caused_by_full_memory, reason_of
+from pinlater.envelope import HEADER, Collection
+from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
 class Queue(StrEnum):

@@ -12,10 +12,10 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.secret import reveal
 from aragog.settings import Settings
+from pinlater.redis.connect import connect
 
 
 @dataclass(frozen=True, slots=True)

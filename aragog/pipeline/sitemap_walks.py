@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 from urlspelling.domain import registered_domain
 

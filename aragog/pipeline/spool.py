@@ -23,9 +23,9 @@ import redis
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.ports import SpoolState
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.redis_kit.scripts import LuaScript, load_script
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 
 # What a body needs beyond its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024

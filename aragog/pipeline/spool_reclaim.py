@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 import orjson
 
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobInfo, JobState
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool import Spool
+from pinlater.admin import Admin
+from pinlater.models import JobInfo, JobState
 
 # A body is written before its message is sent, and each stage reads it when it begins.
 IDLE_S = 300.0

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import SpoolUnavailable, TransientError
-from aragog.pinlater.gates import Opening
+from aragog.errors import TRANSIENT, SpoolUnavailable
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.ports import BoundedBodyStore
+from pinlater.gates import Opening
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-ALL, NONE = 9, -1
+EVERY, NONE = 9, -1
 # Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
 NEARLY_FULL = 0.95
 # How long a task waits for room, and how often it checks.
@@ -43,7 +43,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Opening]:
     """
-    A gate for `aragog.pinlater.gates`: which fetches to claim now, and how many batches.
+    A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 
@@ -70,7 +70,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     try:
         state = spool.state()
         share = memory.usage().share if memory else 0.0
-    except TransientError as error:
+    except TRANSIENT as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
         return Opening(NONE)
     # If the spool is empty, waiting would not free any memory.
@@ -79,7 +79,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     if state.closed:
         return Opening(URGENT)
     left = (1 - state.share) / (1 - NEARLY_CLOSED)
-    return Opening(ALL, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
+    return Opening(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
 
 
 class Reservation(NamedTuple):

@@ -14,7 +14,7 @@ import orjson
 import redis
 
 from aragog.known_fields import known
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 
 
 @dataclass(frozen=True, slots=True)

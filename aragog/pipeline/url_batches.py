@@ -20,7 +20,7 @@ import redis
 
 from aragog.errors import BadInput
 from aragog.pipeline.in_flight import COUNTS_FOR_S
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MOST_CALLS = 100

@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from aragog.errors import InvalidMessage
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import JobState
 from aragog.pipeline.routing import Queue
+from pinlater.admin import Admin
+from pinlater.envelope import arguments
+from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aragog.errors import ConfigError
+from aragog.errors import CONFIG
 from aragog.politeness.host_names import HostNames
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class BlockedHosts:
             return
         try:
             names = HostNames(self._read(), SETTING)
-        except ConfigError as error:
+        except CONFIG as error:
             log.warning(
                 "the settings file is invalid, the blocked hosts stay as they were: %s", error
             )

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, cast
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.redis_kit.scripts import load_script
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 # Another process looks at a line again if the one that claimed it has not settled by then.
 LOOK_LEASE_MS = 10_000

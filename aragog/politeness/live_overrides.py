@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from aragog.errors import BadInput, BrokerUnavailable
+from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable
 from aragog.known_fields import known
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
@@ -156,6 +156,6 @@ def _value(key: str, text: str) -> float | bool | QuietHours | None:
         return float(text)
     try:
         return quiet_hours(text)
-    except BadInput as error:
+    except BAD_INPUT as error:
         log.warning("%s", error)
         return None

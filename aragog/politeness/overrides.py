@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BadInput, ConfigError, TransientError
+from aragog.errors import BAD_INPUT, CONFIG, TRANSIENT, ConfigError
 from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
@@ -135,7 +135,7 @@ class Overrides:
         """Read the file; True: its overrides are new."""
         try:
             self._of_file = read_overrides(path)
-        except ConfigError as error:
+        except CONFIG as error:
             self.problem = str(error)
             log.warning(
                 "the overrides file is invalid, the previous overrides stay in use: %s", error
@@ -153,7 +153,7 @@ class Overrides:
             return False
         try:
             values = self.live.changed_values()
-        except TransientError as error:
+        except TRANSIENT as error:
             # Fetching needs this server for more than overrides, so it waits as well.
             log.debug("the live overrides were not read, the last ones stay in use: %s", error)
             return False
@@ -232,7 +232,7 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
     if "quiet_hours" in settings:
         try:
             settings["quiet_hours"] = quiet_hours(str(settings["quiet_hours"]))
-        except BadInput as error:
+        except BAD_INPUT as error:
             problems.append(f"{at}.quiet_hours: {error}")
     return Override(host or name, **cast("dict[str, Any]", settings))
 

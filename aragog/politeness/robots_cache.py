@@ -38,10 +38,10 @@ from aragog.politeness.robots_records import (
 from aragog.politeness.robots_refreshes import RobotsRefreshes, robots_errors
 from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from aragog.politeness.shared_clock import SharedClock
-from aragog.redis_kit.connect import connect
 from aragog.redis_kit.leases import field
-from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
+from pinlater.redis.connect import connect
+from pinlater.redis.scripts import load_script
 from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ import redis
 
 from aragog.errors import RobotsUnavailable
 from aragog.politeness.shared_clock import SharedClock
-from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.leases import Leases
+from pinlater.redis.errors import redis_errors
 
 # A refresh that has not ended by then may be claimed again.
 CLAIM_S = 60.0

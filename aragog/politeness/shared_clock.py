@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from aragog.clock import Clock
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 
 STEP_MS = 1000
 """
@@ -106,7 +106,7 @@ class SharedClock:
     def _measure_again(self) -> None:
         try:
             self._measure()
-        except TransientError as error:
+        except TRANSIENT as error:
             log.warning("the time of %s is not checked: %s", self._name, error)
             self._boot_ms = self._boot()
             self._check_at_s = self._clock.monotonic_s() + CHECK_SOON_S

@@ -7,7 +7,7 @@ import os
 import redis
 from redis.exceptions import ResponseError, WatchError
 
-from aragog.redis_kit.errors import redis_errors
+from pinlater.redis.errors import redis_errors
 
 _RUNS = "already in progress"
 """In the server's error: one rewrite runs, which began before what was deleted last."""

@@ -18,9 +18,7 @@ from urllib.parse import urldefrag
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Page, Request, Route
 
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.rendering.cors import cors_headers, is_readable, origin_of, visible_headers
 from aragog.rendering.models import (
     FetchResource,

@@ -9,9 +9,7 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from aragog.errors import (
-    ConfigError,
-)
+from aragog.errors import CONFIG
 from aragog.scrapy import unused_values
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.one_off import is_one_off
@@ -83,12 +81,12 @@ class AragogAddon:
             check_fetching(settings, crawl)
             if settings["SCHEDULER"] == SCHEDULER:
                 check_crawl(crawler, crawl)
-        except ConfigError as error:
+        except CONFIG as error:
             _report_if_nobody_does(error)
             raise
 
 
-def _report_if_nobody_does(error: ConfigError) -> None:
+def _report_if_nobody_does(error: Exception) -> None:
     """
     Log the error in one line if it ends the task in which Scrapy starts the crawl.
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import redis
 
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.scripts import load_script
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 LEASE_MS = 60_000
 """How long a process counts as present that said so and was killed."""

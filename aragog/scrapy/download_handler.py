@@ -20,7 +20,7 @@ from scrapy.exceptions import DownloadFailedError, IgnoreRequest, NotSupported
 from scrapy.http import Response
 
 from aragog.clock import SystemClock
-from aragog.errors import InvalidUrl, TransientError
+from aragog.errors import TRANSIENT, InvalidUrl
 from aragog.fetcher.outcome import Deferred, Outcome
 from aragog.politeness.slots import Slot
 from aragog.scrapy import engine
@@ -103,7 +103,7 @@ class PoliteDownloadHandler:
         loop = asyncio.get_running_loop()
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
-        except TransientError as error:
+        except TRANSIENT as error:
             raise self._postponed(request, str(error)) from error
         is_late = isinstance(outcome, Deferred)
         if is_late and not self._is_running() and self._runs_again(request, None):
@@ -123,7 +123,7 @@ class PoliteDownloadHandler:
             except InvalidUrl as error:
                 log.warning("%s is not requested: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
-            except TransientError as error:
+            except TRANSIENT as error:
                 # A POST may have been sent before Redis stopped answering.
                 if request.method == "POST" or left_s() <= AFTER_ERROR_S:
                     raise

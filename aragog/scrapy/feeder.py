@@ -14,7 +14,7 @@ from collections.abc import Callable
 from scrapy import Spider
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import InvalidMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.scrapy.arrivals import Vet
 from aragog.scrapy.crawl_state import LEASE_MS, CrawlState
 from aragog.scrapy.request_codec import from_json
@@ -84,7 +84,7 @@ class Feeder(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self._step()
-            except TransientError as error:
+            except TRANSIENT as error:
                 log.warning("requests wait: %s", error)
                 self._stopping.wait(AFTER_ERROR_S)
             except Exception:

@@ -19,7 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from aragog.bootstrap.stores import url_store
-from aragog.errors import InvalidField, InvalidUrl, TakenDown, TransientError
+from aragog.errors import TRANSIENT, InvalidField, InvalidUrl, TakenDown
 from aragog.scrapy import engine
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.item_json import value_json
@@ -91,7 +91,7 @@ class StoreItems:
             await asyncio.to_thread(self._store.put, url, values)
         except (InvalidField, InvalidUrl, TakenDown, ValueError) as error:
             raise DropItem(f"not stored: {error}") from error
-        except TransientError as error:
+        except TRANSIENT as error:
             self._keep(str(error))
             raise
         self._count("aragog_items/stored")

@@ -13,12 +13,12 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pipeline.shared_state import SharedState
-from aragog.redis_kit.errors import redis_errors
 from aragog.scrapy.crawl import SpiderCrawl
 from aragog.scrapy.membership import check_owner
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
+from pinlater.redis.errors import redis_errors
 
 _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

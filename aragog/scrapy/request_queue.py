@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
-from aragog.pinlater.acks import Disposition
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of, shard_urls
-from aragog.pinlater.claims import ClaimRegistry
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.consumer import JobConsumer
-from aragog.pinlater.job_codec import decode
-from aragog.pinlater.models import Claimed, JobState, NewJob, Sizes
-from aragog.pinlater.shard import Shard
 from aragog.settings import Settings
+from pinlater.acks import Disposition
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.consumer import JobConsumer
+from pinlater.job_codec import decode
+from pinlater.models import Claimed, JobState, NewJob, Sizes
+from pinlater.shard import Shard
 
 log = logging.getLogger(__name__)
 DECLINED_MS = 10_000

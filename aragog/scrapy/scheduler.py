@@ -26,7 +26,6 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import NewJob
 from aragog.scrapy import engine
 from aragog.scrapy.arrivals import vet_arrivals
 from aragog.scrapy.crawl import SpiderCrawl, crawl_of
@@ -37,6 +36,7 @@ from aragog.scrapy.prerequisites import check_fetching
 from aragog.scrapy.request_codec import to_json
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.scrapy.slot_lines import HeldRequest, SlotLines
+from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,
@@ -22,6 +21,7 @@ from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
 from aragog.settings.values import DURATION
+from pinlater.redis.address import is_usable
 from urlspelling.hosts import split_port
 
 BROKER_SCHEMES = (

@@ -14,9 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from aragog.errors import (
-    BAD_INPUT,
-)
+from aragog.errors import BAD_INPUT
 from aragog.pages import preferences
 from aragog.pages.extractors import load_all
 from aragog.pipeline.fetch_results import PackedBody, kept_headers, pack

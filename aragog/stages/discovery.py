@@ -20,9 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock
-from aragog.errors import (
-    BAD_INPUT,
-)
+from aragog.errors import BAD_INPUT
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.pipeline.followed_pages import FULL, FollowedPages

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.pipeline import counters
@@ -108,7 +108,7 @@ class PageReader:
                     texts=text_fields(limits),
                     drafts=self.drafts,
                 )
-        except TransientError:
+        except TRANSIENT:
             raise
         except PageTooExpensive as error:
             readings.problems[url] = error.reason

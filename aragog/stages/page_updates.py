@@ -31,9 +31,9 @@ from aragog.stages.page_analysis import PageAnalysis
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.outlinks import PackedLinks
 from richpins.links import Link
 from urlspelling.canonical import Decision
+from zengraph.links import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

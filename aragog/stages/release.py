@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 from aragog.clock import Clock
-from aragog.errors import InvalidMessage, TransientError
+from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.pipeline.routing import Sender
 from aragog.pipeline.url_traces import OFF, UrlTraces
@@ -274,7 +274,7 @@ class Releasing:
             wait_s = self._every_s
             try:
                 self._release()
-            except TransientError as error:
+            except TRANSIENT as error:
                 log.debug("no URL is released: %s", error)
                 wait_s = TRY_AGAIN_S
             except Exception:

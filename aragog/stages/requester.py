@@ -13,9 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from aragog.clock import Clock
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.fetcher.causes import RefusalCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (

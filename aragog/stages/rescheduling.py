@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.envelope import Collection
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import without_fetch
 from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.settings import PipelineSettings
+from pinlater.envelope import Collection
 
 # A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
 LONGEST_WAIT_MS = 24 * 3_600_000

@@ -19,7 +19,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
-from aragog.errors import LimiterUnavailable, TransientError
+from aragog.errors import TRANSIENT, LimiterUnavailable
 from aragog.fetcher.causes import DeferralCause
 from aragog.fetcher.gate import Gate
 from aragog.fetcher.outcome import (
@@ -172,7 +172,7 @@ class SingleFetch:
         while True:
             try:
                 allowed = self._allowed(job, left_s)
-            except TransientError:
+            except TRANSIENT:
                 if slot is not None:
                     self.unused(slot)
                 raise

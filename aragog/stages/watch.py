@@ -11,9 +11,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aragog.errors import (
-    BAD_INPUT,
-)
+from aragog.errors import BAD_INPUT
 from aragog.pipeline.messages import VERSION, reading
 from aragog.urlstore.schedule import Schedule
 

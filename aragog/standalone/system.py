@@ -29,14 +29,14 @@ from typing import NamedTuple
 
 from aragog.errors import ConfigError
 from aragog.extras import has, require
-from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.worker_names import worker_name
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.settings import claim_folder
 from aragog.standalone.processes import call_in_child
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.running_system import record_settings
 from aragog.standalone.supervisor import Child, Supervisor
+from pinlater.brokers import kind_of
+from pinlater.worker_names import worker_name
 
 SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.

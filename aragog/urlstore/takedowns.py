@@ -13,8 +13,8 @@ from aragog.urlstore.records import Fact
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
-from aragog.zen.properties import Row
 from urlspelling import normalize
+from zengraph.records import Row
 
 
 @dataclass(frozen=True, slots=True)

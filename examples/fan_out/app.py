@@ -22,9 +22,9 @@ from pathlib import Path
 
 from celery import Celery
 
-import aragog.pinlater  # noqa: F401  registers pinlater://
+import pinlater  # noqa: F401  registers pinlater://
 from aragog.client import Client, GraphMutation, connect
-from aragog.pinlater.job_types import JobTypes
+from pinlater.job_types import JobTypes
 
 GRAPH = "feeds"
 FOLLOWS, FEED = 16, 17

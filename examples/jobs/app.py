@@ -14,8 +14,8 @@ from pathlib import Path
 
 from celery import Celery
 
-import aragog.pinlater  # noqa: F401  registers pinlater://
-from aragog.pinlater.job_types import JobTypes
+import pinlater  # noqa: F401  registers pinlater://
+from pinlater.job_types import JobTypes
 
 app = Celery("jobs", broker=os.environ.get("BROKER", "pinlater://localhost:6379/0"))
 jobs = JobTypes.from_toml(app, Path(__file__).with_name("jobs.toml"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aragog.pinlater import publish_receipts
 from examples.jobs.app import greet, resize
+from pinlater import publish_receipts
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
 letters = str(folder / "letters.txt")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
-from aragog.pinlater.admin import Admin
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import sweep
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.producer import FaultProducer
 from tests.chaos.world import QPS, World, processes_of

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 
 from aragog.client import Aragog
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import Settings
 
@@ -65,7 +65,7 @@ class FaultProducer:
         chunk = self.left[: self._size]
         try:
             results = client.enqueue(chunk)
-        except TransientError as error:
+        except TRANSIENT as error:
             self.refused[f"{type(error).__name__}: {error}"] += 1
         except Exception as error:
             self.wrong.append(repr(error))

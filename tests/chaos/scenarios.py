@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import redis
 
 from aragog.bootstrap.redis_services import limiter_ring
-from aragog.pinlater.admin import Admin
 from aragog.standalone.redis_server import RedisServer
+from pinlater.admin import Admin
 from tests.chaos import parts
 from tests.chaos.world import WORKERS, Plan, World
 

@@ -8,8 +8,8 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.takedown import SiteBlocks
-from aragog.redis_kit.connect import connect
 from aragog.stages.page_limits import RunMarks
+from pinlater.redis.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 
 pytestmark = pytest.mark.redis

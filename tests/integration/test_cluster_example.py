@@ -11,11 +11,11 @@ from aragog.bootstrap.redis_services import robots_cache
 from aragog.bootstrap.stages import connect
 from aragog.cli import main
 from aragog.clock import SystemClock
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from aragog.stages.enqueue import EnqueueOptions
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, NewJob
 from tests.support.pipeline_stand import Sent
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"

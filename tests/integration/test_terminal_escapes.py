@@ -14,13 +14,13 @@ from click.testing import CliRunner
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
 from aragog.settings import load_settings
 from aragog.terminal import one_line, printable
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from tests.support.documented import ROOT
 from tests.support.stores import NOW_MS, page
 
@@ -138,7 +138,10 @@ def test_ordinary_text_is_left_alone():
 
 
 def test_every_command_prints_through_the_one_module():
-    for path in [*Path(ROOT, "aragog", "cli").rglob("*.py"), Path(ROOT, "aragog/pinlater/cli.py")]:
+    for path in [
+        *Path(ROOT, "aragog", "cli").rglob("*.py"),
+        Path(ROOT, "packages/pinlater/src/pinlater/cli.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text())):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert called not in {"click.echo", "click.secho", "print", "Console"}, path

@@ -14,14 +14,14 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import ClaimRequest, Nack, NewJob
 from aragog.pipeline.outcome_log import Answered, OutcomeLog
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
+from pinlater.admin import Admin
+from pinlater.models import ClaimRequest, Nack, NewJob
 
 VASE = "https://shop.example/vase"
 HOSTILE = "https://hostile.example/"

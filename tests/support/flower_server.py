@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aragog.pinlater.brokers import of_socket
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from deploy.processes import end
+from pinlater.brokers import of_socket
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 

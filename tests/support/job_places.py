@@ -14,12 +14,12 @@ import redis
 from psycopg import sql
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.postgres.shard import PostgresShard
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import ServerShard
 from aragog.standalone.postgres_server import SOCKET_NAME, PostgresServer
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
+from pinlater.postgres.shard import PostgresShard
+from pinlater.redis_shard import RedisShard
+from pinlater.shard import ServerShard
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.waiting import wait_until
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from aragog.pinlater.models import NewJob
+from pinlater.models import NewJob
 
 
 def job_of(task: str, message: Any, **options: Any) -> NewJob:

@@ -9,8 +9,8 @@ import time
 import redis
 from celery import Celery
 
-import aragog.pinlater  # noqa: F401  registers pinlater://
-from aragog.pinlater.worker import RunLater, at_least_once, follow
+import pinlater  # noqa: F401  registers pinlater://
+from pinlater.worker import RunLater, at_least_once, follow
 
 BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
 NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")

@@ -14,10 +14,10 @@ from typing import Any
 
 import redis
 
-from aragog.pinlater.models import JobState
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from pinlater.models import JobState
+from pinlater.redis_shard import RedisShard
 
 
 @dataclass

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer, find_redis_server
+from pinlater.redis.connect import connect
 from tests.support import tls
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 
-from aragog.errors import BadInput, LimiterUnavailable
+from aragog.errors import BAD_INPUT, LimiterUnavailable
 from aragog.politeness.limiter_ring import LimiterRing
 from aragog.settings import PolitenessSettings
 
@@ -35,7 +35,7 @@ def main(where: str, action: str, node: str = "") -> None:
     except LimiterUnavailable as error:
         print(error, file=sys.stderr)
         sys.exit(3)
-    except BadInput as error:
+    except BAD_INPUT as error:
         print(error, file=sys.stderr)
         sys.exit(4)
     finally:

@@ -8,7 +8,7 @@ import redis
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
+from pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import Standalone, standalone
 from tests.support.waiting import wait_until

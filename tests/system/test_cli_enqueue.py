@@ -12,8 +12,8 @@ import redis
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.pinlater.models import ClaimRequest, Nack
-from aragog.pinlater.redis_shard import RedisShard
+from pinlater.models import ClaimRequest, Nack
+from pinlater.redis_shard import RedisShard
 from tests.support.missing_parts import ORDINARY_USER, unless
 from tests.support.producer import producer_home
 

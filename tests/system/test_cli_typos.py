@@ -10,9 +10,9 @@ from aragog.cli import main
 from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog
 from aragog.errors import ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState, NewJob
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 from tests.support.stores import page
 
 pytestmark = pytest.mark.redis

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState
+from pinlater.admin import Admin
+from pinlater.models import JobState
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

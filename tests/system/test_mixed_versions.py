@@ -9,9 +9,9 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState
 from aragog.pipeline.routing import Queue
+from pinlater.admin import Admin
+from pinlater.models import JobState
 from tests.support import earlier_version
 from tests.support.celery_worker import Worker
 from tests.support.earlier_version import EarlierWorker

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from aragog.pinlater.brokers import of_socket
+from pinlater.brokers import of_socket
 from tests.support import wheels
 from tests.support.documented import blocks
 from tests.support.standalone import free_port
@@ -60,7 +60,7 @@ def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
 
 
 def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
-    (command,) = blocks("aragog/pinlater/README.md", "sh", "pip")
+    (command,) = blocks("packages/pinlater/src/pinlater/README.md", "sh", "pip")
 
     site = wheels.pip_installs(command, wheel, tmp_path)
 

@@ -8,7 +8,7 @@ import pytest
 
 from aragog.bootstrap.redis_services import overrides_of
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
+from pinlater.admin import Admin
 from tests.support.origin import Origin, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

@@ -7,7 +7,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
+from pinlater.admin import Admin
 from tests.support.origin import HELLO, Origin, answer, misbehaviour, page
 from tests.support.standalone import standalone
 

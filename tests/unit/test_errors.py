@@ -1,14 +1,23 @@
-import importlib
+import inspect
 import pickle
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
 from aragog import errors
+from richpins import MissingExtra
 from scripts.packages import libraries
+from urlspelling import InvalidSiteRules
+
+LIBRARIES = [import_module(f"{each.imported_as}.errors") for each in libraries()]
+"""The errors of each library."""
 
 EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
     errors.InvalidUrl: ("x" * 500, "no scheme"),
+    InvalidSiteRules: ("sites.toml: site 1: host must be", "sites.toml: x is not a known key"),
+    MissingExtra: ("text", "trafilatura"),
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),
@@ -27,6 +36,10 @@ EXAMPLES = {
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.BrokerFull: ("redis", "full"),
+    errors.InvalidArgument: ("rate: must be above 0",),
+    errors.InvalidConfig: ("a: b", "c: d"),
+    errors.InvalidGraphArgument: ("graph: no such name",),
+    errors.InvalidGraphConfig: ("a: b", "c: d"),
     errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
     errors.AccessDenied: ("needs a bearer token",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
@@ -36,13 +49,34 @@ EXAMPLES = {
 }
 
 
+ANSWERS = {errors.VersionConflict: "read again", errors.AccessDenied: "use another token"}
+"""What aragog reports and no remedy of `REMEDIES` helps against."""
+
+
+def own(module: ModuleType) -> list[type[Exception]]:
+    """The exceptions that a module defines, without its base class."""
+    found = [cls for _, cls in inspect.getmembers(module, inspect.isclass)]
+    return [
+        cls
+        for cls in found
+        if issubclass(cls, Exception)
+        and cls.__module__ == module.__name__
+        and cls not in errors.ALL
+    ]
+
+
 def leaves(cls: type[Exception]) -> set[type[Exception]]:
     below = cls.__subclasses__()
     return set().union(*map(leaves, below)) if below else {cls}
 
 
 def test_every_leaf_of_the_tree_has_an_example():
-    ours = {c for c in leaves(errors.AragogError) if c.__module__ == errors.__name__}
+    ours = {
+        cls
+        for base in errors.ALL
+        for cls in leaves(base)
+        if cls.__module__ in {module.__name__ for module in (errors, *LIBRARIES)}
+    }
 
     assert ours <= set(EXAMPLES)
 
@@ -62,27 +96,19 @@ def test_a_long_url_is_cut_in_the_message():
     assert len(str(errors.InvalidUrl("x" * 5000, "too long"))) < 300
 
 
-def public_errors(library):
-    """The exceptions that a library defines, but for its base class."""
-    module = importlib.import_module(f"{library.imported_as}.errors")
-    own = [
-        e for e in vars(module).values() if isinstance(e, type) and e.__module__ == module.__name__
-    ]
-    return [e for e in own if issubclass(e, Exception) and not issubclass(e, ExceptionGroup)]
-
-
-@pytest.mark.parametrize("library", libraries(), ids=lambda each: each.name)
-def test_each_error_of_a_library_has_one_remedy(library):
-    kinds = public_errors(library)
-    bases = [kind for kind in kinds if kind in errors.ALL]
-
+@pytest.mark.parametrize("library", [errors, *LIBRARIES], ids=lambda module: module.__name__)
+def test_every_public_error_has_one_remedy(library):
     remedies = {
-        kind: [name for name, some in errors.REMEDIES.items() if issubclass(kind, some)]
-        for kind in kinds
-        if kind not in bases
+        cls: [name for name, classes in errors.REMEDIES.items() if issubclass(cls, classes)]
+        for cls in own(library)
+        if cls not in ANSWERS
     }
 
-    assert len(bases) == 1
     assert remedies
-    assert all(issubclass(kind, bases[0]) for kind in kinds)
-    assert {kind: found for kind, found in remedies.items() if len(found) != 1} == {}
+    assert [(cls, names) for cls, names in remedies.items() if len(names) != 1] == []
+
+
+@pytest.mark.parametrize("library", [errors, *LIBRARIES], ids=lambda module: module.__name__)
+def test_all_is_every_error_of_every_library(library):
+    assert [cls for cls in own(library) if not issubclass(cls, errors.ALL)] == []
+    assert sum(cls.__module__ == library.__name__ for cls in errors.ALL) == 1

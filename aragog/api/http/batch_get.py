@@ -11,7 +11,7 @@ from aragog.api.hedging import ReadStore
 from aragog.api.http.record_json import RecordJson, RecordResult, read_hedged
 from aragog.api.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.memory import GrowingBytes
-from aragog.errors import InvalidUrl, PermanentError, SizeExceeded, TakenDown
+from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed
 
 MOST_BYTES = 33_554_432
@@ -83,7 +83,7 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
             return {"input": url, "status": 403, "detail": str(result)}
         case InvalidUrl() | SizeExceeded():
             return {"input": url, "status": 400, "detail": str(result)}
-        case PermanentError():
+        case _ if isinstance(result, PERMANENT):
             return {"input": url, "status": 500, "detail": str(result)}
         case RecordJson():
             return {"input": url, "status": 200, "record": orjson.Fragment(result.data)}

@@ -16,7 +16,7 @@ from aragog.api.batch_urls import normalized, present, with_takedowns
 from aragog.api.hedging import ReadStore
 from aragog.api.json_values import record_json
 from aragog.api.large_reads import ReadTooLarge, TooManyReads
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
 
@@ -46,7 +46,7 @@ def read_records(
     valid, refused = normalized(urls)
     try:
         result = _read(store, valid, fields)
-    except TransientError:
+    except TRANSIENT:
         raise
     except Exception:  # noqa: BLE001 - one of them: find out which
         result = [_read_one(store, url, fields) for url in valid]
@@ -66,7 +66,7 @@ def read_hedged(
     """
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
-    except TransientError as error:
+    except TRANSIENT as error:
         if len(urls) == 1:
             return [error]
         if isinstance(error, ReadTooLarge):
@@ -101,7 +101,7 @@ def _read(
 def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> RecordResult:
     try:
         return _whole(store, present(store, url, store.get(url, fields)))
-    except TransientError:
+    except TRANSIENT:
         raise
     except Exception as error:  # noqa: BLE001 - it is the result of only this URL
         return error

@@ -20,8 +20,8 @@ from aragog.api.thrift.errors import Missing
 from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import (
     BAD_INPUT,
+    PERMANENT,
     BadInput,
-    PermanentError,
     SizeExceeded,
     StoreDamaged,
     StoreUnavailable,
@@ -194,7 +194,7 @@ class EncodedReads:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
-        except (PermanentError, SizeExceeded):
+        except (*PERMANENT, SizeExceeded):
             results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
             results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
@@ -229,7 +229,7 @@ class EncodedReads:
     def _alone(self, url: str, wanted: _Wanted) -> bytes:
         try:
             return self._results([url], wanted)[0]
-        except PermanentError as error:
+        except PERMANENT as error:
             return records.absent(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
             return records.absent(idl.ItemStatus.BAD_INPUT, str(error))

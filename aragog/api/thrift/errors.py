@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 from aragog.api.problems import Problem
 from aragog.api.thrift.contract import idl
 from aragog.api.tokens import TokenRateExceeded
-from aragog.errors import (
-    ALL,
-    BAD_INPUT,
-    SlowDown,
-    TakenDown,
-    TransientError,
-    VersionConflict,
-)
+from aragog.errors import ALL, BAD_INPUT, TRANSIENT, SlowDown, TakenDown, VersionConflict
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +44,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(4, idl.Unauthorized(message=error.detail))
         case SlowDown():
             return unavailable(str(error), round(error.retry_after_s * 1000))
-        case TransientError():
+        case _ if isinstance(error, TRANSIENT):
             return unavailable(str(error))
         case _ if isinstance(error, ALL):
             return Raised(7, idl.InternalError(message=str(error)))

@@ -17,19 +17,16 @@ from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.clock import SystemClock
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.errors import (
-    ConfigError,
-    StoreUnavailable,
-)
+from aragog.errors import CONFIG, StoreUnavailable
 from aragog.extras import has, require
 from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.user_agent import has_contact
-from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
+from pinlater.brokers import kind_of
+from pinlater.redis.address import server_name
 from urlspelling.hosts import split_port
 
 
@@ -113,7 +110,7 @@ def check_exposure(system: CheckedSystem) -> Iterator[Finding]:
         check_api_exposure(serving)
         if has("flower"):
             check_flower_exposure(serving.flower_host, os.environ)
-    except ConfigError as error:
+    except CONFIG as error:
         yield Finding("serving", ok=False, text=str(error))
 
 

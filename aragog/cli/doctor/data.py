@@ -16,7 +16,7 @@ from pathlib import Path
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import current_files, replaced_files, tables
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import CorruptContent, StoreUnavailable, TransientError
+from aragog.errors import TRANSIENT, CorruptContent, StoreUnavailable
 from aragog.pipeline.crawl_log import log_files
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
@@ -140,7 +140,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
         return
     try:
         problem = store_conflict(settings, claim=False)
-    except TransientError:
+    except TRANSIENT:
         return  # the checks of Redis and the store report it
     if problem:
         yield Finding("store", ok=False, text=problem)

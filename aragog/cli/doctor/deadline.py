@@ -9,9 +9,7 @@ from collections.abc import Sequence
 import redis
 
 from aragog.cli.doctor.finding import STARTS_WITHIN_S, Check, CheckedSystem, Finding
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 
 WITHIN_S = 2 * STARTS_WITHIN_S
 """A check waits for a system that starts, and then for the timeouts of its servers."""

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from aragog.bootstrap.redis_services import limiter_ring
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import (
-    ConfigError,
-    LimiterUnavailable,
-)
+from aragog.errors import CONFIG, LimiterUnavailable
 from aragog.politeness.limiter_ring import RingReport
 
 
@@ -19,7 +16,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
         return
     try:
         ring = limiter_ring(system.resolved)
-    except ConfigError:
+    except CONFIG:
         return  # another check has reported it
     try:
         report, named = ring.report(), ring.in_settings()

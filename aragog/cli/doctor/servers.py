@@ -14,11 +14,14 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.errors import (
-    BrokerUnavailable,
-    ConfigError,
-)
-from aragog.pinlater.brokers import (
+from aragog.errors import CONFIG, BrokerUnavailable
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.routing import Queue
+from aragog.secret import reveal, without_password
+from aragog.settings import Settings
+from aragog.standalone.append_only_files import AppendOnlyFiles
+from aragog.standalone.redis_server import REPAIR, find_redis_server
+from pinlater.brokers import (
     celery_settings,
     is_postgres,
     kind_of,
@@ -26,16 +29,10 @@ from aragog.pinlater.brokers import (
     redis_urls,
     shard_urls,
 )
-from aragog.pinlater.cluster import connect_shards
-from aragog.pinlater.queue_rows import concerns, queue_rows
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import Queue
-from aragog.redis_kit.address import server_name
-from aragog.redis_kit.connect import connect
-from aragog.secret import reveal, without_password
-from aragog.settings import Settings
-from aragog.standalone.append_only_files import AppendOnlyFiles
-from aragog.standalone.redis_server import REPAIR, find_redis_server
+from pinlater.cluster import connect_shards
+from pinlater.queue_rows import concerns, queue_rows
+from pinlater.redis.address import server_name
+from pinlater.redis.connect import connect
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0
@@ -106,7 +103,7 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
             start_s = time.time()
             seconds, micros = client.time()
             now_s = (start_s + time.time()) / 2
-    except (redis.RedisError, OSError, ConfigError) as error:
+    except (redis.RedisError, OSError, *CONFIG) as error:
         yield Finding(part, ok=False, text=f"does not answer: {type(error).__name__}")
         return
     name, version = product_of(server)
@@ -191,7 +188,7 @@ def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
         [shard] = connect_shards([url])
         shard.ping()
         problems = shard.remarks()
-    except (BrokerUnavailable, ConfigError) as error:
+    except (BrokerUnavailable, *CONFIG) as error:
         yield Finding(part, ok=False, text=str(error))
         return
     for text in problems:
@@ -214,7 +211,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Queues that are paused, late or without a shard."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
-        for text in concerns(row):
+        for text in concerns(row, "aragog queue"):
             yield Finding(f"queue {row.queue}", ok=False, text=text)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.redis_kit.address import hosts_of, is_sentinel, plain
 from aragog.secret import reveal
+from pinlater.redis.address import hosts_of, is_sentinel, plain
 
 # The name of the server of `redis.url`, whose address may change.
 SHARED = "redis.url"

@@ -6,10 +6,10 @@ from typing import cast
 
 from aragog.errors import LimiterUnavailable
 from aragog.politeness.nodes.record import RingRecord
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.scripts import load_script
 from aragog.secret import without_password
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
 
 TIMEOUT_S = 2.0
 

@@ -25,10 +25,10 @@ from typing import Any, cast
 import redis
 
 from aragog.errors import LimiterUnavailable
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.scripts import LuaScript, load_script
 from aragog.secret import without_password
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 
 # The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
 DRIFT = 0.0005

@@ -16,8 +16,8 @@ from typing import Any, Self
 
 from aragog.errors import BadInput, LimiterUnavailable
 from aragog.politeness.nodes.addresses import SHARED
-from aragog.redis_kit.address import is_usable
 from aragog.redis_kit.nodes import Ring
+from pinlater.redis.address import is_usable
 
 _MOST_NODES = 1_000
 _MOST_FORMER = 1_000

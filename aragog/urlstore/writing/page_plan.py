@@ -23,8 +23,8 @@ from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
-from aragog.zen.properties import Cell, Row
 from urlspelling.domain import host
+from zengraph.records import Cell, Row
 
 
 @dataclass(slots=True)

@@ -17,12 +17,12 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
 from aragog.dashboard.waiting import waits
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
 from aragog.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.politeness.lines import LineEntry
 from aragog.politeness.slots import RateExceeded, SlotRequest
 from aragog.settings import load_settings
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pinlater.flower import LOCKED
+from pinlater.flower import LOCKED
 from tests.support.chromium import chromium_or_skip, chromium_page
 from tests.support.flower_data import VASE, fill
 from tests.support.flower_server import flower_system

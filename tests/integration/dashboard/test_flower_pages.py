@@ -16,9 +16,9 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.explain import explain
 from aragog.client import Aragog
-from aragog.pinlater.admin import Admin
 from aragog.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
+from pinlater.admin import Admin
 from tests.support.cases import missing
 from tests.support.flower_server import flower_system
 from tests.support.waiting import wait_until

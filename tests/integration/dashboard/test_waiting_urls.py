@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli import main
 from aragog.client import Aragog
-from aragog.pinlater.brokers import of_socket
 from aragog.politeness.robots_records import RobotsResult
 from aragog.settings import load_settings
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from kombu import Consumer, Queue
 
-from aragog.pinlater import publish_receipts
-from aragog.pinlater.claims import stop_claims
-from aragog.pinlater.models import JobState, NewJob
-from aragog.pinlater.transport.celery_consumer import EVENTS_EVERY_S
+from pinlater import publish_receipts
+from pinlater.claims import stop_claims
+from pinlater.models import JobState, NewJob
+from pinlater.transport.celery_consumer import EVENTS_EVERY_S
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both, on_both_in_pools
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make

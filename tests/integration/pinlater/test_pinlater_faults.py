@@ -14,13 +14,13 @@ import pytest
 import redis
 from kombu.exceptions import OperationalError
 
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.transport.channel import HeartbeatNotSent
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import ClaimRequest, NewJob
+from pinlater.redis_shard import RedisShard
+from pinlater.transport.channel import HeartbeatNotSent
 from tests.support.celery_worker import Worker
 from tests.support.job_places import RedisPlace, freeze, on_both, on_both_in_pools, thaw
 from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make

@@ -13,10 +13,10 @@ import kombu.exceptions
 import pytest
 import redis
 
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from pinlater.redis_shard import RedisShard
 from tests.support.celery_worker import Worker
 from tests.support.waiting import wait_until
 

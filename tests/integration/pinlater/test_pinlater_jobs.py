@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from aragog.errors import ConfigError
-from aragog.pinlater.job_types import JobTypes
-from aragog.pinlater.models import JobState
+from pinlater.errors import InvalidConfig
+from pinlater.job_types import JobTypes
+from pinlater.models import JobState
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.pinlater_app import make
 from tests.support.waiting import wait_until
@@ -47,9 +47,9 @@ def test_a_job_that_is_not_configured_is_refused_and_bad_configuration_named_who
     bad.write_text("[a]\nrate_per_s = -1\nspeed = 2\n")
     app = make("memory://")
 
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(InvalidConfig) as raised:
         JobTypes.from_toml(app, bad)
-    with pytest.raises(ConfigError, match="has no section"):
+    with pytest.raises(InvalidConfig, match="has no section"):
         JobTypes(app, {}).job(lambda: None)
 
     assert sorted(raised.value.problems) == [

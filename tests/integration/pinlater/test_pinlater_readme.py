@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from celery import current_app
 
-from aragog.pinlater import gates
-from aragog.pinlater.brokers import redis_urls
-from aragog.pinlater.models import JobState
-from aragog.redis_kit.connect import connect
+from pinlater import gates
+from pinlater.brokers import redis_urls
+from pinlater.models import JobState
+from pinlater.redis.connect import connect
 from tests.support.documented import blocks
 
-README = "aragog/pinlater/README.md"
+README = "packages/pinlater/src/pinlater/README.md"
 
 
 @pytest.mark.redis

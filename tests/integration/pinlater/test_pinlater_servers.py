@@ -7,10 +7,10 @@ import kombu.exceptions
 import pytest
 import redis
 
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cluster import connect_shards
-from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
+from pinlater.cluster import connect_shards
+from pinlater.errors import BrokerUnavailable
+from pinlater.redis.connect import connect
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
 from tests.support.redis_variants import free_port, replicas, sentinel

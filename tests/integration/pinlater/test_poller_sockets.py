@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pytest
 from kombu.asynchronous import Hub
 
-from aragog.pinlater.claims import ClaimRegistry
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import JobConsumer
-from aragog.pinlater.postgres.shard import PostgresShard
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import ShardPoller
-from aragog.pinlater.transport.poller import Poller
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster
+from pinlater.consumer import JobConsumer
+from pinlater.postgres.shard import PostgresShard
+from pinlater.redis_shard import RedisShard
+from pinlater.shard import ShardPoller
+from pinlater.transport.poller import Poller
 
 pytestmark = pytest.mark.redis
 

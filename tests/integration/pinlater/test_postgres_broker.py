@@ -10,11 +10,11 @@ import kombu.exceptions
 import psycopg
 import pytest
 
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import ClaimRequest, JobState, NewJob
-from aragog.pinlater.postgres.link import SqlCall
-from aragog.pinlater.postgres.shard import PostgresShard
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import ClaimRequest, JobState, NewJob
+from pinlater.postgres.link import SqlCall
+from pinlater.postgres.shard import PostgresShard
 from tests.support.celery_worker import Worker
 from tests.support.job_places import PostgresPlace, freeze, thaw
 from tests.support.postgres_variants import (

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cli import queue
-from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.postgres.link import SqlCall, call
-from aragog.pinlater.postgres.schema import CODE, LAYOUT, UPGRADES, QueueSchema
-from aragog.pinlater.postgres.shard import PostgresShard
-from aragog.pinlater.postgres.wire import text
+from pinlater.cli import queue
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import ClaimRequest, NewJob
+from pinlater.postgres.link import SqlCall, call
+from pinlater.postgres.schema import CODE, LAYOUT, UPGRADES, QueueSchema
+from pinlater.postgres.shard import PostgresShard
+from pinlater.postgres.wire import text
 from tests.support.waiting import WITHIN_S, wait_until
 
 pytestmark = pytest.mark.postgres

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.pinlater.transport.replies import CONTROL_KEPT_MS, reply_kept_ms
-from aragog.pinlater.transport.revocations import MOST, Revocations, revoked_by
+from pinlater.transport.replies import CONTROL_KEPT_MS, reply_kept_ms
+from pinlater.transport.revocations import MOST, Revocations, revoked_by
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ import json
 import pytest
 import redis
 
-from aragog.pinlater.brokers import celery_settings
+from pinlater.brokers import celery_settings
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
 from tests.support.waiting import wait_until

@@ -4,11 +4,11 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
-from aragog.pinlater.gates import Opening
 from aragog.pipeline.memory_limit import Admission
 from aragog.pipeline.messages import URGENT
 from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_room import ALL, NONE, claim_limit
+from aragog.pipeline.spool_room import EVERY, NONE, claim_limit
+from pinlater.gates import Opening
 
 pytestmark = pytest.mark.redis
 
@@ -27,11 +27,11 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
         tokens += spool.put_many([bytes(49_000)])
         clock.advance_ms(200)
     limits.append(limit())
-    assert [limit.lowest for limit in limits] == [ALL, URGENT, NONE, NONE]
+    assert [limit.lowest for limit in limits] == [EVERY, URGENT, NONE, NONE]
 
     spool.free(tokens)
     clock.advance_ms(200)
-    assert limit() == Opening(ALL)
+    assert limit() == Opening(EVERY)
 
 
 def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_client, clock):
@@ -43,7 +43,12 @@ def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_clie
         spool.put_many([bytes(329_000)])
         clock.advance_ms(200)
 
-    assert limits == [*[Opening(ALL)] * 7, Opening(ALL, 6), Opening(ALL, 3), Opening(ALL, 1)]
+    assert limits == [
+        *[Opening(EVERY)] * 7,
+        Opening(EVERY, 6),
+        Opening(EVERY, 3),
+        Opening(EVERY, 1),
+    ]
 
 
 def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room_above_it(
@@ -57,7 +62,7 @@ def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room
     assert spool.reserve(20, urgent=False)
     spool.free(tokens[:10])
     clock.advance_ms(200)
-    assert limit().lowest == ALL
+    assert limit().lowest == EVERY
 
 
 def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched(
@@ -71,7 +76,7 @@ def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched
         assert limit() == Opening(NONE)
         spool.free(tokens)
         clock.advance_ms(2000)
-        assert limit() == Opening(ALL)
+        assert limit() == Opening(EVERY)
     finally:
         redis_client.config_set("maxmemory", 0)
 
@@ -86,5 +91,5 @@ def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
     limit()
     before = redis_client.info("stats")["total_commands_processed"]
 
-    assert {limit() for _ in range(100)} == {Opening(ALL)}
+    assert {limit() for _ in range(100)} == {Opening(EVERY)}
     assert redis_client.info("stats")["total_commands_processed"] - before < 5

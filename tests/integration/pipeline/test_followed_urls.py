@@ -4,7 +4,7 @@ import pytest
 
 from aragog.pipeline.followed_urls import FollowedUrl, FollowedUrls
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.redis_kit.connect import connect
+from pinlater.redis.connect import connect
 
 pytestmark = pytest.mark.redis
 

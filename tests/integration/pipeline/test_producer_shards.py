@@ -8,11 +8,11 @@ import redis
 
 from aragog.client import Aragog
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.memory_limit import REFUSED_FROM
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from pinlater.brokers import of_socket
 from tests.support.producer import waiting_urls
 
 pytestmark = pytest.mark.redis

@@ -5,10 +5,10 @@ import redis
 from celery import Celery
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
 
 pytestmark = pytest.mark.redis
 JOBS = (UrlJob(url="http://site.example/"),)

@@ -4,13 +4,13 @@ import pytest
 from celery import Celery
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import of_socket
-from aragog.pinlater.models import ClaimRequest
 from aragog.pipeline.messages import PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import WaitingJobs, sweep
+from pinlater.admin import Admin
+from pinlater.brokers import of_socket
+from pinlater.models import ClaimRequest
 from tests.support.fetch_results import fetch_result
 
 pytestmark = pytest.mark.redis

@@ -11,11 +11,6 @@ from click.testing import CliRunner
 from aragog.bootstrap.stages import connect
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.dead_letters import QUEUE
-from aragog.pinlater.envelope import arguments
-from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
@@ -28,6 +23,11 @@ from aragog.stages.enqueue import EnqueueOptions
 from aragog.stages.reextract import ReextractBatch
 from aragog.stages.watch import WatchBatch
 from aragog.stages.webhooks import Delivery
+from pinlater.admin import Admin
+from pinlater.brokers import celery_settings
+from pinlater.dead_letters import QUEUE
+from pinlater.envelope import arguments
+from pinlater.models import ClaimRequest, JobState, Nack
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
 

@@ -11,11 +11,11 @@ from celery import Celery
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.dead_letters import QUEUE, REASON
-from aragog.pinlater.models import JobState
-from aragog.pinlater.redis_shard import RedisShard
 from aragog.pipeline.routing import Destination, Queue
+from pinlater.brokers import celery_settings
+from pinlater.dead_letters import QUEUE, REASON
+from pinlater.models import JobState
+from pinlater.redis_shard import RedisShard
 from tests.support.celery_worker import Worker
 from tests.support.documented import blocks
 from tests.support.producer import producer_home

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError, SpoolUnavailable
-from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
 from aragog.standalone.redis_server import RedisServer
+from pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
 from tests.support.redis_variants import free_port, replicas, sentinel, tls_redis
 from tests.support.waiting import wait_until
 
@@ -35,7 +35,7 @@ def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
 
 def test_a_socket_whose_path_is_too_long_is_named(tmp_path):
     path = f"{tmp_path}/{'x' * 108}/redis.sock"
-    with pytest.raises(ConfigError, match=r"redis\.url: .* too long a path for a unix socket"):
+    with pytest.raises(InvalidConfig, match=r"redis\.url: .* too long a path for a unix socket"):
         connect(f"unix://{path}")
 
 
@@ -207,16 +207,20 @@ def cutting(client):
 
 
 def test_a_url_that_cannot_be_used_is_named_by_its_setting_without_its_password():
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(InvalidConfig) as caught:
         connect("redis://:secret@host:port", setting="politeness.limiter_urls")
 
     assert "politeness.limiter_urls" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
+class CacheUnavailable(BrokerUnavailable):
+    """An error of somebody who uses these helpers."""
+
+
 def test_an_absent_server_is_the_error_that_the_caller_asked_for(folder):
     with connect(f"unix://{folder}/none", attempts=1) as client:
-        for kind in (BrokerUnavailable, SpoolUnavailable):
+        for kind in (BrokerUnavailable, CacheUnavailable):
             with pytest.raises(kind, match="the server"), redis_errors("the server", kind):
                 client.ping()
 

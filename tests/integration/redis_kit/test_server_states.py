@@ -4,13 +4,13 @@ import pytest
 import redis
 
 from aragog.cli.error_hints import remedy
-from aragog.errors import BrokerUnavailable
-from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import NewJob
 from aragog.pipeline.routing import broker_errors
-from aragog.redis_kit.errors import redis_errors
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Supervisor
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import NewJob
+from pinlater.redis.errors import redis_errors
 from tests.support.waiting import wait_until
 
 LOADING = redis.BusyLoadingError("Redis is loading the dataset in memory")

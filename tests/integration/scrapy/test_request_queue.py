@@ -3,10 +3,10 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import JobState, NewJob
 from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import load_settings
+from pinlater.admin import Admin
+from pinlater.models import JobState, NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

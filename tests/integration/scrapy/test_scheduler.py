@@ -15,14 +15,14 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
 from aragog.scrapy.addon import AragogAddon
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.scheduler import SpiderScheduler
 from aragog.scrapy.spider_arguments import remember_arguments
 from aragog.settings import load_settings
 from aragog.stages.single_fetch import SlotSearch
+from pinlater.admin import Admin
+from pinlater.models import NewJob
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

@@ -9,11 +9,11 @@ from aragog.api.batch_progress import Batches
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.services import Services
 from aragog.api.jobs import Jobs
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
+from pinlater.cluster import Cluster, connect_shards
 from tests.api_examples import explain
 from tests.support.api_server import running
 from tests.support.serving import served_page

@@ -14,9 +14,9 @@ from aragog.api.thrift.encoded_reads import EncodedReads
 from aragog.api.thrift.handlers import services
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.fetcher.outcome import FetchRecord, Hop
-from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite
@@ -581,7 +581,7 @@ def test_a_claim_of_nowhere_is_refused(jobs, apache):
 
 @pytest.mark.redis
 def test_the_queues_of_the_crawler_are_out_of_reach(jobs, apache, redis_url):
-    from aragog.pinlater.models import NewJob
+    from pinlater.models import NewJob
 
     Cluster(connect_shards([redis_url])).enqueue("fetch", [NewJob(b"celery")])
 

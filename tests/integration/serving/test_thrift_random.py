@@ -10,7 +10,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.thrift.contract import CALL, head, idl
 from aragog.api.thrift.wire import frame, read_head
-from aragog.pinlater.cluster import Cluster, connect_shards
+from pinlater.cluster import Cluster, connect_shards
 from tests.support.examples import examples
 from tests.support.serving import served_page
 from tests.support.thrift_server import running

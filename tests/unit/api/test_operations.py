@@ -19,8 +19,8 @@ from aragog.errors import BadInput, Unsupported
 from aragog.options import Option, checked, given, option_fields
 from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 

@@ -12,20 +12,17 @@ import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-import aragog.pinlater
-import aragog.politeness.limiter
-import aragog.politeness.permits
-import aragog.stages.refresh
+import pinlater
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.instruments import REFRESH_URLS, SLOTS
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import EVENTS, NewJob
 from aragog.politeness.slots import DomainReport
-from aragog.testing.memory_shard import MemoryShard
+from pinlater.admin import Admin
+from pinlater.cluster import Cluster
+from pinlater.models import EVENTS, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from scripts.reference_docs import metrics_of_the_code
 from tests.support.cases import missing
 
@@ -120,9 +117,7 @@ class InFlight:
 
 
 def test_every_event_that_a_queue_counts_is_known():
-    lua = "".join(
-        each.read_text() for each in Path(aragog.pinlater.__file__).parent.glob("lua/*.lua")
-    )
+    lua = "".join(each.read_text() for each in Path(pinlater.__file__).parent.glob("lua/*.lua"))
     counted = {name for name in re.findall(r"\bcount\('(\w+)'", lua) if not name.startswith("late")}
 
     assert counted | {"claimed"} == set(EVENTS)

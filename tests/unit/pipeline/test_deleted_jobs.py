@@ -2,10 +2,10 @@
 
 import pytest
 
-from aragog.pinlater.models import JobState, NewJob
 from aragog.pipeline.deleted_jobs import urls_named
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
-from aragog.testing.memory_shard import MemoryShard
+from pinlater.models import JobState, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 A, B = "http://a.example/", "http://b.example/"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from aragog.pinlater.admin import Admin
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.takedown import Purge
-from aragog.testing.memory_shard import MemoryShard
+from pinlater.admin import Admin
+from pinlater.cluster import Cluster
+from pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from pinlater.testing.memory_shard import MemoryShard
 from tests.support.jobs import job_of
 
 GONE, KEEP = "http://gone.test/", "http://keep.test/"

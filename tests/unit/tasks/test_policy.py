@@ -6,8 +6,6 @@ import pytest
 from celery.exceptions import Ignore, Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
-from aragog.pinlater.envelope import TAGGED
-from aragog.pinlater.worker import RunLater
 from aragog.tasks.policy import (
     GIVE_BACK_S,
     LONGEST_BACKOFF_S,
@@ -16,6 +14,8 @@ from aragog.tasks.policy import (
     retry_after_outage,
     stage,
 )
+from pinlater.envelope import TAGGED
+from pinlater.worker import RunLater
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 

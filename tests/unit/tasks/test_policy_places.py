@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.pinlater import gates
 from aragog.tasks import maintenance, refresh, robots, webhooks
 from aragog.tasks.maintenance import compactions
 from aragog.tasks.policy import TaskPlaces, periodic
+from pinlater import gates
 
 THREADS = 4
 

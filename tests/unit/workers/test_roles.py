@@ -6,12 +6,12 @@ import pytest
 
 from aragog.beat_schedule import beat_schedule
 from aragog.errors import ConfigError
-from aragog.pinlater import gates
 from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
 from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
+from pinlater import gates
 
 
 @pytest.fixture

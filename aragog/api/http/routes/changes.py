@@ -25,7 +25,7 @@ from aragog.api.http.routes.operations import OperationRoutes
 from aragog.api.json_values import from_query, refuse_unknown, to_json
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
-from aragog.errors import TransientError
+from aragog.errors import TRANSIENT
 from aragog.options import checked, option_fields
 from aragog.pipeline.change_json import Reader, plain
 from aragog.urlstore.feed import Change
@@ -104,7 +104,7 @@ class ChangesApi:
                 cursor = page.cursor
                 if len(page.items) < query.limit:
                     await self._sleep(LOOK_S)
-        except (TransientError, TimeoutError, Overloaded):
+        except (*TRANSIENT, TimeoutError, Overloaded):
             return  # the stream ends; the reader connects again with its cursor
 
     async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:

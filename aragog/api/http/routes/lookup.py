@@ -23,9 +23,7 @@ from aragog.api.operation import Pool
 from aragog.api.problems import Overloaded, Problem, problem_of
 from aragog.api.tokens import READ, WRITE, Tokens
 from aragog.clock import SystemClock
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize

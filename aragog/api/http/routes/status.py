@@ -13,9 +13,7 @@ from aragog.api.http.calls import StoreCalls, json_response
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.pages.reference import reference_page
 from aragog.api.problems import Overloaded, unavailable
-from aragog.errors import (
-    ALL,
-)
+from aragog.errors import ALL
 from aragog.urlstore.store import UrlStore
 
 PROBE_URL = "http://readiness.invalid/"

@@ -1,0 +1,48 @@
+"""
+A kombu transport that keeps jobs on their server until they are due: Redis or PostgreSQL.
+
+Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
+alias must exist before the first connection is opened. kombu itself is not imported with it.
+
+For applications:
+
+    worker.py            at_least_once, follow, RunLater: what a Celery worker does differently
+    job_types.py         job types of a function and a section of a TOML file
+    brokers.py           broker URLs, and Celery's settings for each kind of broker
+    publish_receipts.py  whether a published job was already there
+    gates.py             how a worker leaves jobs on the server while it has no room for them
+    admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
+    cli.py               the same on the command line
+    flower.py            the pages Queues and Jobs in Flower
+    dead_letters.py      keeps messages that failed for good, on other brokers
+    __main__.py          `python -m pinlater`
+    schemes.py           registers `pinlater://`
+    entry_point.py       does so wherever kombu is imported
+    errors.py            what it raises, by remedy
+
+The parts:
+
+    models.py            jobs, claims, states, sizes
+    policy.py            the delays between attempts
+    envelope.py          task messages to jobs and back; where an ETA becomes a delay
+    job_codec.py         the stored format of a job
+    shard.py             the port: the queues of one server
+    redis_shard.py       a shard on Redis; its scripts are in lua/
+    redis_poller.py      how a worker hears of its new jobs
+    postgres/            a shard on PostgreSQL; its functions are in SQL files
+    health.py            when claims may be reaped after an outage
+    cluster.py           several shards that act as one
+    claims.py            the claims that this process holds
+    worker_names.py      names of worker processes, as claims contain them
+    acks.py              how they end
+    claim_upkeep.py      extends them, and returns those of dead workers
+    consumer.py          claims due jobs for a channel
+    queue_rows.py        queues and jobs as rows for people
+    flower_pages.py      Flower's pages of a broker
+"""
+
+from __future__ import annotations
+
+from pinlater.schemes import register
+
+register()

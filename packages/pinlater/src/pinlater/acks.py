@@ -1,0 +1,157 @@
+"""
+How the claims of this process end: acks and nacks are sent in batches.
+
+They are kept while their shard is unavailable.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from pinlater.clock import Clock
+from pinlater.cluster import Cluster
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import Claimed, JobState, Nack, Step
+from pinlater.policy import RetryPolicy
+from pinlater.shard import Shard
+
+logger = logging.getLogger(__name__)
+RETRY_AFTER_S = 0.25
+"""Seconds before the next attempt after a shard did not accept its acks."""
+_STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
+
+
+@dataclass(frozen=True, slots=True)
+class Disposition:
+    """
+    How a job continues when its delivery ends.
+
+    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but the
+    attempt does not count.
+    """
+
+    step: Step | Literal["policy", "wait"]
+    delay_ms: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Claim:
+    """A claim of this process on a job."""
+
+    tag: str
+    shard: Shard
+    queue: str
+    job: Claimed
+    claimed_s: float
+    ended: bool = False
+    """Its job was run; the worker's event loop has yet to acknowledge or reject it."""
+    orphan: bool = False
+    """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
+    ended_s: float | None = None
+    """When an orphan's job was first found not running; None while it runs."""
+    on_ack: Disposition | None = None
+    on_reject: Disposition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingAck:
+    """An ack (without a `nack`) or a nack that a shard has not accepted yet."""
+
+    claim: Claim
+    nack: Nack | None
+
+
+class AckBuffer:
+    """
+    Reports to the shards how jobs ended. Thread-safe.
+
+    Args:
+        cluster: the shards; queue settings there define the retry policies.
+        clock: only its stopwatch is used.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self.deferred = False
+        """True: `add` does not send; the event loop calls `flush` soon."""
+        self._cluster = cluster
+        self._clock = clock
+        # Not the global generator: the program may have seeded it.
+        self._rng = random.Random()
+        self._pending: deque[_PendingAck] = deque()
+        self._lock = threading.Lock()
+        self._retry_at_s = 0.0
+        self._silent: set[str] = set()
+        """Names of unavailable shards with pending acks."""
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, claim: Claim, disposition: Disposition | None) -> None:
+        """Report the end of a claim; without a disposition the job has SUCCEEDED."""
+        nack = self._nack(claim, disposition) if disposition else None
+        self._pending.append(_PendingAck(claim, nack))
+        if not self.deferred:
+            self.flush()
+
+    def _nack(self, claim: Claim, disposition: Disposition) -> Nack:
+        delay_ms, step = disposition.delay_ms, _STEPS.get(disposition.step)
+        if step is not None:
+            policy = RetryPolicy.of(self._cluster.settings(claim.queue))
+            delay_ms = policy.delay_ms(claim.job.attempt, self._rng.random())
+        explicit: Step = step or cast("Step", disposition.step)
+        return Nack(claim.job.job_id, claim.job.token, explicit, delay_ms, disposition.problem)
+
+    def flush(self) -> None:
+        """
+        Send pending acks and nacks; keep those that a shard cannot accept now.
+
+        Safe to call from any thread; a second caller returns at once.
+        """
+        if not self._pending or self._clock.monotonic_s() < self._retry_at_s:
+            return
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            pending = [self._pending.popleft() for _ in range(len(self._pending))]
+            groups: dict[tuple[Shard, str, bool], list[_PendingAck]] = defaultdict(list)
+            for ack in pending:
+                groups[ack.claim.shard, ack.claim.queue, ack.nack is None].append(ack)
+            for (shard, queue, acks), group in groups.items():
+                self._send(shard, queue, group, acks=acks)
+        finally:
+            self._lock.release()
+
+    def _send(self, shard: Shard, queue: str, group: list[_PendingAck], *, acks: bool) -> None:
+        try:
+            self._cluster.require(shard)
+            with self._cluster.watched(shard):
+                done: list[bool] | list[JobState | None] = (
+                    shard.ack(queue, [(ack.claim.job.job_id, ack.claim.job.token) for ack in group])
+                    if acks
+                    else shard.nack(queue, [ack.nack for ack in group if ack.nack])
+                )
+        except BrokerUnavailable as error:
+            self._keep(shard, group, error)
+            return
+        self._silent.discard(shard.name)
+        for ack, accepted in zip(group, done, strict=True):
+            if not accepted:
+                logger.warning(
+                    "the ack of job %s of %s came too late: another worker has it, or its server "
+                    "restarted and it runs again",
+                    ack.claim.job.job_id, queue,
+                )  # fmt: skip
+
+    def _keep(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
+        """Keep a group for a later attempt; log the outage once, not several times a second."""
+        level = logging.DEBUG if shard.name in self._silent else logging.WARNING
+        self._silent.add(shard.name)
+        logger.log(level, "%d acks wait for their shard: %s", len(group), error)
+        self._pending.extendleft(reversed(group))
+        self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S

@@ -1,0 +1,326 @@
+"""
+Queue administration: inspect, pause, limit, purge, retry and delete, without a restart.
+
+Every operation runs on all shards that answer, and the result names those that did not. Long
+operations run in steps of 200 jobs per shard and report progress after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from pinlater.brokers import shard_urls
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.errors import BrokerUnavailable, InvalidArgument
+from pinlater.models import JobInfo, JobState, QueueStatus, Sizes
+from pinlater.policy import RetryPolicy
+from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
+
+SETTINGS: Mapping[str, str] = {
+    "paused": "1: no jobs are delivered",
+    "rate": "jobs delivered per second, over all workers and shards",
+    "burst": "jobs delivered at once after a pause; default a quarter of a second's worth",
+    "keep_succeeded_ms": "how long a finished job is remembered; default a day",
+    "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
+    "keep_failed_ms": "how long a failed job is kept; default 7 days",
+    "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
+    **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
+}
+"""The settings that `configure` accepts, with their descriptions."""
+
+BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
+"""Receives jobs and their queue before they are deleted; one of them may still start to run."""
+Progress = Callable[[int], None]
+"""Receives the number of jobs processed in each step, after that step."""
+T = TypeVar("T")
+
+
+def _quiet(_count: int) -> None:
+    """Ignore progress."""
+
+
+class Admin:
+    """
+    Administers the queues of one pinlater cluster.
+
+    Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all
+    shards.
+    """
+
+    def __init__(self, cluster: Cluster, before_delete: BeforeDelete | None = None) -> None:
+        self.cluster = cluster
+        self._before_delete = before_delete
+
+    @classmethod
+    def connect(
+        cls,
+        broker_url: str,
+        shards: Sequence[str] = (),
+        *,
+        prefix: str = "",
+        before_delete: BeforeDelete | None = None,
+    ) -> Admin:
+        """
+        Create an `Admin` for a broker URL; sends nothing yet.
+
+        Args:
+            broker_url: a `pinlater://` URL in any of its forms.
+            shards: further URLs, as in `broker.shards`.
+            prefix: `global_keyprefix` of the transport.
+            before_delete: called with jobs before they are deleted.
+
+        Raises:
+            InvalidConfig: the URL belongs to another broker.
+        """
+        cluster = Cluster(connect_shards((*shard_urls(broker_url), *shards), prefix=prefix))
+        return cls(cluster, before_delete)
+
+    def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
+        """Return the results by shard name, and the names of the shards that did not answer."""
+        results: dict[str, T] = {}
+        missing: list[str] = []
+        problem: BrokerUnavailable | None = None
+        for shard in self.cluster.shards:
+            try:
+                with self.cluster.watched(shard):
+                    results[shard.name] = what(shard)
+            except BrokerUnavailable as error:
+                missing.append(shard.name)
+                problem = error
+        if problem and not results:
+            raise problem
+        return results, tuple(missing)
+
+    def _change(self, what: Callable[[Shard], T]) -> None:
+        _, missing = self._collect(what)
+        if missing:
+            raise BrokerUnavailable(
+                f"shards {', '.join(missing)}", "did not apply the change; the others did"
+            )
+
+    def upgrade(self, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+        """
+        Take the tables of PostgreSQL shards to this program's version; workers may run.
+
+        Returns the version by shard name; Redis shards carry it in their keys and have none.
+
+        Args:
+            report: gets a line before each step, which may take long.
+
+        Raises:
+            BrokerUnavailable: a shard does not answer, refuses, or has a newer version; the shards
+                before it are upgraded.
+        """
+        versions: dict[str, int] = {}
+        for shard in self.cluster.shards:
+            if isinstance(shard, UpgradableShard):
+                report(f"checking shard {shard.name}")
+                versions[shard.name] = shard.upgrade(report)
+        return versions
+
+    def queues(self) -> list[str]:
+        """Return the names of all queues, sorted."""
+        names, _ = self._collect(lambda shard: shard.queues())
+        return sorted(set().union(*names.values()))
+
+    def status(self, queue: str) -> QueueStatus:
+        """Return the status of a queue; sizes and counters are summed over the shards."""
+        statuses, missing = self._collect(
+            lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
+        )
+        sizes, settings, stats = Sizes(), dict[str, float](), dict[str, int]()
+        for size, setting, stat in statuses.values():
+            sizes += size
+            settings |= setting
+            for name, count in stat.items():
+                stats[name] = stats.get(name, 0) + count
+        return QueueStatus(queue, sizes, settings, stats, missing)
+
+    def statuses(self) -> list[QueueStatus]:
+        """Return the status of every queue."""
+        return [self.status(queue) for queue in self.queues()]
+
+    def pause(self, queue: str) -> None:
+        """Deliver no jobs until `resume`; new jobs wait, and running jobs continue."""
+        self._change(lambda shard: shard.configure(queue, {"paused": 1}))
+
+    def resume(self, queue: str) -> None:
+        """Deliver jobs again, immediately."""
+        self._change(lambda shard: shard.configure(queue, {"paused": None}))
+
+    def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
+        """Limit the jobs per second over all workers; None removes the limit."""
+        if rate_per_s is not None and rate_per_s <= 0:
+            raise InvalidArgument("rate: must be above 0; pause the queue to stop it")
+        self._change(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
+
+    def configure(self, queue: str, **changes: float | None) -> None:
+        """Change any of `SETTINGS`; None restores the default."""
+        unknown = changes.keys() - SETTINGS.keys()
+        if unknown:
+            names = ", ".join(SETTINGS)
+            raise InvalidArgument(
+                f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}"
+            )
+        self._change(lambda shard: shard.configure(queue, changes))
+
+    def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
+        """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
+        pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
+        infos = [
+            replace(job, job_id=f"{name}-{job.job_id}")
+            for name, page in pages.items()
+            for job in page
+        ]
+        late = state in (JobState.SUCCEEDED, JobState.FAILED)
+        infos.sort(key=lambda job: (job.priority * (not late), job.at_ms), reverse=late)
+        return infos[:limit]
+
+    def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
+        """
+        Return the job with this id or this key (a task's id); None if there is none.
+
+        The key search reads up to `look_at` jobs of each state, so it is too slow for programs.
+        """
+        for state in JobState:
+            for job in self.jobs(queue, state, limit=look_at):
+                if key in (job.job_id, job.key):
+                    return job
+        return None
+
+    def purge(self, queue: str, *, progress: Progress = _quiet) -> int:
+        """Delete all PENDING jobs; returns their number."""
+        return self.delete(queue, JobState.PENDING, progress=progress)
+
+    def retry(self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _quiet) -> int:
+        """Run the named FAILED jobs again, or all that are FAILED now; returns their number."""
+        if ids:
+            return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
+        return self._in_steps(
+            queue, JobState.FAILED, progress, lambda shard, n: shard.retry(queue, limit=n)
+        )
+
+    def delete(
+        self, queue: str, state: JobState, ids: Sequence[str] = (), *, progress: Progress = _quiet
+    ) -> int:
+        """Delete the named jobs in a state, or all of them; RUNNING jobs cannot be deleted."""
+        if state is JobState.RUNNING:
+            raise InvalidArgument("state: a RUNNING job cannot be deleted; revoke its task instead")
+        if ids:
+            return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
+
+        def step(shard: Shard, most: int) -> int:
+            return delete_some(shard, queue, state, most, self._before_delete)
+
+        return self._in_steps(queue, state, progress, step)
+
+    def _delete(self, shard: Shard, queue: str, state: JobState, ids: list[str]) -> int:
+        if not ids:
+            return 0
+        if self._before_delete is not None:
+            self._before_delete(queue, shard.named(queue, state, ids))
+        return shard.delete(queue, state, ids=ids)
+
+    def release(self, worker: str) -> int:
+        """
+        Return a dead worker's jobs to their queues immediately; returns their number.
+
+        The attempts count. Use this only for a process that has ended: the jobs of a live process
+        would run twice.
+
+        Args:
+            worker: the prefix of the worker's name, as `jobs` shows it: `host:pid:` (see
+                `worker_name`).
+        """
+        if worker.count(":") < 2:
+            raise InvalidArgument(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
+        total = 0
+
+        def work(shard: Shard) -> None:
+            nonlocal total
+            for queue in shard.queues():
+                running = shard.jobs(
+                    queue, JobState.RUNNING, limit=count_of(shard.sizes(queue), JobState.RUNNING)
+                )
+                own = [job.job_id for job in running if job.worker.startswith(worker)]
+                total += shard.release(queue, worker, own) if own else 0
+
+        self._change(work)
+        return total
+
+    def _of_shards(self, ids: Sequence[str], act: Callable[[Shard, list[str]], int]) -> int:
+        done = 0
+        for shard, own in self._by_shard(ids):
+            for at in range(0, len(own), MAX_BATCH):
+                done += act(shard, own[at : at + MAX_BATCH])
+        return done
+
+    def _by_shard(self, ids: Sequence[str]) -> Iterator[tuple[Shard, list[str]]]:
+        own: dict[str, list[str]] = {}
+        for job_id in ids:
+            name, dash, local = job_id.rpartition("-")
+            if not dash or self.cluster.find(name) is None:
+                raise InvalidArgument(
+                    f"job id: {job_id!r} is not <shard>-<number>, as `jobs` shows it"
+                )
+            own.setdefault(name, []).append(local)
+        return ((s, own[s.name]) for s in self.cluster.shards if s.name in own)
+
+    def _in_steps(
+        self, queue: str, state: JobState, progress: Progress, act: Callable[[Shard, int], int]
+    ) -> int:
+        total = 0
+
+        def work(shard: Shard) -> None:
+            nonlocal total
+            # Only jobs that are there now: a job that fails again meanwhile would cause a loop.
+            left = count_of(shard.sizes(queue), state)
+            while left > 0 and (done := act(shard, min(left, MAX_BATCH))):
+                left -= done
+                total += done
+                progress(done)
+
+        self._change(work)
+        return total
+
+    def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
+        """Return queues as Flower lists them: name, and ready and unacknowledged messages."""
+        result: list[dict[str, str | int]] = []
+        for queue in queues:
+            sizes = self.status(queue).sizes
+            result.append(
+                {
+                    "name": queue,
+                    "messages": sizes.pending + sizes.running,
+                    "messages_ready": sizes.pending,
+                    "messages_due": sizes.due,
+                    "messages_later": sizes.later,
+                    "messages_unacknowledged": sizes.running,
+                }
+            )
+        return result
+
+
+def delete_some(
+    shard: Shard, queue: str, state: JobState, most: int, before_delete: BeforeDelete | None
+) -> int:
+    """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns their number."""
+    if before_delete is None:
+        return shard.delete(queue, state, limit=most)
+    deleted = shard.jobs(queue, state, limit=most)
+    if not deleted:
+        return 0
+    before_delete(queue, deleted)
+    return shard.delete(queue, state, ids=[job.job_id for job in deleted])
+
+
+def count_of(sizes: Sizes, state: JobState) -> int:
+    """Return the number of jobs in a state."""
+    return {
+        JobState.PENDING: sizes.pending,
+        JobState.RUNNING: sizes.running,
+        JobState.SUCCEEDED: sizes.succeeded,
+        JobState.FAILED: sizes.failed,
+    }[state]

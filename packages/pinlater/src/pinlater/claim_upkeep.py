@@ -1,0 +1,228 @@
+"""
+What keeps claims in order, in a thread, even while the event loop is busy.
+
+A renewer extends the claims of running jobs, so that no other worker receives them. A reaper
+returns the expired claims of dead workers to the queue, and deletes old jobs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+
+from pinlater.acks import AckBuffer, Claim
+from pinlater.clock import Clock
+from pinlater.cluster import Cluster
+from pinlater.errors import BrokerUnavailable
+from pinlater.health import ReapGuard
+from pinlater.shard import ServerShard, Shard
+
+logger = logging.getLogger(__name__)
+SWEEP_SIZE = 100
+"""Claims per call; the server handles other clients between two calls."""
+SWEEPS = 50
+"""Maximum calls per round; enough to return all claims of a dead host in one round."""
+PERIOD_S = 0.25
+REAP_EVERY_S = 1.0
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ClaimRenewer:
+    """
+    Extends claims and drops those that were lost or are too old.
+
+    Args:
+        cluster: the shards of the claims.
+        claims: by tag; shared with the registry.
+        guards: by shard name; shared with the reaper, which must not reap after an outage until
+            all workers had time to renew.
+        claim_timeout_ms: for how long a claim is extended.
+        max_claim_ms: a claim is not extended beyond this age, so that a job that hangs runs
+            elsewhere.
+        clock: only its stopwatch is used.
+        still_running: returns whether the delivery with this tag is running; used for orphans.
+    """
+
+    cluster: Cluster
+    claims: dict[str, Claim]
+    guards: dict[str, ReapGuard]
+    claim_timeout_ms: int
+    max_claim_ms: int
+    clock: Clock
+    still_running: Callable[[str], bool]
+    behind: bool = field(init=False, default=False)
+    """True: a shard did not answer, so `renew` must be called again soon."""
+
+    def renew(self) -> None:
+        """Extend all claims, in one round trip per shard and queue."""
+        self.behind = False
+        groups: dict[tuple[Shard, str], list[Claim]] = defaultdict(list)
+        now_s = self.clock.monotonic_s()
+        for tag, claim in list(self.claims.items()):
+            if (now_s - claim.claimed_s) * 1000 > self.max_claim_ms:
+                self.claims.pop(tag, None)
+            else:
+                groups[claim.shard, claim.queue].append(claim)
+        for (shard, queue), claims in groups.items():
+            self._extend(shard, queue, claims)
+
+    def _extend(self, shard: Shard, queue: str, claims: list[Claim]) -> None:
+        current = [claim for claim in claims if claim.tag in self.claims]
+        tokens = [(claim.job.job_id, claim.job.token) for claim in current]
+        try:
+            with self.cluster.watched(shard):
+                extended = shard.extend(queue, tokens, timeout_ms=self.claim_timeout_ms)
+        except BrokerUnavailable as error:
+            guard = self.guards[shard.name]
+            level = logging.DEBUG if guard.needs_connecting else logging.WARNING
+            logger.log(level, "%d claims could not be extended: %s", len(current), error)
+            guard.lost()
+            self.behind = True
+            return
+        for claim, kept in zip(current, extended, strict=True):
+            # A claim that was acknowledged in the meantime is not lost.
+            if not kept and self.claims.pop(claim.tag, None) is not None:
+                logger.warning("the claim on job %s of %s was lost", claim.job.job_id, queue)
+            elif claim.orphan:
+                self._forget_if_ended(claim)
+
+    def _forget_if_ended(self, orphan: Claim) -> None:
+        """
+        Drop an orphan whose job ended a claim timeout ago.
+
+        Its ack may have to wait until the worker's event loop runs again, on a new connection.
+        """
+        now_s = self.clock.monotonic_s()
+        if self.still_running(orphan.tag):
+            orphan.ended_s = None
+        elif orphan.ended_s is None:
+            orphan.ended_s = now_s
+        elif (now_s - orphan.ended_s) * 1000 >= self.claim_timeout_ms:
+            self.claims.pop(orphan.tag, None)
+
+
+class Reaper:
+    """
+    Reaps the queues that this process consumes.
+
+    Args:
+        cluster: all its shards are reaped.
+        guards: by shard name; shared with the renewer.
+        clock: only its stopwatch is used.
+        renew: extends the claims of this process; called when a shard is available again.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        guards: dict[str, ReapGuard],
+        *,
+        clock: Clock,
+        renew: Callable[[], None],
+    ) -> None:
+        self._cluster = cluster
+        self._guards = guards
+        self._clock = clock
+        self._renew = renew
+        self._queues: set[str] = set()
+
+    def watch(self, queue: str) -> None:
+        """Reap this queue from now on."""
+        self._queues.add(queue)
+
+    def reap(self) -> None:
+        """Run one round over all shards and watched queues; skips unavailable shards."""
+        for shard in self._cluster.shards:
+            try:
+                self._cluster.require(shard)
+                with self._cluster.watched(shard):
+                    self._reap(shard, self._guards[shard.name])
+            except BrokerUnavailable as error:
+                self._guards[shard.name].lost()
+                logger.debug("not reaped: %s", error)
+
+    def _reap(self, shard: Shard, guard: ReapGuard) -> None:
+        if guard.needs_connecting and isinstance(shard, ServerShard):
+            self._connected(shard, guard)
+        for queue in list(self._queues):
+            given_back = failed = 0
+            for _ in range(SWEEPS):
+                before_ms = guard.reap_before_ms(self._stopwatch_ms())
+                swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_SIZE)
+                guard.observe_clock(swept.now_ms, self._stopwatch_ms())
+                given_back += swept.given_back
+                failed += swept.failed
+                if swept.given_back + swept.failed < SWEEP_SIZE:
+                    break
+            if given_back or failed:
+                logger.warning(
+                    "claims expired on %s: %d returned, %d failed", queue, given_back, failed
+                )
+
+    def _connected(self, shard: ServerShard, guard: ReapGuard) -> None:
+        server_ms, uptime_ms = shard.age_ms()
+        guard.connected(server_ms, uptime_ms, self._stopwatch_ms())
+        for remark in shard.remarks():
+            logger.warning("shard %s: %s", shard.name, remark)
+        if guard.lost_before:
+            self._renew()
+
+    def _stopwatch_ms(self) -> float:
+        return self._clock.monotonic_s() * 1000
+
+
+@dataclass(slots=True, eq=False)
+class ClaimMaintenance:
+    """
+    One daemon thread, started at the first claim.
+
+    Args:
+        renew_every_s: a third of the claim timeout, so that two renewals may fail.
+    """
+
+    acks: AckBuffer
+    renewer: ClaimRenewer
+    reaper: Reaper
+    _: KW_ONLY
+    renew_every_s: float
+    clock: Clock
+    _rng: random.Random = field(init=False, default_factory=random.Random)
+    _thread: threading.Thread | None = field(init=False, default=None)
+    _stopped: threading.Event = field(init=False, default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Start the thread unless it was started before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pinlater-claims", daemon=True)
+            self._thread.start()
+            atexit.register(self.acks.flush)
+
+    def _run(self) -> None:
+        renewed_s = reaped_s = self.clock.monotonic_s()
+        while not self._stopped.wait(PERIOD_S):
+            now_s = self.clock.monotonic_s()
+            try:
+                self.acks.flush()
+                # After a server returns, renew our claims before other workers reap them.
+                if self.renewer.behind or now_s - renewed_s >= self.renew_every_s:
+                    renewed_s = now_s
+                    self.renewer.renew()
+                if now_s - reaped_s >= REAP_EVERY_S:
+                    # Jitter separates the rounds of different workers.
+                    reaped_s = now_s + self._rng.uniform(-0.1, 0.1)
+                    self.reaper.reap()
+            except Exception:
+                logger.exception("claim maintenance continues after an unexpected error")
+
+    def stop(self) -> None:
+        """Send pending acks and stop the thread; remaining claims will expire."""
+        self.acks.flush()
+        self._stopped.set()
+        atexit.unregister(self.acks.flush)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5)

@@ -1,0 +1,190 @@
+"""
+The claims that this process holds.
+
+Claims belong to the process, not to a connection. A channel may fail and be closed twice while its
+jobs continue to run, and their acks must still reach the server with the same claim token. A
+process has one registry for each cluster (`claims_for`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+
+from pinlater.acks import AckBuffer, Claim, Disposition
+from pinlater.claim_upkeep import ClaimMaintenance, ClaimRenewer, Reaper
+from pinlater.clock import Clock, SystemClock
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.health import ReapGuard
+from pinlater.models import Claimed
+from pinlater.shard import Shard
+from pinlater.worker_names import worker_name
+
+logger = logging.getLogger(__name__)
+TAG = "pinlater:"
+"""The prefix of job delivery tags, whether or not their channel still exists."""
+
+
+class ClaimRegistry:
+    """
+    Claims held by this process on one cluster.
+
+    Args:
+        cluster: the shards.
+        claim_timeout_ms: how long a claim lasts without a renewal.
+        max_claim_ms: no claim is renewed beyond this age, so a job that hangs runs elsewhere.
+        clock: only its stopwatch is used.
+        still_running: returns whether the delivery with this tag is running; used for claims whose
+            channel is closed.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        claim_timeout_ms: int = 60_000,
+        max_claim_ms: int = 86_400_000,
+        clock: Clock | None = None,
+        still_running: Callable[[str], bool] = lambda _tag: False,
+    ) -> None:
+        clock = clock or SystemClock()
+        self.cluster = cluster
+        self.claim_timeout_ms = claim_timeout_ms
+        self.worker = f"{worker_name(os.getpid())}{uuid.uuid4().hex[:6]}"
+        self._clock = clock
+        self._still_running = still_running
+        self._claims: dict[str, Claim] = {}
+        guards = {shard.name: ReapGuard(claim_timeout_ms) for shard in cluster.shards}
+        self.acks = AckBuffer(cluster, clock)
+        self.renewer = ClaimRenewer(
+            cluster=cluster,
+            claims=self._claims,
+            guards=guards,
+            claim_timeout_ms=claim_timeout_ms,
+            max_claim_ms=max_claim_ms,
+            clock=clock,
+            still_running=still_running,
+        )
+        self.reaper = Reaper(cluster, guards, clock=clock, renew=self.renewer.renew)
+        self._maintenance = ClaimMaintenance(
+            self.acks, self.renewer, self.reaper,
+            renew_every_s=claim_timeout_ms / 3000, clock=clock,
+        )  # fmt: skip
+
+    def add(self, shard: Shard, queue: str, job: Claimed) -> str:
+        """
+        Store a claim and return its tag, which identifies it from now on.
+
+        Ids and tokens are unique only per queue and shard, so the tag contains both.
+        """
+        tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
+        self._claims[tag] = Claim(tag, shard, queue, job, self._clock.monotonic_s())
+        self._maintenance.start()
+        return tag
+
+    def watch(self, queue: str) -> None:
+        """Reap this queue from now on."""
+        self.reaper.watch(queue)
+        self._maintenance.start()
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._claims
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def held(self, queue: str) -> int:
+        """Return how many jobs of a queue this process has; costs 0.1 µs a job of any queue."""
+        return sum(claim.queue == queue for claim in list(self._claims.values()))
+
+    def set_dispositions(
+        self, tag: str, *, on_ack: Disposition | None, on_reject: Disposition | None
+    ) -> None:
+        """Set in advance how an ack and a reject of `tag` end the job; None: as usual."""
+        claim = self._claims.get(tag)
+        if claim is not None:
+            claim.on_ack, claim.on_reject = on_ack, on_reject
+
+    def note_end(self, tag: str) -> None:
+        """Record that the job of `tag` was run, and its ack or reject will follow."""
+        claim = self._claims.get(tag)
+        if claim is not None:
+            claim.ended = True
+
+    def ack(self, tag: str) -> None:
+        """Mark the job SUCCEEDED, unless `set_dispositions` chose another outcome."""
+        claim = self._claims.pop(tag, None)
+        self._end(tag, claim, claim.on_ack if claim else None)
+
+    def fail(self, tag: str, problem: str) -> None:
+        """Mark the job FAILED, even if attempts are left."""
+        self._end(tag, self._claims.pop(tag, None), Disposition("fail", 0, problem))
+
+    def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
+        """Run the job again immediately (the attempt counts), or mark it FAILED."""
+        claim = self._claims.pop(tag, None)
+        usual = Disposition("again") if requeue else Disposition("fail", 0, problem)
+        self._end(tag, claim, (claim.on_reject if claim else None) or usual)
+
+    def channel_closed(self, tags: Iterable[str]) -> None:
+        """
+        Keep the claims of jobs that run or were run, which may be acknowledged later.
+
+        The other jobs were never started: they return to the queue, and the attempt does not count.
+        """
+        for tag in tags:
+            claim = self._claims.get(tag)
+            if claim is None:
+                continue
+            if claim.ended or self._still_running(tag):
+                claim.orphan = True
+            else:
+                self._end(tag, self._claims.pop(tag, None), Disposition("release"))
+
+    def _end(self, tag: str, claim: Claim | None, disposition: Disposition | None) -> None:
+        if claim is None:
+            logger.info("claim %s is no longer held: its ack is ignored", tag)
+            return
+        self.acks.add(claim, disposition)
+
+    def stop(self) -> None:
+        """Send pending acks and stop the thread; remaining claims will expire."""
+        self._maintenance.stop()
+
+
+_registries: dict[tuple[object, ...], ClaimRegistry] = {}
+
+
+def claims_for(
+    urls: Sequence[str], *, prefix: str, claim_timeout_s: float, max_claim_s: float
+) -> ClaimRegistry:
+    """Return this process's registry for these shards; a forked child gets a separate one."""
+    key = (os.getpid(), tuple(urls), prefix)
+    if key not in _registries:
+        _registries[key] = ClaimRegistry(
+            Cluster(connect_shards(urls, prefix=prefix)),
+            claim_timeout_ms=round(claim_timeout_s * 1000),
+            max_claim_ms=round(max_claim_s * 1000),
+            still_running=celery_runs,
+        )
+    return _registries[key]
+
+
+def stop_claims() -> None:
+    """Stop the registries of this process; a connection that is used later gets a new one."""
+    while _registries:
+        _registries.popitem()[1].stop()
+
+
+def celery_runs(tag: str) -> bool:
+    """Return whether a Celery worker in this process is running this delivery."""
+    state = sys.modules.get("celery.worker.state")
+    while state is not None:
+        # Compare delivery tags, because several deliveries may share a task id.
+        with suppress(RuntimeError):  # a thread began or ended a task meanwhile: look again
+            return any(r.message.delivery_tag == tag for r in state.active_requests)
+    return False

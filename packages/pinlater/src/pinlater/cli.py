@@ -1,0 +1,360 @@
+"""
+`queue`: a click command group for queue administration, which a program adds to its own CLI.
+
+The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
+Every command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from pinlater.admin import SETTINGS, Admin, count_of
+from pinlater.models import JobInfo, JobState, QueueStatus
+from pinlater.terminal import SafeConsole, echo, echo_json, print_table
+from pinlater.wording import span
+
+
+class QueueLocation(Protocol):
+    """The location of the queues: click's context object in a program that adds this group."""
+
+    @property
+    def broker_url(self) -> str:
+        """A `pinlater://` URL."""
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Further Redis URLs."""
+
+    @property
+    def queues(self) -> Sequence[str]:
+        """Queues that exist even before their first job; may be empty."""
+
+    # The object may also have `before_delete`, an argument of `Admin`, and `quiet`: print only what
+    # was asked for, not what a command did.
+
+
+def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
+    """Check a queue's name; BadParameter if neither a server nor the program knows it."""
+    declared = set(getattr(context.obj, "queues", ()))
+    if name in declared:
+        return name
+    queues = declared | set(_admin(context).queues())
+    if name in queues:
+        return name
+    close = difflib.get_close_matches(name, queues, n=1)
+    hint = (
+        f"did you mean {close[0]}?"
+        if close
+        else f"available: {', '.join(sorted(queues)) or 'none'}"
+    )
+    raise click.BadParameter(f"unknown queue {name!r}; {hint}")
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known_queue)
+STATES = click.Choice([s.lower() for s in JobState])
+
+
+def _admin(context: click.Context) -> Admin:
+    place: QueueLocation = context.obj
+    before_delete = getattr(place, "before_delete", None)
+    return Admin.connect(place.broker_url, place.shards, before_delete=before_delete)
+
+
+def _print_json(what: Any) -> None:
+    echo_json(what, indent=True)
+
+
+@click.group()
+def queue() -> None:
+    """Inspect, pause and limit queues, and retry failed jobs."""
+
+
+@queue.command("list")
+@as_json
+@click.pass_context
+def list_(context: click.Context, as_json: bool) -> None:
+    """List all queues with their jobs by state."""
+    statuses = _admin(context).statuses()
+    if as_json:
+        _print_json([status_as_dict(s) for s in statuses])
+        return
+    table = Table("queue", box=None, header_style="bold")
+    for column in ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for s in statuses:
+        table.add_row(s.queue, *_cells(s), _remarks(s))
+    print_table(table)
+
+
+def _cells(status: QueueStatus) -> list[str]:
+    z = status.sizes
+    rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
+    counts = (z.due, z.later, z.running, z.succeeded, z.failed)
+    return [*(f"{n:,}" for n in counts), span(z.oldest_due_ms) if z.oldest_due_ms else "", rate]
+
+
+def _remarks(status: QueueStatus) -> str:
+    remarks = ["paused"] if status.paused else []
+    if status.missing_shards:
+        remarks.append(f"without shards {', '.join(status.missing_shards)}")
+    return ", ".join(remarks)
+
+
+def status_as_dict(status: QueueStatus) -> dict[str, Any]:
+    """A queue's status as it is printed in JSON."""
+    return {
+        "queue": status.queue,
+        "paused": status.paused,
+        "rate_per_s": status.rate_per_s,
+        **asdict(status.sizes),
+        "settings": dict(status.settings),
+        "stats": dict(status.stats),
+        "missing_shards": list(status.missing_shards),
+    }
+
+
+def _queue_command(command: Callable[..., None]) -> click.Command:
+    """A command about one queue, without other arguments."""
+    return queue.command()(queue_name(as_json(click.pass_context(command))))
+
+
+@_queue_command
+def show(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """Show one queue: sizes by priority, settings, counters."""
+    status = _admin(context).status(queue_name)
+    if as_json:
+        _print_json(status_as_dict(status))
+        return
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, cell in zip(
+        ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"),
+        _cells(status),
+        strict=True,
+    ):
+        table.add_row(name, cell)
+    waiting = ", ".join(f"{p}: {n:,}" for p, n in enumerate(status.sizes.by_priority) if n)
+    table.add_row("by priority", waiting)
+    for name, value in sorted(status.settings.items()):
+        table.add_row(name, f"{value:g}  ({SETTINGS.get(name, 'unknown to this version')})")
+    table.add_row(
+        "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.events.items()))
+    )
+    if claimed := status.stats.get("claimed"):
+        table.add_row("mean lateness", f"{status.stats.get('late_ms', 0) / claimed / 1000:.1f} s")
+    table.add_row("", _remarks(status))
+    print_table(table)
+
+
+def _done(as_json: bool, sentence: str, **facts: object) -> None:
+    if as_json:
+        _print_json(facts)
+    else:
+        _note(sentence)
+
+
+def _note(text: str, *, err: bool = False) -> None:
+    if not _is_quiet():
+        echo(text, err=err)
+
+
+def _is_quiet() -> bool:
+    return bool(getattr(click.get_current_context().obj, "quiet", False))
+
+
+@_queue_command
+def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """Deliver no jobs; new ones are still accepted."""
+    _admin(context).pause(queue_name)
+    _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
+
+
+@_queue_command
+def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """Deliver jobs again."""
+    _admin(context).resume(queue_name)
+    _done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
+
+
+@queue.command()
+@queue_name
+@click.argument("rate", metavar="PER_SECOND|none")
+@click.option(
+    "--burst",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Jobs that may be delivered at once after a pause.",
+)
+@as_json
+@click.pass_context
+def limit(
+    context: click.Context, queue_name: str, rate: str, burst: float | None, as_json: bool
+) -> None:
+    """Limit the jobs delivered per second, over all workers."""
+    try:
+        per_s = None if rate == "none" else float(rate)
+    except ValueError:
+        per_s = -1.0
+    if per_s is not None and not 0 < per_s < math.inf:
+        raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
+    if burst is not None and not burst < math.inf:  # `nan` is in every range of click
+        raise click.BadParameter(f"{burst} is not a number of jobs", param_hint="'--burst'")
+    _admin(context).limit(queue_name, per_s, burst)
+    rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
+    _done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
+
+
+@queue.command()
+@queue_name
+@click.option("--yes", is_flag=True, help="Confirm the action without prompting.")
+@as_json
+@click.pass_context
+def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> None:
+    """Delete all waiting jobs."""
+    admin = _admin(context)
+    waiting = admin.status(queue_name).sizes.pending
+    if not yes:
+        click.confirm(f"Delete {waiting:,} waiting jobs of {queue_name}?", abort=True, err=True)
+    with _bar(f"purging {queue_name}", waiting) as step:
+        count = admin.purge(queue_name, progress=step)
+    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+
+
+@queue.command()
+@queue_name
+@click.option("--state", type=STATES, default="failed", show_default=True)
+@click.option(
+    "-n", "--limit", "most", type=click.IntRange(1, 100_000), default=50, show_default=True
+)
+@as_json
+@click.pass_context
+def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
+    """List the jobs of one state."""
+    infos = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
+    if as_json:
+        _print_json([job_as_dict(job) for job in infos])
+        return
+    table = Table(box=None)
+    table.add_column("job", no_wrap=True)  # what `retry` and `delete` take, on one line
+    for column in ("what", "key", "priority", "attempts", "when", "worker", "problem"):
+        table.add_column(column)
+    for job in infos:
+        when = datetime.fromtimestamp(job.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(
+            job.job_id, job.name, job.key, str(job.priority), str(job.attempts), when,
+            job.worker, job.problem,
+        )  # fmt: skip
+    print_table(table)
+
+
+def job_as_dict(job: JobInfo) -> dict[str, Any]:
+    """A job as it is printed in JSON; its body as text, as far as it is text."""
+    return asdict(job) | {"body": job.body.decode("utf-8", "replace")}
+
+
+@queue.command()
+@queue_name
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All failed jobs.")
+@as_json
+@click.pass_context
+def retry(
+    context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
+) -> None:
+    """Run failed jobs again, by id or all."""
+    _one_of(ids, every)
+    admin = _admin(context)
+    with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
+        count = admin.retry(queue_name, ids, progress=step)
+    _done(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
+
+
+@queue.command()
+@queue_name
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All jobs of the state.")
+@click.option("--state", type=STATES, default="failed", show_default=True)
+@as_json
+@click.pass_context
+def delete(
+    context: click.Context,
+    queue_name: str,
+    ids: tuple[str, ...],
+    every: bool,
+    state: str,
+    as_json: bool,
+) -> None:
+    """Delete jobs that are not running, by id or all."""
+    _one_of(ids, every)
+    admin, which = _admin(context), JobState(state.upper())
+    with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
+        count = admin.delete(queue_name, which, ids, progress=step)
+    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+
+
+@queue.command()
+@click.argument("worker")
+@as_json
+@click.pass_context
+def release(context: click.Context, worker: str, as_json: bool) -> None:
+    """
+    Return a dead worker's jobs to their queues, without waiting until its claims expire.
+
+    WORKER is the beginning of a name that `jobs QUEUE --state running` shows: host:pid:…
+    """
+    count = _admin(context).release(worker)
+    _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
+
+
+@queue.command()
+@as_json
+@click.pass_context
+def upgrade(context: click.Context, as_json: bool) -> None:
+    """
+    Take queues in PostgreSQL to the version that this program needs; workers may run.
+
+    There is no way back: an older program refuses the new version.
+    """
+    versions = _admin(context).upgrade(lambda step: _note(step, err=True))
+    shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
+    _done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
+
+
+def _one_of(ids: tuple[str, ...], every: bool) -> None:
+    if bool(ids) == every:
+        raise click.UsageError("give job ids, or --all")
+
+
+def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:
+    return 0 if ids else count_of(admin.status(queue_name).sizes, state)
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[Any]:
+    """A progress bar on standard error, on a terminal and for longer operations."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = total < 1000 or not sys.stderr.isatty() or _is_quiet()
+    with Progress(
+        *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)

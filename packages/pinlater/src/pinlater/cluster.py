@@ -1,0 +1,393 @@
+"""
+`Cluster`: several shards that act as one. Jobs go to a random healthy shard; queries go to all.
+
+A job stays on the shard that accepted it: adding a shard moves no jobs, and the jobs of a lost
+shard wait until it returns. Its public id is `<shard>-<id>`. Rendezvous hashing over the healthy
+shards assigns jobs with the same unique key to the same shard, so that duplicates are detected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import random
+import threading
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+
+import redis
+
+from pinlater.breaker import Breaker
+from pinlater.brokers import is_postgres
+from pinlater.clock import Clock, SystemClock
+from pinlater.errors import BrokerFull, BrokerUnavailable, InvalidConfig
+from pinlater.masking import reveal, without_password
+from pinlater.models import Enqueued, JobFrame, JobItem, NewJob
+from pinlater.redis.connect import connect
+from pinlater.redis_shard import RedisShard
+from pinlater.shard import ServerShard, Shard
+
+logger = logging.getLogger(__name__)
+
+SOCKET_TIMEOUT_S = 2.0
+CONNECT_TIMEOUT_S = 1.0
+SETTINGS_FRESH_S = 2.0
+PROBER_LOOKS_EVERY_S = 0.25
+
+
+class Cluster:
+    """
+    The shards of a pinlater broker, used as one.
+
+    Args:
+        shards: in a fixed order, which names them; appending one is safe at any time.
+        clock: its stopwatch; its wall clock only spreads items over the shards.
+        rng: picks a shard for each job.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.shards = tuple(shards)
+        self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
+        """The shard whose server also carries the messages that are no jobs: a channel that loses
+        it is lost. None: another server carries them, and every shard may be left out."""
+        self.breakers = {shard.name: self._breaker() for shard in self.shards}
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()
+        self._settings: dict[str, tuple[float, dict[str, float]]] = {}
+        self._room = {shard.name: Breaker(errors=1) for shard in self.shards}
+        self._probing = threading.Lock()
+        self._probers: dict[str, threading.Thread] = {}
+
+    def _breaker(self) -> Breaker:
+        if self.first is None and len(self.shards) == 1:
+            # No other shard makes up for it while it is left out.
+            return Breaker(slow_s=math.inf, first_wait_s=PROBER_LOOKS_EVERY_S)
+        return Breaker()
+
+    @contextmanager
+    def watched(self, shard: Shard) -> Iterator[None]:
+        """Record the duration and errors of the block in the shard's circuit breaker."""
+        started_s = self._clock.monotonic_s()
+        try:
+            yield
+        except BrokerFull:
+            # A full shard answers: its jobs are claimed and acknowledged, which makes room.
+            self.answered(shard, self._clock.monotonic_s() - started_s)
+            raise
+        except BrokerUnavailable as error:
+            unreachable = isinstance(error.__cause__, redis.TimeoutError | OSError)
+            self.failed(shard, error, at_once=unreachable)
+            raise
+        self.answered(shard, self._clock.monotonic_s() - started_s)
+
+    def answered(self, shard: Shard, took_s: float = 0.0) -> None:
+        """Record that the shard answered after `took_s`."""
+        with self._seen(shard, f"it took {took_s:.1f} s to answer") as breaker:
+            breaker.answered(took_s, self._clock.monotonic_s())
+
+    def failed(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
+        """Record that the shard did not answer; `at_once` takes it out of rotation."""
+        with self._seen(shard, str(error)) as breaker:
+            breaker.failed(self._clock.monotonic_s(), at_once=at_once)
+
+    @contextmanager
+    def _seen(self, shard: Shard, reason: str) -> Iterator[Breaker]:
+        """Log it when the block takes the shard out of rotation, or brings it back."""
+        breaker = self.breakers[shard.name]
+        out_since_s = breaker.out_since_s
+        yield breaker
+        if out_since_s is None and not breaker.healthy:
+            logger.warning("shard %s is out of rotation, and its jobs wait: %s", shard.name, reason)
+        elif out_since_s is not None and breaker.healthy:
+            out_s = self._clock.monotonic_s() - out_since_s
+            logger.warning("shard %s is back after %.0f s", shard.name, out_s)
+
+    def usable(self, shard: Shard) -> bool:
+        """
+        Return whether the shard is in rotation.
+
+        One that is not is probed every `PROBE_EVERY_S` by a thread of its own, so that no caller
+        waits for a server that hangs.
+        """
+        healthy = self.breakers[shard.name].healthy
+        if not healthy:
+            self._start_probing(shard)
+        return healthy
+
+    def _start_probing(self, shard: Shard) -> None:
+        with self._probing:
+            prober = self._probers.get(shard.name)
+            # After a fork the parent's thread counts as ended.
+            if prober is None or not prober.is_alive():
+                prober = self._probers[shard.name] = threading.Thread(
+                    target=_probe_until_back,
+                    args=(weakref.ref(self), shard),
+                    name=f"pinlater-probe-{shard.name}",
+                    daemon=True,
+                )
+                prober.start()
+
+    def probe(self, shard: Shard) -> bool:
+        """Ask the shard if it is time to; returns whether it is in rotation."""
+        breaker = self.breakers[shard.name]
+        if not breaker.healthy and breaker.worth_asking(self._clock.monotonic_s()):
+            with suppress(BrokerUnavailable), self.watched(shard):
+                shard.ping()
+        return breaker.healthy
+
+    def channel_opened(self, *, first_answered: bool) -> None:
+        """
+        Record that a channel opens, and whether the first shard answered it.
+
+        Raises:
+            BrokerUnavailable: no shard has to answer, and none is in rotation. kombu pauses between
+                two attempts to connect, and not between two to publish.
+        """
+        if self.first is None and not any(map(self.usable, self.shards)):
+            raise BrokerUnavailable("broker", "no shard is in rotation")
+        if self.first is not None and first_answered:
+            self.answered(self.first)
+
+    def ping(self) -> bool:
+        """
+        Return True if a shard answers.
+
+        Raises:
+            BrokerUnavailable: none does.
+        """
+        problem: BrokerUnavailable | None = None
+        for shard in self.healthy():
+            try:
+                with self.watched(shard):
+                    shard.ping()
+            except BrokerUnavailable as error:
+                problem = error
+            else:
+                return True
+        raise problem or BrokerUnavailable("broker", "no shard answers")
+
+    def require(self, shard: Shard) -> None:
+        """
+        Check that the shard may be called now; the first one always may.
+
+        Raises:
+            BrokerUnavailable: the shard is out of rotation.
+        """
+        if shard is not self.first and not self.usable(shard):
+            raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
+
+    def healthy(self) -> list[Shard]:
+        """Return the shards in rotation, or all shards when none is."""
+        return [s for s in self.shards if self.usable(s)] or list(self.shards)
+
+    def accepting(self) -> list[Shard]:
+        """
+        Return the shards that new jobs are sent to: those in rotation that have room.
+
+        When all are full, they are asked all the same: the caller gets their error.
+        """
+        now_s = self._clock.monotonic_s()
+        healthy = self.healthy()
+        return [s for s in healthy if self._room[s.name].worth_asking(now_s)] or healthy
+
+    @property
+    def share(self) -> float:
+        """Return the fraction of a queue's rate for each shard; jobs are distributed evenly."""
+        return 1 / max(1, sum(b.healthy for b in self.breakers.values()))
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """
+        Enqueue new jobs, in one round trip per shard; returns receipts in the order given.
+
+        A shard that fails leaves the rotation. A shard whose memory is full stays in it, but gets
+        no new jobs for `PROBE_EVERY_S`. The jobs of both go to the others.
+
+        Raises:
+            BrokerUnavailable: no shard accepted some or all of them.
+            BrokerFull: as above, because the memory of those that answer is full.
+        """
+        receipts: list[Enqueued | None] = [None] * len(jobs)
+        left = list(range(len(jobs)))
+        for _ in range(len(self.shards) + 1):
+            failed: list[int] = []
+            problem: BrokerUnavailable | None = None
+            for shard, places in self._deal(jobs, left).items():
+                try:
+                    with self.watched(shard):
+                        accepted = shard.enqueue(queue, [jobs[i] for i in places])
+                except BrokerUnavailable as error:
+                    self._refused(shard, error)
+                    failed, problem = failed + places, error
+                    continue
+                self._has_room(shard)
+                for i, receipt in zip(places, accepted, strict=True):
+                    receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
+            if problem is None:
+                break
+            if not self._others_accept():
+                raise problem
+            left = failed
+        return [receipt for receipt in receipts if receipt is not None]
+
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        """
+        Enqueue items that share jobs; see `Shard.collect`. One round trip per shard.
+
+        Items due at about the same time go to the same shard, so that they find each other. The
+        items of a shard that fails go to the others.
+
+        Raises:
+            BrokerUnavailable: no shard accepted some or all of them.
+        """
+        left = list(items)
+        for _ in range(len(self.shards) + 1):
+            failed: list[JobItem] = []
+            problem: BrokerUnavailable | None = None
+            for shard, part in self._deal_items(frame.span_ms, left).items():
+                try:
+                    with self.watched(shard):
+                        shard.collect(queue, frame, part)
+                    self._has_room(shard)
+                except BrokerUnavailable as error:
+                    self._refused(shard, error)
+                    failed, problem = failed + part, error
+            if problem is None:
+                return
+            if not self._others_accept():
+                raise problem
+            left = failed
+
+    def _refused(self, shard: Shard, error: BrokerUnavailable) -> None:
+        """Send new jobs to the other shards from now on."""
+        if not isinstance(error, BrokerFull):
+            self.failed(shard, error)
+            return
+        if self._room[shard.name].healthy:
+            logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
+        self._room[shard.name].failed(self._clock.monotonic_s())
+
+    def _has_room(self, shard: Shard) -> None:
+        room = self._room[shard.name]
+        if not room.healthy:
+            room.answered(0.0, self._clock.monotonic_s())
+            logger.warning("shard %s gets new jobs again", shard.name)
+
+    def _others_accept(self) -> bool:
+        now_s = self._clock.monotonic_s()
+        return any(
+            breaker.healthy and self._room[name].worth_asking(now_s)
+            for name, breaker in self.breakers.items()
+        )
+
+    def _deal_items(self, span_ms: int, items: Sequence[JobItem]) -> dict[Shard, list[JobItem]]:
+        shards = self.accepting()
+        if len(shards) == 1:
+            return {shards[0]: list(items)} if items else {}
+        # A wrong clock only makes the jobs less full.
+        now_ms = self._clock.now_ms()
+        dealt: dict[Shard, list[JobItem]] = defaultdict(list)
+        for item in items:
+            dealt[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
+        return dealt
+
+    def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
+        shards = self.accepting()
+        if len(shards) == 1:
+            return {shards[0]: list(places)} if places else {}
+        dealt: dict[Shard, list[int]] = defaultdict(list)
+        for i in places:
+            key = jobs[i].unique_key
+            dealt[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
+        return dealt
+
+    def settings(self, queue: str) -> Mapping[str, float]:
+        """Return a queue's settings, at most two seconds old; empty when no shard answers."""
+        now_s = self._clock.monotonic_s()
+        cached = self._settings.get(queue)
+        if cached and now_s - cached[0] < SETTINGS_FRESH_S:
+            return cached[1]
+        result = cached[1] if cached else {}
+        for shard in self.healthy():
+            try:
+                with self.watched(shard):
+                    result = shard.settings(queue)
+                break
+            except BrokerUnavailable:
+                continue
+        self._settings[queue] = (now_s, result)
+        return result
+
+    def find(self, name: str) -> Shard | None:
+        """Return the shard with this name, or None."""
+        return next((s for s in self.shards if s.name == name), None)
+
+
+def _pick(shards: Sequence[Shard], key: str) -> Shard:
+    """Rendezvous hashing: losing a shard moves only the keys of that shard."""
+    return max(
+        shards,
+        key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
+    )
+
+
+def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
+    """Probe the shard until it is back, or nobody uses the cluster any more."""
+    while True:
+        time.sleep(PROBER_LOOKS_EVERY_S)
+        alive = cluster()
+        if alive is None or alive.probe(shard):
+            return
+        del alive
+
+
+def connect_shards(
+    urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
+) -> list[ServerShard]:
+    """
+    Return a shard for each Redis or PostgreSQL URL, named by its position; sends nothing yet.
+
+    Raises:
+        InvalidConfig: a URL is unusable, or psycopg is missing for one of PostgreSQL.
+    """
+    return [
+        _postgres(url, str(place), prefix)
+        if is_postgres(url)
+        else RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
+        for place, url in enumerate(urls)
+    ]
+
+
+def _postgres(url: str, name: str, prefix: str) -> ServerShard:
+    try:
+        # An extra: imported only where it is used.
+        shards = import_module("pinlater.postgres.shard")
+    except ImportError as error:
+        shown = without_password(url)
+        raise InvalidConfig(
+            f"broker: {shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
+        ) from error
+    shard: ServerShard = shards.PostgresShard(reveal(url), name=name, prefix=prefix)
+    return shard
+
+
+def _client(url: str, socket_timeout_s: float) -> redis.Redis:
+    """Return a client that retries a broken connection once and never retries a timeout."""
+    return connect(
+        url,
+        setting="broker.url",
+        timeout_s=socket_timeout_s,
+        connect_timeout_s=CONNECT_TIMEOUT_S,
+        attempts=2,
+        retry_timeouts=False,
+    )

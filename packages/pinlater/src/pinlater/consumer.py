@@ -1,0 +1,233 @@
+"""
+`JobConsumer`: claims the due jobs of one channel's queues from all shards for a worker.
+
+It claims up to the consumer's free capacity, several jobs per round trip, in three cases: a wake
+token was read, the next due time has come, or a second has passed. Each shard has a poller, which
+waits for a token (a blocking pop on Redis, a notification on PostgreSQL). Redis's own timeouts have
+a resolution of only 100 ms, so the caller's timer handles due times (`next_look_s`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from pinlater import gates
+from pinlater.claims import ClaimRegistry
+from pinlater.clock import Clock, SystemClock
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import Claimed, ClaimRequest
+from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
+
+logger = logging.getLogger(__name__)
+
+Deliver = Callable[[ServerShard, str, Claimed], None]
+
+
+class JobConsumer:
+    """
+    Claims the jobs of some queues from all shards of a cluster.
+
+    Args:
+        claims: the registry that stores the claims.
+        deliver: called once with each job.
+    """
+
+    def __init__(self, claims: ClaimRegistry, deliver: Deliver, clock: Clock | None = None) -> None:
+        self.claims = claims
+        self._deliver = deliver
+        self._clock = clock or SystemClock()
+        self.queues: tuple[str, ...] = ()
+        self.pollers: list[ShardPoller] = [
+            s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
+        ]
+        self._openings = gates.Openings()
+        self._turn: deque[tuple[ShardPoller, str]] = deque()
+        self._look_s: dict[tuple[str, str], float] = {}
+        self._nearly_full: set[tuple[str, str]] = set()
+        """Where the last look was for urgent jobs only: the room that is left is kept for them."""
+        self._at_limit: set[tuple[str, str]] = set()
+        """Where this process had as many jobs of the queue as it may have."""
+        self._unheard: set[tuple[str, str]] = set()
+        """Where no poller waits, because there was no room when it began to."""
+
+    def consume(self, queues: Sequence[str]) -> None:
+        """Consume these queues from now on."""
+        if tuple(queues) == self.queues:
+            return
+        self.queues = tuple(queues)
+        for queue in queues:
+            self.claims.watch(queue)
+        self._turn = deque((poller, queue) for poller in self.pollers for queue in queues)
+        self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
+        previous, self._look_s = self._look_s, {}
+        self._nearly_full.clear()
+        self._at_limit.clear()
+        for poller, queue in self._turn:
+            place = poller.shard.name, queue
+            self._look_s[place] = previous.get(place, 0.0)
+        # The result of a pop on the old queues must not be used for the new ones.
+        for poller in self.pollers:
+            poller.drop()
+
+    @property
+    def next_look_s(self) -> float:
+        """Return the stopwatch time at which `take` must be called next."""
+        return min(self._look_s.values(), default=float("inf"))
+
+    def take(self, room: int) -> int:
+        """
+        Claim and deliver up to `room` due jobs, in round-robin order of shards and queues.
+
+        Raises:
+            BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
+        """
+        taken = 0
+        for turn in list(self._turn):
+            if taken >= room:
+                break
+            (poller, queue), now_s = turn, self._clock.monotonic_s()
+            place, kept = (poller.shard.name, queue), gates.kept_room(queue)
+            free = self._free(queue, room - taken)
+            spare = free - kept.jobs
+            if spare > 0 and place in self._nearly_full:
+                self._nearly_full.remove(place)
+                self._look_s[place] = now_s
+            if free <= 0:
+                self._at_limit.add(place)
+                self._look_s[place] = now_s + gates.ASK_EVERY_S
+                continue
+            if place in self._at_limit:
+                self._at_limit.remove(place)
+                self._look_s[place] = now_s
+            if self._look_s[place] > now_s:
+                continue
+            opening, read_at_s = self._openings.left(queue, now_s)
+            if opening.jobs == 0:
+                # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
+                self._look_s[place] = read_at_s
+                continue
+            if spare <= 0:
+                self._nearly_full.add(place)
+                opening = opening._replace(lowest=min(opening.lowest, kept.lowest))
+            self._turn.remove(turn)
+            self._turn.append(turn)
+            most = spare if spare > 0 else free
+            taken += self._claim(poller, queue, min(most, MAX_BATCH), opening)
+        return taken
+
+    def _free(self, queue: str, room: int) -> int:
+        """How many more jobs of a queue this process may have, of so many of all queues."""
+        held = partial(self.claims.held, queue)
+        limit = gates.limit_of(queue, held)
+        return room if limit is None else min(room, limit - held())
+
+    def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
+        shard, now_s = poller.shard, self._clock.monotonic_s()
+        place = shard.name, queue
+        cluster = self.claims.cluster
+        # Schedule the next check of this queue even if the claim fails.
+        self._look_s[place] = now_s + self._pause_s(poller, queue, opening)
+        if opening.lowest == gates.NOTHING:
+            return 0
+        if opening.jobs is not None:
+            limit = min(limit, opening.jobs)
+        if shard is not cluster.first and not cluster.usable(shard):
+            return 0
+        request = ClaimRequest(
+            limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
+            share=cluster.share, lowest=opening.lowest,
+        )  # fmt: skip
+        try:
+            with cluster.watched(shard):
+                claimed = shard.claim(queue, request)
+        except BrokerUnavailable:
+            if shard is cluster.first:
+                raise
+            return 0
+        self._openings.count_claimed(queue, len(claimed.claims))
+        if claimed.more:
+            self._look_s[place] = now_s
+        elif claimed.next_due_ms is not None:
+            wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
+            if wait_s < poller.look_every_s:
+                self._look_s[place] = self._clock.monotonic_s() + wait_s
+        waiting = deque(claimed.claims)
+        try:
+            while waiting:
+                self._deliver(shard, queue, waiting.popleft())
+        finally:
+            # The connection was lost during delivery: these would otherwise wait until they expire.
+            self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
+        return len(claimed.claims)
+
+    def _pause_s(self, poller: ShardPoller, queue: str, opening: gates.Opening) -> float:
+        """How long after a look the next one is at the latest."""
+        if (poller.shard.name, queue) in self._nearly_full:
+            return gates.ASK_NEARLY_FULL_S
+        if opening.is_wide and (poller.shard.name, queue) not in self._unheard:
+            return poller.look_every_s
+        return min(poller.look_every_s, gates.ASK_EVERY_S)
+
+    def wait(self) -> None:
+        """
+        Ensure that the poller of each reachable shard waits for the queues with room.
+
+        A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
+        of other jobs away from workers with room.
+        """
+        now_s = self._clock.monotonic_s()
+        for poller in self.pollers:
+            if poller.is_overdue(now_s):
+                logger.warning("shard %s has not answered for seconds", poller.shard.name)
+                poller.drop()
+            cluster, shard = self.claims.cluster, poller.shard
+            if poller.needs_sending(now_s) and (shard is cluster.first or cluster.usable(shard)):
+                if not (queues := self._with_room(shard)):
+                    continue
+                try:
+                    poller.send(queues, now_s)
+                except (BrokerUnavailable, OSError) as error:
+                    self._lost(poller, error)
+
+    def _with_room(self, shard: ServerShard) -> list[str]:
+        """The queues that a poller waits for; the others are noted."""
+        full = self._nearly_full | self._at_limit
+        places = {(shard.name, queue) for queue in self.queues}
+        self._unheard = self._unheard - places | (places & full)
+        return [queue for queue in self.queues if (shard.name, queue) not in full]
+
+    def woken(self, poller: ShardPoller, *, room: int) -> None:
+        """The poller's socket is readable."""
+        try:
+            queues = poller.read()
+        except OSError as error:
+            self._lost(poller, error)
+            return
+        for queue in queues:
+            if queue in self.queues:
+                self._look_s[poller.shard.name, queue] = 0.0
+                if self._free(queue, room) <= gates.kept_room(queue).jobs:
+                    self._pass_on(poller.shard, queue)
+
+    def _pass_on(self, shard: ServerShard, queue: str) -> None:
+        """Return the token, so that a worker with free capacity can claim the job."""
+        try:
+            shard.wake(queue)
+        except BrokerUnavailable:
+            logger.debug("a wake token for %s was lost; others look within a second", queue)
+
+    def _lost(self, poller: ShardPoller, error: Exception) -> None:
+        poller.drop()
+        shard, cluster = poller.shard, self.claims.cluster
+        cluster.failed(shard, error)
+        if shard is cluster.first:
+            raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
+
+    def close(self) -> None:
+        """Close the pollers."""
+        for poller in self.pollers:
+            poller.drop()

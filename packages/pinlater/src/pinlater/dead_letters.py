@@ -1,0 +1,119 @@
+"""
+A dead-letter queue for permanently failed messages, on brokers without FAILED jobs.
+
+Each message is stored unchanged, with two more headers: its original queue and the reason of its
+failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs its
+messages again. Pinlater does not need it: `pinlater jobs QUEUE --state failed`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kombu.exceptions import ChannelError, KombuError
+
+from pinlater.job_codec import cut
+
+logger = logging.getLogger(__name__)
+
+QUEUE = "dead_letters"
+REASON = "x-death-reason"
+CAME_FROM = "x-death-queue"
+MOST = 10_000
+"""Number of newest messages kept on Redis; RabbitMQ keeps all unless a policy limits them."""
+MOST_SHOWN = 2000
+"""Maximum characters of a message in the log."""
+_PROPERTIES = ("correlation_id", "reply_to", "priority")
+
+
+def keep(app: Any, message: Any, problem: str) -> bool:
+    """
+    Log a message and put it into the dead-letter queue; False when the broker did not accept it.
+
+    Args:
+        app: the Celery app whose broker stores the message.
+        message: the kombu message as delivered.
+        problem: the reason of the failure.
+    """
+    info = message.delivery_info or {}
+    came_from = str(info.get("routing_key") or info.get("exchange") or "")
+    shown = str(message.body)[:MOST_SHOWN]
+    try:
+        _publish(app, message, {REASON: cut(problem), CAME_FROM: came_from})
+    # Catch any error of the transport, so that the message is not lost.
+    except Exception as error:  # noqa: BLE001
+        logger.error(  # noqa: TRY400
+            "a message of %s failed (%s), is not kept in %s (%s), stays in its queue: %s",
+            came_from, problem, QUEUE, error, shown,
+        )  # fmt: skip
+        return False
+    logger.error(
+        "a message of %s failed (%s) and is kept in the queue %s: %s",
+        came_from, problem, QUEUE, shown,
+    )  # fmt: skip
+    return True
+
+
+def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
+    """
+    Delete the dead letters whose decoded body is unwanted; returns their number.
+
+    The others are received and returned, `MOST` at a time at most. A process that is killed
+    meanwhile returns them when its connection ends, or on Redis an hour later.
+    """
+    dropped, kept = 0, []
+    with app.connection_for_write() as connection, connection.channel() as channel:
+        queue = app.amqp.queues.new_missing(QUEUE).bind(channel)
+        try:
+            count = queue.queue_declare(passive=True).message_count
+        except (ChannelError, *connection.channel_errors):
+            return 0  # nothing was ever kept
+        for _ in range(min(count, MOST)):
+            message = queue.get(no_ack=False)
+            if message is None:
+                break
+            if _is(message, unwanted):
+                message.ack()
+                dropped += 1
+            else:
+                kept.append(message)
+        for message in kept:
+            message.requeue()
+    return dropped
+
+
+def _is(message: Any, unwanted: Callable[[Any], bool]) -> bool:
+    try:
+        return unwanted(message.decode())
+    except (KombuError, ValueError, LookupError):
+        return False
+
+
+def _publish(app: Any, message: Any, reason: dict[str, str]) -> None:
+    had = message.properties or {}
+    properties = {name: had[name] for name in _PROPERTIES if had.get(name) is not None}
+    queue = app.amqp.queues.new_missing(QUEUE)
+    with app.producer_or_acquire() as producer:
+        producer.publish(
+            message.body,
+            exchange=queue.exchange,
+            routing_key=queue.routing_key,
+            declare=[queue],
+            content_type=message.content_type,
+            content_encoding=message.content_encoding,
+            headers={**(message.headers or {}), **reason},
+            retry=True,
+            retry_policy={"max_retries": 1},
+            **properties,
+        )
+        _trim(producer.channel)
+
+
+def _trim(channel: Any) -> None:
+    """Delete the oldest messages on Redis, where a queue is a list with the newest first."""
+    if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
+        with channel.conn_or_acquire() as client:
+            for step in channel.priority_steps:
+                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MOST - 1)

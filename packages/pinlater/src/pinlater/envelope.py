@@ -1,0 +1,206 @@
+"""
+Conversion of task messages to jobs and back.
+
+A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
+to the header `x_eta`, so an unmodified worker never delays the task itself.
+
+A message with a list may share jobs with other messages: it opts in with the header `collect`, a
+`Collection` as JSON. Each element of the list in the task's first argument becomes an item with its
+own delay. Jobs with fewer than `most` elements that wait for the same span of time are thus one
+job, which costs a fraction of the memory and messages.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from kombu.utils import json
+
+from pinlater.errors import InvalidMessage
+from pinlater.models import JobFrame, JobItem, NewJob
+
+_json: Any = json
+TAGGED = "pinlater"
+"""The property that marks a delivered message as a job; its value is the attempt number."""
+HEADER = "collect"
+# Control characters are escaped in JSON, and no URL or name contains one.
+_PLACE = "\x1e"
+_SPLIT_AT = orjson.dumps(orjson.dumps(_PLACE).decode())[1:-1]
+
+
+def is_job(message: Mapping[str, Any]) -> bool:
+    """Return whether this is a task message of protocol 2; protocol 1 has its eta in the body."""
+    headers = message.get("headers") or {}
+    return bool(headers.get("task") and headers.get("id"))
+
+
+def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
+    """
+    Convert a task message to a job.
+
+    Args:
+        message: as kombu passes it to a transport. It is not modified: when publishing fails, kombu
+            retries with the same headers and properties.
+        priority: 0 to 9.
+        now: the publisher's time, timezone-aware; the eta comes from the same clock, so clock skew
+            cancels out.
+
+    Raises:
+        InvalidMessage: the eta is not an ISO 8601 time.
+    """
+    headers, properties = dict(message["headers"]), dict(message["properties"])
+    delay_ms = _delay_ms(headers, now)
+    # Remove it: `self.retry()` sends the received headers while this job still owns the key.
+    in_headers = headers.pop("unique_key", None)
+    unique_key = properties.pop("unique_key", None) or in_headers or ""
+    attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
+    even_when_full = bool(headers.pop("even_when_full", False))
+    return NewJob(
+        body=_json.dumps(message | {"headers": headers, "properties": properties}).encode(),
+        priority=priority,
+        delay_ms=delay_ms,
+        max_attempts=int(attempts),
+        unique_key=str(unique_key),
+        name=str(headers["task"]),
+        key=str(headers["id"]),
+        even_when_full=even_when_full,
+    )
+
+
+def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
+    eta = headers.get("eta")
+    if not eta:
+        return 0
+    try:
+        at = eta if isinstance(eta, datetime) else datetime.fromisoformat(str(eta))
+    except ValueError as error:
+        raise InvalidMessage("eta", str(error)) from error
+    headers["eta"], headers["x_eta"] = None, str(eta)
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return max(0, round((at - now).total_seconds() * 1000))
+
+
+def arguments(body: bytes) -> list[Any]:
+    """
+    Return the positional arguments of the task in a job's body, as decoded from JSON.
+
+    Raises:
+        InvalidMessage: the body is not a task message in plain JSON.
+    """
+    try:
+        return list(payload(_json.loads(body))[0])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+
+
+def payload(message: Mapping[str, Any]) -> list[Any]:
+    """Return a message's positional arguments, keyword arguments and embedded options."""
+    text: Any = message["body"]
+    if message["properties"].get("body_encoding") == "base64":
+        text = base64.b64decode(text)
+    return list(_json.loads(text))
+
+
+def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
+    """
+    Return the message of a claimed job with its delivery tag.
+
+    Raises:
+        InvalidMessage: the body is not a message.
+    """
+    try:
+        message: dict[str, Any] = _json.loads(body)
+        properties, headers = message["properties"], message["headers"]
+        properties["delivery_tag"] = tag
+        properties[TAGGED] = attempt
+        if attempt > 1:
+            headers["redelivered"] = True
+            properties.setdefault("delivery_info", {})["redelivered"] = True
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The list in a message whose elements are collected into jobs."""
+
+    elements: str
+    """The name of the list in the task's first argument."""
+    delays_ms: tuple[int, ...]
+    """The delay of each element."""
+    span_ms: int
+    """Elements due in the same span share a job."""
+    most: int
+    """The most elements of one job."""
+    group: str
+    """Only elements of the same group share a job: the task and the version of its messages."""
+
+    def header(self) -> dict[str, Any]:
+        """Return the value of the header `collect`."""
+        return asdict(self)
+
+
+def is_collected(message: Mapping[str, Any]) -> bool:
+    """Return whether a task message opts in."""
+    return HEADER in (message.get("headers") or {})
+
+
+def to_items(
+    message: dict[str, Any], *, priority: int, now: datetime
+) -> tuple[JobFrame, list[JobItem]]:
+    """
+    Split a task message into the frame of its jobs and its items. Pure.
+
+    Args:
+        message: as kombu passes it to a transport; it is not modified.
+        priority: 0 to 9.
+        now: see `to_job`.
+
+    Raises:
+        InvalidMessage: the header or the list does not fit, or the body is not JSON.
+    """
+    try:
+        headers = dict(message["headers"])
+        collection = Collection(**headers.pop(HEADER))
+        job = to_job({**message, "headers": headers}, priority=priority, now=now)
+        plain = orjson.loads(job.body)
+        args, *others = payload(plain)
+        elements, args[0][collection.elements] = args[0][collection.elements], [_PLACE]
+        items = [
+            JobItem(_escaped(element), int(delay_ms))
+            for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
+        ]
+        # Plain text, because items cannot be inserted in base64.
+        plain["properties"]["body_encoding"] = None
+        plain["body"] = orjson.dumps([args, *others]).decode()
+        prefix, suffix = orjson.dumps(plain).split(_SPLIT_AT)
+    except (KeyError, LookupError, TypeError, ValueError) as error:
+        raise InvalidMessage(HEADER, f"{type(error).__name__}: {error}") from error
+    return _frame(job, collection, prefix, suffix), items
+
+
+def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) -> JobFrame:
+    return JobFrame(
+        prefix,
+        suffix,
+        span_ms=collection.span_ms,
+        most=collection.most,
+        group=collection.group,
+        priority=job.priority,
+        max_attempts=job.max_attempts,
+        name=job.name,
+        key=job.key,
+        even_when_full=job.even_when_full,
+    )
+
+
+def _escaped(element: Any) -> bytes:
+    """The element as it stands in the body of a message, which is a JSON string with JSON in it."""
+    return orjson.dumps(orjson.dumps(element).decode())[1:-1]

@@ -1,0 +1,76 @@
+"""
+The exceptions of pinlater, by remedy: who must act, and whether a retry can help.
+
+    PinlaterError
+    ├── BrokerUnavailable     a server does not answer or refuses; the same call may work later
+    │   └── BrokerFull        it works, but has no memory or disk for new jobs
+    ├── InvalidArgument       fix the call; a retry cannot help
+    ├── InvalidConfig         fix the broker URL, the option or the file
+    └── InvalidMessage        a job or task message that nobody can read
+
+The fields of an error are its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
+fields filled in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class PinlaterError(Exception):
+    """The base class of all exceptions that pinlater raises."""
+
+    MESSAGE: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        # What pickle passes to the copy's `__init__`.
+        self.args = tuple(vars(self).values())
+
+    def __str__(self) -> str:
+        return self.MESSAGE.format_map(vars(self)) or super().__str__()
+
+
+@dataclass(eq=False, repr=False)
+class BrokerUnavailable(PinlaterError):
+    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
+
+    MESSAGE = "{where}: {reason}"
+    where: str
+    reason: str
+
+
+class BrokerFull(BrokerUnavailable):
+    """The broker has no memory for new jobs; existing jobs continue."""
+
+
+class InvalidArgument(PinlaterError):
+    """The caller passed an invalid argument; a retry cannot help."""
+
+
+class InvalidConfig(PinlaterError):
+    """
+    A broker URL, an option or a file of job types is invalid, or an extra is not installed.
+
+    `problems` has one line for each problem, with the setting or file, the value and the remedy.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+@dataclass(eq=False, repr=False)
+class InvalidMessage(PinlaterError):
+    """
+    A job or a task message that nobody can read; `where` is the path of the invalid value.
+
+    A task that raises it fails for good at its first attempt, also with `broker_retries`.
+    """
+
+    MESSAGE = "{where}: {reason}"
+    where: str
+    reason: str

@@ -1,0 +1,299 @@
+"""
+Flower's pages of a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
+
+Reads run in threads, so a slow server never stops Flower's loop. Templates escape all values,
+because the names and errors of tasks are untrusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import orjson
+from flower.views import BaseHandler
+from tornado import web
+
+from pinlater.admin import Admin
+from pinlater.brokers import PINLATER_SCHEMES
+from pinlater.clock import SystemClock
+from pinlater.errors import InvalidArgument, PinlaterError
+from pinlater.flower import LOCKED
+from pinlater.models import JobState
+from pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
+
+MOST_JOBS = 1000
+REFRESH_S = 10
+T = TypeVar("T")
+AdminOf = Callable[[Any], Admin]
+
+
+def install() -> None:
+    """
+    Make Flower's broker factory support `pinlater://`; a second call changes nothing.
+
+    Flower also stops to show the application's default queue while it knows of no worker: such a
+    queue may exist nowhere.
+    """
+    from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
+    from flower.views import BaseHandler  # noqa: PLC0415
+
+    stock = Broker.__new__
+    if getattr(stock, "knows_pinlater", False):
+        return
+
+    def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
+        broker = broker_for(broker_url, kwargs.get("broker_options"))
+        return stock(cls, broker_url, *args, **kwargs) if broker is None else broker
+
+    new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
+    Broker.__new__ = new
+    stock_names = BaseHandler.get_active_queue_names
+
+    def get_active_queue_names(self: Any) -> list[str]:
+        if self.application.broker_uri.partition("://")[0] not in PINLATER_SCHEMES:
+            return stock_names(self)  # type: ignore[no-any-return] # Flower has no types
+        workers = self.application.workers.values()
+        return sorted({q["name"] for info in workers for q in info.get("active_queues", ())})
+
+    BaseHandler.get_active_queue_names = get_active_queue_names
+
+
+def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
+    """The broker for a URL with Celery's `broker_transport_options`; None if it is not pinlater."""
+    admin = admin_for(url, options)
+    return PinLaterBroker(admin) if admin else None
+
+
+def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
+    """The admin of such a broker; None if it is not pinlater."""
+    if url.partition("://")[0] not in PINLATER_SCHEMES:
+        return None
+    options = options or {}
+    shards = tuple(options.get("shards") or ())
+    return _admin(url, shards, options.get("global_keyprefix") or "")
+
+
+@lru_cache(8)
+def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
+    """Flower asks for a broker at each request; this cache keeps the connections open."""
+    return Admin.connect(url, shards, prefix=prefix)
+
+
+class PinLaterBroker:
+    """The broker interface that Flower expects, for `pinlater://`. Created for each request."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
+        """
+        The given queues, those that workers consume, and every other queue that holds jobs.
+
+        `messages` counts PENDING and RUNNING jobs; `messages_ready` counts PENDING ones, which are
+        `messages_due` and `messages_later`.
+
+        Raises:
+            BrokerUnavailable: no shard answers.
+        """
+        return await asyncio.to_thread(self._read, tuple(names))
+
+    def _read(self, names: Sequence[str]) -> list[dict[str, str | int]]:
+        return self._admin.messages(sorted({*names, *self._admin.queues()}))
+
+
+def routes(admin_of: AdminOf) -> list[Any]:
+    """The routes of the pages, each also as JSON."""
+    routes = []
+    for name, page in (("queues", QueuesPage), ("jobs", JobsPage)):
+        routes += page_routes(
+            f"pinlater-{name}", rf"/pinlater/{name}", page, {"admin_of": admin_of}
+        )
+    return routes
+
+
+def page_routes(
+    name: str, path: str, page: type[FlowerPage], arguments: dict[str, Any]
+) -> list[Any]:
+    """The routes of one page: HTML, and JSON at the same path with `.json`."""
+    return [
+        web.url(path, page, arguments, name=name),
+        web.url(rf"{path}\.json", page, {**arguments, "as_json": True}),
+    ]
+
+
+def admin_of_application(handler: Any) -> Admin:
+    """
+    The admin of the broker of Flower's own application.
+
+    Raises:
+        InvalidArgument: the broker is not pinlater.
+    """
+    application = handler.application
+    options = application.capp.conf.broker_transport_options
+    admin = admin_for(application.broker_uri_with_password, options)
+    if admin is None:
+        raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
+    return admin
+
+
+class FlowerPage(BaseHandler):
+    """Base class of the pages, also as JSON. It shows the system's errors without a traceback."""
+
+    tab = "pinlater-queues"
+    """The entry of Flower's menu that the page belongs to."""
+    refusals: tuple[type[Exception], ...] = (InvalidArgument,)
+    """Errors of the request."""
+    failures: tuple[type[Exception], ...] = (PinlaterError,)
+    """Errors of the system."""
+    as_json: bool
+
+    async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
+        """The result of `what`, or None and the reason; the HTTP status shows whose fault it is."""
+        try:
+            return await asyncio.to_thread(what), ""
+        except self.refusals as error:
+            self.set_status(400)
+            return None, str(error)
+        except self.failures as error:
+            self.set_status(503)
+            return None, str(error)
+
+    def query(self, name: str, default: str = "") -> str:
+        """A query argument as it was sent; Flower's own `get_argument` would escape it."""
+        return str(self.get_query_argument(name, default))
+
+    def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
+        """Send the page, or its data as JSON."""
+        if self.as_json:
+            self.set_header("Content-Type", "application/json; charset=UTF-8")
+            self.write(orjson.dumps({"error": problem} if problem else data))
+            return
+        off = self.actions_off()
+        self.render(template, tab=self.tab, data=data, problem=problem, actions_off=off, **more)
+
+    def keep_fresh(self) -> None:
+        """Make the browser reload the page periodically, unless Flower's settings turn that off."""
+        if self.application.options.auto_refresh and not self.as_json:
+            self.set_header("Refresh", str(REFRESH_S))
+
+    def actions_off(self) -> str:
+        """Why nothing can be changed here, by the rules of Flower's actions; empty if it can."""
+        options = self.application.options
+        if getattr(options, "read_only", False):
+            return "Actions are off: Flower runs with --read_only."
+        if not (options.basic_auth or options.auth or self.unauthenticated_api):
+            return LOCKED
+        return ""
+
+    def check_may_change(self) -> None:
+        """Raises a 403 unless changes are allowed."""
+        if problem := self.actions_off():
+            raise web.HTTPError(403, problem)
+
+    def refuse(self, problem: str) -> None:
+        """Raises the error that `read` reported."""
+        raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
+
+    def who(self) -> str:
+        """The user who is logged in, or the address of one who need not be."""
+        options = self.application.options
+        if options.auth:
+            return str(self.current_user)
+        if options.basic_auth:  # checked by Flower before
+            encoded = self.request.headers.get("Authorization", "").partition(" ")[2]
+            return b64decode(encoded).decode("utf-8", "replace").partition(":")[0]
+        return f"anonymous at {self.request.remote_ip}"
+
+    def check_xsrf_cookie(self) -> None:
+        # Flower skips the check if no login is required; forms on these pages always send a token.
+        web.RequestHandler.check_xsrf_cookie(self)
+
+
+class QueuePage(FlowerPage):
+    """A page about queues."""
+
+    _admin_of: AdminOf
+
+    def initialize(self, admin_of: AdminOf, *, as_json: bool = False) -> None:
+        """Called by tornado with the route's arguments."""
+        self._admin_of = admin_of
+        self.as_json = as_json
+
+    def admin(self) -> Admin:
+        """The admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
+        return self._admin_of(self)
+
+    def known(self, queue: str) -> Admin:
+        """The admin interface. Raises `InvalidArgument` if the queue does not exist."""
+        admin = self.admin()
+        if queue not in admin.queues():
+            raise InvalidArgument(f"{queue!r}: this queue does not exist")
+        return admin
+
+
+class QueuesPage(QueuePage):
+    """All queues by state; pause and resume."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        self.keep_fresh()
+        rows, problem = await self.read(lambda: queue_rows(self.admin()))
+        data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
+        self.show("pinlater_queues.html", data, problem)
+
+    @web.authenticated
+    async def post(self) -> None:
+        self.check_may_change()
+        queue = str(self.get_body_argument("queue"))
+        action = str(self.get_body_argument("action"))
+        _, problem = await self.read(lambda: self._act(queue, action))
+        if problem:
+            self.refuse(problem)
+        self.redirect(self.reverse_url("pinlater-queues"))
+
+    def _act(self, queue: str, action: str) -> None:
+        admin = self.known(queue)
+        if action == "pause":
+            admin.pause(queue)
+        elif action == "resume":
+            admin.resume(queue)
+        else:
+            raise InvalidArgument(f"{action!r}: must be pause or resume")
+
+
+class JobsPage(QueuePage):
+    """The jobs of one queue in one state, including waiting jobs, which no worker knows of."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        queue, state = self.query("queue"), self.query("state", JobState.PENDING.lower())
+        page, problem = await self.read(lambda: self._read(queue, state))
+        data, title = page or ({"queue": queue, "jobs": []}, "")
+        self.show(
+            "pinlater_jobs.html", data, problem,
+            state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,
+        )  # fmt: skip
+
+    def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
+        if state.upper() not in list(JobState):
+            raise InvalidArgument(
+                f"state: must be one of {', '.join(JobState).lower()}, got {state!r}"
+            )
+        job_state, now_ms = JobState(state.upper()), SystemClock().now_ms()
+        admin = self.known(queue)
+        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MOST_JOBS)]
+        row = queue_row(admin.status(queue))
+        counts = {
+            "pending": row.pending,
+            "running": row.running,
+            "succeeded": row.succeeded,
+            "failed": row.failed,
+        }
+        return {"queue": queue, "counts": counts, "jobs": [asdict(j) for j in jobs]}, when_title(
+            job_state
+        )

@@ -1,0 +1,151 @@
+"""
+The stored format of a job: `version|priority|attempts allowed|created|due|unique|name|key|body`.
+
+The body of a job that collects items (version 2) is in parts (lua/prelude.lua); `decode` returns it
+whole. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the
+body.
+The Lua scripts read the same format (lua/prelude.lua). Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pinlater.errors import InvalidMessage
+from pinlater.models import JobFrame, JobInfo, JobState, NewJob
+
+VERSION = 1
+COLLECTED = 2
+"""The version of a job whose body is in parts."""
+PART, DUE_END = b"\x1e", b"\x1f"
+MAX_PROBLEM = 1000
+"""Maximum characters of a stored error."""
+
+HEADER = re.compile(rb"([12])\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
+_ESCAPED = re.compile("%(25|7C)")
+
+
+class JobRecord(NamedTuple):
+    """The fields of a record."""
+
+    priority: int
+    max_attempts: int
+    created_at_ms: int
+    due_at_ms: int
+    unique_key: str
+    name: str
+    key: str
+    body: bytes
+
+
+def escape(text: str) -> str:
+    """Return `text` with `|` escaped."""
+    return text.replace("%", "%25").replace("|", "%7C") if "%" in text or "|" in text else text
+
+
+def unescape(text: bytes) -> str:
+    """Reverse `escape`."""
+    return _ESCAPED.sub(lambda m: "%" if m[1] == "25" else "|", text.decode("utf-8", "replace"))
+
+
+def encode(job: NewJob, now_ms: int) -> bytes:
+    """Return the record of a new job, as the enqueue script writes it."""
+    due_at_ms = now_ms + job.delay_ms
+    texts = "|".join(map(escape, (job.unique_key, job.name, job.key)))
+    head = f"{VERSION}|{job.priority}|{job.max_attempts}|{now_ms}|{due_at_ms}|{texts}|"
+    return head.encode() + job.body
+
+
+def decode(record: bytes) -> JobRecord:
+    """
+    Return the fields of a record.
+
+    Raises:
+        InvalidMessage: the record has another version or none.
+    """
+    match = HEADER.match(record)
+    if not match:
+        raise InvalidMessage("job record", f"cannot be read by version {VERSION}: {record[:40]!r}")
+    version, priority, allowed, created, due, unique, name, key = match.groups()
+    body = record[match.end() :]
+    if int(version) == COLLECTED:
+        unique, body = b"", _whole(body)
+    return JobRecord(
+        int(priority), int(allowed), int(created), int(due),
+        unescape(unique), unescape(name), unescape(key), body,
+    )  # fmt: skip
+
+
+def _whole(parts: bytes) -> bytes:
+    """Return the body of a collected job; empty where it was deleted with the end of the job."""
+    if not parts:
+        return b""
+    _items, _width, _span, _most, _group, prefix, suffix, *items = parts.split(PART)
+    return prefix + b",".join(item.partition(DUE_END)[2] for item in items) + suffix
+
+
+def cut(problem: str) -> str:
+    """Return an error on one line, cut to `MAX_PROBLEM` characters."""
+    line = " ".join(problem.split())[:MAX_PROBLEM]
+    # One text with half a surrogate pair would fail all acks that are sent with it.
+    return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM]
+
+
+def encode_collected(
+    frame: JobFrame, items: Sequence[tuple[int, bytes]], now_ms: int, due_ms: int
+) -> bytes:
+    """
+    Return the record of a job with these items, as the collect script writes it.
+
+    Args:
+        frame: what the items share.
+        items: when each is due (ms), and its data.
+        now_ms: the time.
+        due_ms: when the first of them was due that came.
+    """
+    texts = "|".join(map(escape, ("", frame.name, frame.key)))
+    head = f"{COLLECTED}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{texts}|"
+    counts = (len(items), frame.span_ms, frame.span_ms, frame.most)
+    parts = (*(b"%d" % n for n in counts), escape(frame.group).encode(), frame.prefix, frame.suffix)
+    entries = (b"%d%b%b" % (at_ms, DUE_END, data) for at_ms, data in items)
+    return head.encode() + PART.join((*parts, *entries))
+
+
+class JobPosition(NamedTuple):
+    """The position of a job."""
+
+    queue: str
+    job_id: str
+    state: JobState
+    at_ms: int
+
+
+def waiting(place: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
+    """Return a PENDING or RUNNING job; `claim` is `token|attempts|claimed at|worker|error`."""
+    _, attempts, _, worker, problem = (claim or b"0|0|0||").split(b"|", 4)
+    return _info(place, record, int(attempts), worker, problem)
+
+
+def ended(place: JobPosition, entry: bytes, body: bytes | None) -> JobInfo:
+    """Return a SUCCEEDED or FAILED job; `entry` is its record in the `ended` hash."""
+    match = HEADER.match(entry)
+    head = entry[: match.end()] if match else b""
+    attempts, _, _, worker, problem = entry[len(head) :].split(b"|", 4)
+    return _info(place, head if body is None else body, int(attempts), worker, problem)
+
+
+def _info(
+    place: JobPosition, record: bytes, attempts: int, worker: bytes, problem: bytes
+) -> JobInfo:
+    try:
+        r = decode(record)
+    except InvalidMessage:
+        r = JobRecord(9, 1, 0, 0, "", "", "", record)
+    return JobInfo(
+        *place, name=r.name, key=r.key, priority=r.priority, created_at_ms=r.created_at_ms,
+        due_at_ms=r.due_at_ms, attempts=attempts, max_attempts=r.max_attempts,
+        unique_key=r.unique_key, worker=unescape(worker),
+        problem=problem.decode("utf-8", "replace"), body=r.body,
+    )  # fmt: skip

@@ -1,0 +1,253 @@
+"""
+Data types of the job queue: new jobs, claims, job details and queue status.
+
+Instants are milliseconds since the epoch by the shard's clock; duration names contain the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+PRIORITIES = range(10)
+"""0 is the most urgent, as with Celery on Redis."""
+
+LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
+"""A queue counts the claimed jobs that were later than each, as `later_than_1000_ms` and so on. The
+sum of the lateness of all is `late_ms`."""
+
+Step = Literal["again", "release", "fail"]
+"""How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job as a producer enqueues it."""
+
+    body: bytes
+    priority: int = 0
+    """0 to 9; 0 is the most urgent."""
+    delay_ms: int = 0
+    """Milliseconds until the job is due, by the server's clock: clock skew does not matter."""
+    max_attempts: int = 0
+    """Deliveries before the job is FAILED; 0: the queue's setting."""
+    unique_key: str = ""
+    """While a job with this key waits or runs, another one is not accepted."""
+    name: str = ""
+    """The task's name, for display."""
+    key: str = ""
+    """The application's own id, such as the task's id, for display."""
+    even_when_full: bool = False
+    """Accepted even when the server's memory is full, because the job will free memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFrame:
+    """The properties that all items collected in one job share."""
+
+    prefix: bytes
+    """The body up to the items, which are joined by commas."""
+    suffix: bytes
+    """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
+    span_ms: int
+    """Items share a job if they are due in the same span of the server's clock."""
+    most: int
+    """The most items of one job."""
+    group: str = ""
+    """Items of different groups or priorities never share a job."""
+    priority: int = 0
+    max_attempts: int = 0
+    name: str = ""
+    key: str = ""
+    even_when_full: bool = False
+    """This and the next four are those of a `NewJob`; a job has those of its first item."""
+
+
+class JobItem(NamedTuple):
+    """One item to collect."""
+
+    data: bytes
+    delay_ms: int = 0
+    """Milliseconds until it is due; its job is due with the first of its items."""
+
+
+class JobState(StrEnum):
+    """The state of a job."""
+
+    PENDING = "PENDING"
+    """The job waits; it may be due or not."""
+    RUNNING = "RUNNING"
+    """A worker has claimed the job."""
+    SUCCEEDED = "SUCCEEDED"
+    """The job was acknowledged; its body is deleted."""
+    FAILED = "FAILED"
+    """The job has no attempts left or was rejected; its body stays for a manual retry."""
+
+
+class Enqueued(NamedTuple):
+    """The receipt for one new job."""
+
+    job_id: str
+    already_there: bool
+    """Its unique key was in use: the id belongs to the other job, and nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job that a worker has claimed."""
+
+    job_id: str
+    token: int
+    """Identifies this claim; ack, nack and extend work only with the current token."""
+    attempt: int
+    """1 for the first delivery."""
+    record: bytes
+    """Header and body as stored; see `pinlater.job_codec`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """How many jobs a worker claims, and for how long."""
+
+    limit: int
+    """The most jobs to claim, from 1 to 200."""
+    timeout_ms: int
+    """The claims expire after this time unless they are extended."""
+    worker: str
+    """The name that the claims carry."""
+    share: float = 1.0
+    """This shard's share of the queue's rate, 0 to 1."""
+    lowest: int = PRIORITIES[-1]
+    """Less urgent jobs are skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """The result of one claim."""
+
+    now_ms: int
+    next_due_ms: int | None
+    """When to claim again; None: no job is scheduled, or the queue is paused."""
+    more: bool
+    """Due jobs remain, because the claim reached its limit."""
+    claims: tuple[Claimed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nack:
+    """A claim to return to the queue."""
+
+    job_id: str
+    token: int
+    step: Step = "again"
+    delay_ms: int = 0
+    problem: str = ""
+    """The reason, for display; stored with the job and cut to `records.MAX_PROBLEM` characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The result of one sweep."""
+
+    now_ms: int
+    given_back: int
+    failed: int
+    forgotten: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """The details of one job."""
+
+    queue: str
+    job_id: str
+    state: JobState
+    at_ms: int
+    """PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended."""
+    name: str
+    key: str
+    priority: int
+    created_at_ms: int
+    due_at_ms: int
+    """The due time originally requested; `at_ms` is the next time of a retried job."""
+    attempts: int
+    max_attempts: int
+    """The most attempts; 0 for the setting of the queue."""
+    unique_key: str
+    worker: str
+    problem: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of jobs in one queue."""
+
+    due: int = 0
+    """PENDING jobs that are due."""
+    later: int = 0
+    """PENDING jobs that are not yet due."""
+    running: int = 0
+    """RUNNING jobs: claimed, and not yet acknowledged."""
+    succeeded: int = 0
+    """SUCCEEDED jobs that are still kept."""
+    failed: int = 0
+    """FAILED jobs that are still kept."""
+    by_priority: tuple[int, ...] = (0,) * len(PRIORITIES)
+    """PENDING jobs of each priority."""
+    oldest_due_ms: int = 0
+    """Milliseconds since the oldest due job became due; 0 when no job is due."""
+
+    @property
+    def pending(self) -> int:
+        return self.due + self.later
+
+    def __add__(self, other: Sizes) -> Sizes:
+        return Sizes(
+            self.due + other.due,
+            self.later + other.later,
+            self.running + other.running,
+            self.succeeded + other.succeeded,
+            self.failed + other.failed,
+            tuple(a + b for a, b in zip(self.by_priority, other.by_priority, strict=True)),
+            max(self.oldest_due_ms, other.oldest_due_ms),
+        )
+
+
+EVENTS = (
+    "claimed", "deleted", "divided", "enqueued", "existing", "expired", "failed", "limited",
+    "released", "restarted", "retried", "stale", "succeeded", "swept",
+)  # fmt: skip
+"""What a queue counts of its jobs, besides how late they were claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """The status of one queue, summed over all shards that answered."""
+
+    queue: str
+    sizes: Sizes
+    settings: Mapping[str, float]
+    stats: Mapping[str, int] = field(default_factory=dict)
+    missing_shards: tuple[str, ...] = ()
+    """Names of shards that did not answer; the sums do not include them."""
+
+    @property
+    def paused(self) -> bool:
+        return bool(self.settings.get("paused"))
+
+    @property
+    def events(self) -> dict[str, int]:
+        """Counts of job events since the queue was created, without their lateness."""
+        return {name: n for name, n in self.stats.items() if not name.startswith("late")}
+
+    def claimed_within(self, late_ms: int) -> int:
+        """How many jobs were claimed at most so late; `late_ms` is in `LATENESS_BOUNDS_MS`."""
+        return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{late_ms}_ms", 0)
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """Maximum jobs per second over all workers; None: no limit."""
+        return self.settings.get("rate")

@@ -1,0 +1,278 @@
+"""
+Connections to a PostgreSQL server, each call of which ends within a time.
+
+libpq is driven through `psycopg.pq`: psycopg's own cursors wait for a reply without a limit, and a
+server that hangs would stop the event loop of a worker. A statement is sent whole, with its
+arguments, and prepares nothing, so a connection pooler in transaction mode may be between.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+from pinlater.clock import SystemClock
+from pinlater.masking import without_login
+from pinlater.postgres.wire import Argument, reader
+
+CONNECT_WITHIN_S = 2
+"""libpq takes no less."""
+IDLE = 2
+"""Connections that are kept while nobody uses them: those of a worker's loop and of its thread."""
+_clock = SystemClock()
+_BINARY = pq.Format.BINARY
+Row = tuple[Any, ...]
+
+
+class SqlCall(NamedTuple):
+    """A statement and its arguments, `$1` and so on."""
+
+    sql: str
+    arguments: Sequence[Argument] = ()
+
+
+class SqlRefused(Exception):
+    """The server refused a statement; the connection can be used further."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(sqlstate, message)
+        self.sqlstate, self.message = sqlstate, message
+
+
+def call(function: str, *arguments: Argument) -> SqlCall:
+    """Return the statement that calls a function of the schema."""
+    marks = ", ".join(f"${n}" for n in range(1, len(arguments) + 1))
+    return SqlCall(f"SELECT * FROM pinlater.{function}({marks})", arguments)  # noqa: S608
+
+
+class PostgresLink:
+    """
+    One connection; not thread-safe.
+
+    Raises:
+        ConnectionError: the server cannot be reached, or the connection is lost.
+        TimeoutError: no reply came in time. The connection is closed, and the statement may have
+            taken effect or not.
+        SqlRefused: the server refused the statement.
+    """
+
+    def __init__(self, dsn: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        try:
+            options = make_conninfo(
+                dsn,
+                connect_timeout=CONNECT_WITHIN_S,
+                application_name="pinlater",
+                client_encoding="utf8",
+            )
+            # It closes itself only in the process that opened it.
+            self.connection = psycopg.connect(options, autocommit=True)
+        except psycopg.Error as error:
+            # Without the cause, whose text may quote the password.
+            raise ConnectionError(without_login(_line(str(error)), dsn)) from None
+        self.pgconn = self.connection.pgconn
+
+    @property
+    def is_pooled(self) -> bool:
+        """Return whether a connection pooler is between, which makes up the server's process id."""
+        [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
+        return bool(pid != self.pgconn.backend_pid)
+
+    def run(self, statement: SqlCall) -> list[Row]:
+        """Run a statement in a transaction of its own."""
+        return self.run_all([statement])[0]
+
+    def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+        """Run statements in one round trip, each in a transaction of its own."""
+        until_s = _clock.monotonic_s() + self._timeout_s
+        try:
+            self.send(statements)
+            results = [self._receive(until_s) for _ in statements]
+            self.pgconn.exit_pipeline_mode()
+        except psycopg.Error as error:
+            self.close()
+            raise ConnectionError(_line(str(error))) from error
+        except OSError:
+            self.close()
+            raise
+        for result in results:
+            if isinstance(result, SqlRefused):
+                raise result
+        return [result for result in results if not isinstance(result, SqlRefused)]
+
+    def execute(self, script: str, *, within_s: float) -> None:
+        """Run statements without arguments, in one transaction unless they say otherwise."""
+        until_s = _clock.monotonic_s() + within_s
+        refused: SqlRefused | None = None
+        try:
+            self.pgconn.send_query(script.encode())
+            while True:
+                self._wait(until_s)
+                result = self.pgconn.get_result()
+                if result is None:
+                    break
+                rows = rows_of(result)
+                refused = rows if isinstance(rows, SqlRefused) else refused
+        except psycopg.Error as error:
+            self.close()
+            raise ConnectionError(_line(str(error))) from error
+        except OSError:
+            self.close()
+            raise
+        if refused:
+            raise refused
+
+    def send(self, statements: Sequence[SqlCall]) -> None:
+        """Send statements, whose results follow in the same order."""
+        self.pgconn.enter_pipeline_mode()
+        for sql, arguments in statements:
+            self.pgconn.send_query_params(
+                sql.encode(),
+                [value for _, value in arguments],
+                param_types=[kind for kind, _ in arguments],
+                param_formats=[_BINARY] * len(arguments),
+                result_format=_BINARY,
+            )
+            self.pgconn.pipeline_sync()
+        self.pgconn.flush()
+
+    def _receive(self, until_s: float) -> list[Row] | SqlRefused:
+        answer: list[Row] | SqlRefused = []
+        while True:
+            self._wait(until_s)
+            result = self.pgconn.get_result()
+            if result is None:
+                continue
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                return answer
+            answer = rows_of(result)
+
+    def _wait(self, until_s: float) -> None:
+        """Wait until a result can be read, and send what is left of the statements."""
+        unsent = self.pgconn.flush()
+        poll: select.poll | None = None
+        while unsent or self.pgconn.is_busy():
+            poll = poll or select.poll()
+            poll.register(self.pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+            left_s = until_s - _clock.monotonic_s()
+            if left_s <= 0 or not poll.poll(left_s * 1000 + 1):
+                raise TimeoutError(f"no reply within {self._timeout_s:g} s")
+            self.pgconn.consume_input()
+            unsent = self.pgconn.flush()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def rows_of(result: pq.abc.PGresult) -> list[Row] | SqlRefused:
+    """Return the rows of a result, or its error."""
+    if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+        message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode()
+        if not state:
+            raise psycopg.OperationalError(result.get_error_message())
+        return SqlRefused(state, message)
+    readers = [reader(result.ftype(column)) for column in range(result.nfields)]
+    return [
+        tuple(
+            None if (value := result.get_value(row, column)) is None else read(value)
+            for column, read in enumerate(readers)
+        )
+        for row in range(result.ntuples)
+    ]
+
+
+class PostgresLinks:
+    """
+    The connections of a process to one server. Thread-safe, and safe to use after a fork.
+
+    Args:
+        dsn: a libpq connection string or URL.
+        timeout_s: of one call.
+        check: called with each new connection; what it raises ends the connection.
+    """
+
+    def __init__(
+        self, dsn: str, timeout_s: float, check: Callable[[PostgresLink], None] | None = None
+    ) -> None:
+        self.dsn = dsn
+        self._timeout_s = timeout_s
+        self._check = check
+        self._lock = threading.Lock()
+        self._idle: deque[PostgresLink] = deque()
+        self._pid = os.getpid()
+
+    def open(self) -> PostgresLink:
+        """Return a new connection, which the caller closes."""
+        link = self.open_unchecked()
+        if self._check:
+            try:
+                self._check(link)
+            except BaseException:
+                link.close()
+                raise
+        return link
+
+    def open_unchecked(self) -> PostgresLink:
+        """Return a new connection to whatever is there."""
+        return PostgresLink(self.dsn, self._timeout_s)
+
+    def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+        """Run statements as `PostgresLink` does; a lost connection is replaced once."""
+        link = self._pop()
+        if link is not None:
+            try:
+                with self._returned(link):
+                    return link.run_all(statements)
+            except TimeoutError:
+                raise
+            except OSError:
+                # The server restarted: the other connections are lost as well.
+                self.close()
+        link = self.open()
+        with self._returned(link):
+            return link.run_all(statements)
+
+    @contextmanager
+    def _returned(self, link: PostgresLink) -> Iterator[None]:
+        try:
+            yield
+        except SqlRefused:
+            self._push(link)
+            raise
+        except BaseException:
+            link.close()
+            raise
+        self._push(link)
+
+    def _pop(self) -> PostgresLink | None:
+        with self._lock:
+            if self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._idle.clear()
+            return self._idle.pop() if self._idle else None
+
+    def _push(self, link: PostgresLink) -> None:
+        with self._lock:
+            if len(self._idle) < IDLE:
+                self._idle.append(link)
+                return
+        link.close()
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while (link := self._pop()) is not None:
+            link.close()
+
+
+def _line(message: str) -> str:
+    return " ".join(message.split())

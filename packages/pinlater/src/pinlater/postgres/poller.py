@@ -1,0 +1,140 @@
+"""
+How a worker hears of new jobs on PostgreSQL: it registers, and a job notifies one that did.
+
+A notification goes to every connection that listens, and ten workers that look for one job cost
+more than the job. Each worker therefore listens on a channel of its own, and `pinlater.wake`
+notifies one of those in the table of waiters. A worker registers first and looks for jobs then, in
+two transactions, so that no job falls between.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import psycopg
+from psycopg import pq
+
+from pinlater.postgres.link import PostgresLink, SqlCall, SqlRefused, call, rows_of
+from pinlater.postgres.wire import text, texts
+
+if TYPE_CHECKING:
+    from pinlater.postgres.shard import PostgresShard
+
+REGISTER_EVERY_S = 3.0
+"""A worker that registered longer ago than 10 s counts as dead."""
+OVERDUE_S = 5.0
+LOOK_EVERY_S = 1.0
+POLL_EVERY_S = 0.2
+"""Interval between two looks where notifications do not arrive, because of a connection pooler."""
+
+
+class PostgresPoller:
+    """A connection that listens; not thread-safe."""
+
+    def __init__(self, shard: PostgresShard) -> None:
+        self.shard = shard
+        self.connection: PostgresLink | None = None
+        self.sent_s: float | None = None
+        """When it registered; None while it does not wait."""
+        self.look_every_s = LOOK_EVERY_S
+        self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
+        self._pooled: bool | None = None
+        self._replies_due = 0
+        self._registered: Sequence[str] | None = None
+
+    @property
+    def fileno(self) -> int | None:
+        return None if self.connection is None else self.connection.pgconn.socket
+
+    def needs_sending(self, now_s: float) -> bool:
+        """Return whether `send` must be called to hear of jobs from now on."""
+        if self._pooled or self._replies_due:
+            return False
+        return (
+            self.sent_s is None
+            or self._registered is None
+            or (now_s - self.sent_s > REGISTER_EVERY_S)
+        )
+
+    def is_overdue(self, now_s: float) -> bool:
+        """Return whether the server has not answered for too long."""
+        return bool(self._replies_due) and now_s - (self.sent_s or 0.0) > OVERDUE_S
+
+    def send(self, queues: Sequence[str], now_s: float) -> None:
+        """
+        Register for jobs of any of the queues; the reply is read later.
+
+        Raises:
+            OSError: the server cannot be reached.
+        """
+        link = None if self._pooled else self.connection or self._connect()
+        if link is None:
+            return
+        names = texts(self.shard.prefix + queue for queue in queues)
+        try:
+            link.send([call("register", text(self._channel), names), call("due_of", names)])
+        except psycopg.Error as error:
+            raise ConnectionError(str(error)) from error
+        self._replies_due, self._registered, self.sent_s = 2, tuple(queues), now_s
+
+    def _connect(self) -> PostgresLink | None:
+        """Listen on a new connection; None where a pooler is between."""
+        self.shard.ping()  # makes the schema
+        link = self.shard.links.open()
+        self._pooled = link.is_pooled
+        if self._pooled:
+            self.look_every_s = POLL_EVERY_S
+            link.close()
+            return None
+        link.run(SqlCall(f"LISTEN {self._channel}"))
+        self.connection = link
+        return link
+
+    def read(self) -> tuple[str, ...]:
+        """
+        Return the queues that may have jobs; empty if the server has only replied.
+
+        Raises:
+            OSError: the connection is lost.
+        """
+        if self.connection is None:
+            return ()
+        try:
+            return tuple(self._read(self.connection))
+        except psycopg.Error as error:
+            raise ConnectionError(str(error)) from error
+        except SqlRefused as error:
+            raise ConnectionError(error.message) from error
+
+    def _read(self, link: PostgresLink) -> list[str]:
+        found: list[str] = []
+        pgconn = link.pgconn
+        pgconn.consume_input()
+        while self._replies_due and not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                continue
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                self._replies_due -= 1
+                continue
+            rows = rows_of(result)
+            if isinstance(rows, SqlRefused):
+                raise rows
+            if self._replies_due == 1:
+                found += [name for (name,) in rows]
+        if not self._replies_due and pgconn.pipeline_status != pq.PipelineStatus.OFF:
+            pgconn.exit_pipeline_mode()
+        while (note := pgconn.notifies()) is not None:
+            found.append(note.extra.decode())
+            self._registered = None
+        begin = len(self.shard.prefix)
+        return [name[begin:] for name in dict.fromkeys(found)]
+
+    def drop(self) -> None:
+        """Close the connection; the next `send` opens another."""
+        link, self.connection, self.sent_s = self.connection, None, None
+        self._replies_due, self._registered, self._pooled = 0, None, None
+        if link is not None:
+            link.close()

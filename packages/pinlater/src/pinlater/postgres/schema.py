@@ -1,0 +1,168 @@
+"""
+The schema `pinlater` in one database: made at the first use, checked, and taken to a new version.
+
+The tables have a version (the layout) and the functions another (the code). A program replaces
+older functions when it connects, and calls newer ones: a function keeps its arguments and results
+within a layout. Tables change only by `upgrade`, which an operator runs; workers may run meanwhile.
+A program that finds another layout raises an error of one line and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from importlib import resources
+
+from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefused
+
+LAYOUT = 2
+"""The version of the tables."""
+CODE = 4
+"""The version of the functions: higher with every change of their text."""
+UPGRADES: Mapping[int, str] = {
+    # Programs of the version before still check with `waiter` that they may write.
+    1: """
+DROP FUNCTION pinlater.wake(int);
+CREATE UNLOGGED TABLE pinlater.listener (
+  queue text NOT NULL, channel text NOT NULL, at bigint NOT NULL, PRIMARY KEY (queue, channel)
+) WITH (
+  fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0
+);""",
+}
+"""The statements that take layout k to k + 1. They must be safe beside programs of layout k, which
+run while they do."""
+FUNCTIONS = ("functions.sql", "collecting.sql", "queries.sql")
+LONG_S = 3600.0
+"""How long a step may take: another process may be at it, or an upgrade read a large table."""
+NOT_MADE = ("3F000", "42P01")
+"""There is no such schema, or no such table."""
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
+_VERSIONS = "SELECT layout, code FROM pinlater.meta"
+
+
+class OtherLayout(ConnectionError):
+    """The tables have a version that this program cannot use; the message says what to do."""
+
+
+class QueueSchema:
+    """
+    The schema in the database of some connections.
+
+    Args:
+        layout: the version of the tables that this program needs.
+        code: the version of the functions that it brings.
+        upgrades: as `UPGRADES`.
+    """
+
+    def __init__(
+        self, layout: int = LAYOUT, code: int = CODE, upgrades: Mapping[int, str] = UPGRADES
+    ) -> None:
+        self.layout, self.code, self._upgrades = layout, code, upgrades
+
+    def check(self, link: PostgresLink) -> None:
+        """
+        Check the schema that a new connection finds; replace functions of an older version.
+
+        One round trip. No schema is no error: the first statement finds that out.
+
+        Raises:
+            OtherLayout: the tables have another version.
+            SqlRefused: the role may not replace the functions.
+            OSError: the connection is lost.
+        """
+        try:
+            rows = link.run(SqlCall(_VERSIONS))
+        except SqlRefused as error:
+            if error.sqlstate not in NOT_MADE:
+                raise
+            return
+        for layout, code in rows:
+            self._require(layout)
+            if code < self.code:
+                self._install(link)
+
+    def _require(self, layout: int) -> None:
+        if layout > self.layout:
+            raise OtherLayout(
+                f"the schema pinlater has version {layout}, and this program knows versions up to "
+                f"{self.layout}: install the one that upgraded it; there is no way back"
+            )
+        if layout < self.layout:
+            raise OtherLayout(
+                f"the schema pinlater has version {layout}, and this program needs {self.layout}: "
+                "run `pinlater upgrade` (or your program's command for it), also while workers run"
+            )
+
+    def install(self, links: PostgresLinks) -> None:
+        """
+        Make the schema, or what is missing of its functions; safe to run at any time.
+
+        Raises:
+            OtherLayout: the tables have another version.
+            SqlRefused: the role may not make it.
+            OSError: the server cannot be reached, or the connection is lost.
+        """
+        with closing(links.open()) as link:
+            self._install(link, replaces=True)
+
+    def upgrade(self, links: PostgresLinks, report: Callable[[str], None]) -> int:
+        """
+        Take the tables to this program's version, in one transaction; returns the version.
+
+        Raises:
+            OtherLayout: a newer program has upgraded them.
+            SqlRefused: the role may not change them.
+            OSError: the server cannot be reached, or the connection is lost.
+        """
+        with closing(links.open_unchecked()) as link:
+            self._install(link, report=report)
+        return self.layout
+
+    def _install(
+        self,
+        link: PostgresLink,
+        *,
+        replaces: bool = False,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        """
+        Do what is missing, in a transaction; after an error the connection must be closed.
+
+        Args:
+            link: a connection.
+            replaces: whether to write functions of the same version again.
+            report: gets a line before each step of an upgrade; None: do not upgrade.
+        """
+        # A lock of the transaction, not of the connection: behind a pooler the connection goes to
+        # others, and a lock with it.
+        link.execute(f"BEGIN; {_LOCK}", within_s=LONG_S)
+        [[made]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
+        [[layout, code]] = link.run(SqlCall(_VERSIONS)) if made else [(self.layout, -1)]
+        if report is None or layout > self.layout:
+            self._require(layout)
+        for version in range(layout, self.layout):
+            if report:
+                report(f"from version {version} to {version + 1}")
+            link.execute(self._upgrades[version], within_s=LONG_S)
+        parts = [] if made else ["tables.sql"]
+        if code < self.code or (replaces and code == self.code):
+            parts += FUNCTIONS
+        script = "\n".join(map(_text, parts))
+        link.execute(f"{script}\n{self._noted(made=made)};\nCOMMIT", within_s=LONG_S)
+
+    def _noted(self, *, made: bool) -> str:
+        if made:
+            return (
+                f"UPDATE pinlater.meta SET layout = {self.layout}, "  # noqa: S608
+                f"code = greatest(code, {self.code})"
+            )
+        return (
+            "INSERT INTO pinlater.meta (layout, code, started, timeline) "  # noqa: S608
+            f"VALUES ({self.layout}, {self.code}, pg_postmaster_start_time(), "
+            "left(pg_walfile_name(pg_current_wal_lsn()), 8))"
+        )
+
+
+def _text(part: str) -> str:
+    return (resources.files(__package__) / part).read_text(encoding="utf-8")

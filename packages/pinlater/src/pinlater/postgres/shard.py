@@ -1,0 +1,364 @@
+"""
+The queues of one PostgreSQL server.
+
+Every operation is one function (functions.sql, collecting.sql, queries.sql), one transaction and
+one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is made at the
+first use (schema.py).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from pinlater import job_codec, models
+from pinlater.errors import BrokerFull, BrokerUnavailable
+from pinlater.models import JobState
+from pinlater.postgres.link import PostgresLinks, Row, SqlCall, SqlRefused, call
+from pinlater.postgres.poller import PostgresPoller
+from pinlater.postgres.schema import QueueSchema
+from pinlater.postgres.wire import (
+    MAX_INT8,
+    blob,
+    blobs,
+    float8,
+    int2s,
+    int4,
+    int4s,
+    int8,
+    int8s,
+    text,
+    texts,
+)  # fmt: skip
+from pinlater.shard import MAX_BATCH, Hold
+
+logger = logging.getLogger(__name__)
+SOON_MS = 1000
+MOST_JOBS = 2000
+"""New jobs of one statement; more are several, in the same round trip."""
+DROPPED = 5000
+_MISSING = ("3F000", "42P01", "42883")
+_REPEATED = ("40001", "40P01")
+_TRIES = 5
+_STATES = {
+    "25006": "it is a replica and accepts no writes: name the primary, or wait for it",
+    "57P01": "it is shutting down",
+    "57P03": "it is starting, or reading its log after a crash: try again soon",
+    "53300": "it has no connection left: raise its max_connections, or put a pooler before it",
+    "42501": (
+        "the role may not make or use the schema pinlater: GRANT CREATE ON DATABASE to it once, or "
+        "make the role that made the schema its member"
+    ),
+}
+_FULL = ("53100", "53200")
+IS_FULL = "its disk is full: free space there, add a shard (broker.shards), or delete ended jobs"
+
+
+class PostgresShard:
+    """
+    A shard on a PostgreSQL server 14 or newer.
+
+    Args:
+        dsn: a libpq URL; several hosts in it are one server and its replicas.
+        name: used in job ids and for display; must be unique and stable among the shards.
+        prefix: prepended to the names of queues.
+        timeout_s: how long a call waits for its reply.
+        schema: which versions of tables and functions it works with.
+    """
+
+    jobs_only = True
+    """It carries no messages but jobs."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        name: str = "0",
+        prefix: str = "",
+        timeout_s: float = 5.0,
+        schema: QueueSchema | None = None,
+    ) -> None:
+        self.name = name
+        self.prefix = prefix
+        self.schema = schema or QueueSchema()
+        self.links = PostgresLinks(dsn, timeout_s, self.schema.check)
+
+    def _named(self, queue: str) -> tuple[int, bytes | None]:
+        return text(self.prefix + queue)
+
+    def _run(self, function: str, *arguments: tuple[int, bytes | None]) -> list[Row]:
+        return self.run_all([call(function, *arguments)])[0]
+
+    def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+        """Run statements in one round trip; raises as `Shard` says."""
+        with self._named_errors():
+            return self._repeated(statements)
+
+    def upgrade(self, report: Callable[[str], None]) -> int:
+        """
+        Take the tables to the version of this program, which it returns; workers may run.
+
+        Args:
+            report: gets a line before each step, which may take long.
+
+        Raises:
+            BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
+                the server does not answer.
+        """
+        with self._named_errors():
+            return self.schema.upgrade(self.links, report)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        where = f"shard {self.name}"
+        try:
+            yield
+        except SqlRefused as error:
+            if error.sqlstate in _FULL:
+                raise BrokerFull(where, IS_FULL) from error
+            reason = _STATES.get(error.sqlstate, f"{error.message} ({error.sqlstate})")
+            raise BrokerUnavailable(where, reason) from error
+        except OSError as error:
+            raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
+
+    def _repeated(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+        """Run statements, again where others were in the way, or the schema was missing."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return self.links.run_all(statements)
+            except SqlRefused as error:
+                if not tries_left or error.sqlstate not in (*_MISSING, *_REPEATED):
+                    raise
+                if error.sqlstate in _MISSING:
+                    self.schema.install(self.links)
+        raise AssertionError
+
+    def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
+        parts = [jobs[at : at + MOST_JOBS] for at in range(0, len(jobs), MOST_JOBS)]
+        statements = [call("enqueue", self._named(queue), *_new_jobs(part)) for part in parts]
+        soon = any(job.delay_ms <= SOON_MS for job in jobs)
+        results = self.run_all(statements + self._waking(queue, soon=soon))
+        return [
+            models.Enqueued(job_id_of(number), existing)
+            for rows in results[: len(parts)]
+            for number, existing in rows
+        ]
+
+    def _waking(self, queue: str, *, soon: bool) -> list[SqlCall]:
+        return [call("wake_one", self._named(queue))] if soon else []
+
+    def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
+        escape = job_codec.escape
+        delays_ms = [max(0, int(item.delay_ms)) for item in items]
+        collected = call(
+            "collect", self._named(queue), int4(frame.priority), int4(frame.max_attempts),
+            blob(f"{escape(frame.name)}|{escape(frame.key)}|".encode()),
+            blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.most),
+            blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
+        )  # fmt: skip
+        soon = any(delay_ms <= SOON_MS for delay_ms in delays_ms)
+        self.run_all([collected, *self._waking(queue, soon=soon)])
+
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
+        rows = self._run(
+            "claim", self._named(queue), int4(request.limit), int8(request.timeout_ms),
+            blob(job_codec.escape(request.worker).encode()), float8(request.share),
+            int4(request.lowest), int8(0),
+        )  # fmt: skip
+        now_ms, next_due_ms, more, _ = rows.pop()
+        return models.ClaimResult(
+            now_ms=now_ms,
+            next_due_ms=next_due_ms if next_due_ms >= 0 else None,
+            more=bool(more),
+            claims=tuple(
+                models.Claimed(job_id_of(number), token, attempt, record)
+                for number, token, attempt, record in rows
+            ),
+        )
+
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+        rows = self._run("ack", self._named(queue), *_claims(holds)) if holds else []
+        done = {place for (place,) in rows}
+        return [place in done for place in range(1, len(holds) + 1)]
+
+    def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
+        rows = self._run(
+            "nack", self._named(queue), *_claims([(n.job_id, n.token) for n in nacks]),
+            texts(n.step for n in nacks), int8s(n.delay_ms for n in nacks),
+            blobs(job_codec.cut(n.problem).encode() for n in nacks),
+        )  # fmt: skip
+        return [models.JobState(state) if state else None for (state,) in rows]
+
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        rows = self._run("extend", self._named(queue), *_claims(holds), int8(timeout_ms))
+        done = {place for (place,) in rows}
+        return [place in done for place in range(1, len(holds) + 1)]
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
+        [[swept]] = self._run("sweep", self._named(queue), int8(reap_before_ms), int4(limit))
+        return models.Swept(*swept)
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        who = blob(job_codec.escape(worker).encode())
+        [[released]] = self._run("release", self._named(queue), who, _numbers(ids))
+        return int(released)
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        if not ids and limit <= 0:
+            return 0
+        most = int4(min(limit, MAX_BATCH))
+        [[retried]] = self._run("retry", self._named(queue), _numbers(ids), most)
+        return int(retried)
+
+    def delete(
+        self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
+        if not ids and limit <= 0:
+            return 0
+        [[deleted]] = self._run(
+            "delete", self._named(queue), text(state), _numbers(ids), int4(min(limit, MAX_BATCH))
+        )
+        return int(deleted)
+
+    def sizes(self, queue: str) -> models.Sizes:
+        [[numbers]] = self._run("sizes", self._named(queue))
+        now_ms, due, *pending, running, succeeded, failed, oldest_ms = numbers
+        return models.Sizes(
+            due=due, later=sum(pending) - due, running=running, succeeded=succeeded, failed=failed,
+            by_priority=tuple(pending), oldest_due_ms=max(0, now_ms - oldest_ms),
+        )  # fmt: skip
+
+    def jobs(
+        self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
+    ) -> list[models.JobInfo]:
+        rows = self._run("jobs", self._named(queue), text(state), int4(limit), int4(offset))
+        return [_info(queue, JobState(state), row) for row in rows]
+
+    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
+        rows = self._run("named", self._named(queue), text(state), _numbers(ids))
+        return [_info(queue, JobState(state), row) for row in rows]
+
+    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+        rows = self._run("later", self._named(queue), int4(limit))
+        return [_info(queue, JobState.PENDING, row) for row in rows]
+
+    def settings(self, queue: str) -> dict[str, float]:
+        statement = SqlCall(
+            "SELECT settings::text FROM pinlater.queue WHERE name = $1", [self._named(queue)]
+        )
+        [rows] = self.run_all([statement])
+        return {name: float(value) for [row] in rows for name, value in json.loads(row).items()}
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        document = {n: None if value is None else float(value) for n, value in changes.items()}
+        self.run_all(
+            [
+                SqlCall(
+                    "SELECT pinlater.configure($1, $2::text::jsonb)",
+                    [self._named(queue), text(json.dumps(document))],
+                )
+            ]
+        )
+
+    def stats(self, queue: str) -> dict[str, int]:
+        [[document]] = self._run("stats", self._named(queue))
+        return {name: int(value) for name, value in json.loads(document).items()}
+
+    def ping(self) -> None:
+        # A write that changes nothing: a replica refuses it.
+        self.run_all([SqlCall("UPDATE pinlater.meta SET one = one WHERE false")])
+
+    def queues(self) -> set[str]:
+        [rows] = self.run_all([SqlCall("SELECT name FROM pinlater.queue")])
+        begin = len(self.prefix)
+        return {name[begin:] for (name,) in rows if name.startswith(self.prefix)}
+
+    def wake(self, queue: str) -> None:
+        """Wake one waiting worker to check the queue."""
+        self._run("wake_one", self._named(queue))
+
+    def poller(self) -> PostgresPoller:
+        """Return what waits for jobs of this shard."""
+        return PostgresPoller(self)
+
+    def age_ms(self) -> tuple[int, int]:
+        """Return the server's time and its uptime."""
+        sql = (
+            "SELECT pinlater.now_ms(), "
+            "(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000)::bigint"
+        )
+        [[(now_ms, uptime_ms)]] = self.run_all([SqlCall(sql)])
+        return now_ms, max(0, uptime_ms)
+
+    def remarks(self) -> list[str]:
+        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        names = "autovacuum", "fsync", "full_page_writes"
+        asked = ", ".join(f"current_setting('{name}')" for name in names)
+        [[values]] = self.run_all([SqlCall(f"SELECT {asked}")])
+        return [_REMARKS[name] for name, value in zip(names, values, strict=True) if value == "off"]
+
+    def drop(self, queue: str) -> None:
+        """Delete a queue, in steps."""
+        while not self._run("drop", self._named(queue), int4(DROPPED))[0][0]:
+            logger.debug("%d jobs of %s were dropped", DROPPED, queue)
+
+
+_REMARKS = {
+    "autovacuum": (
+        "never vacuums (autovacuum off): the rows of ended jobs stay, and claims become slow; set "
+        "autovacuum to on"
+    ),
+    "fsync": "loses jobs when its machine stops (fsync off); set fsync to on",
+    "full_page_writes": (
+        "may damage its tables when its machine stops (full_page_writes off); set it to on"
+    ),
+}
+
+
+def job_id_of(number: int) -> str:
+    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
+    return f"{number:016x}"
+
+
+def _number(job_id: str) -> int:
+    """Return the number of a job; 0, which no job has, for what is none."""
+    try:
+        number = int(job_id, 16)
+    except ValueError:
+        return 0
+    return number if 0 < number <= MAX_INT8 else 0
+
+
+def _numbers(ids: Sequence[str]) -> tuple[int, bytes | None]:
+    return int8s(map(_number, ids))
+
+
+def _claims(holds: Sequence[Hold]) -> tuple[tuple[int, bytes | None], ...]:
+    return _numbers([job_id for job_id, _ in holds]), int8s(token for _, token in holds)
+
+
+def _new_jobs(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], ...]:
+    escape, version = job_codec.escape, job_codec.VERSION
+    keys = [escape(job.unique_key).encode() for job in jobs]
+    return (
+        int2s(job.priority for job in jobs),
+        int8s(max(0, int(job.delay_ms)) for job in jobs),
+        int4s(job.max_attempts for job in jobs),
+        blobs(f"{version}|{job.priority}|{job.max_attempts}|".encode() for job in jobs),
+        blobs(key or None for key in keys),
+        blobs(
+            b"%b|%b|%b|" % (key, escape(job.name).encode(), escape(job.key).encode())
+            for key, job in zip(keys, jobs, strict=True)
+        ),
+        blobs(job.body for job in jobs),
+    )
+
+
+def _info(queue: str, state: models.JobState, row: Row) -> models.JobInfo:
+    number, at_ms, record, line = row
+    place = job_codec.JobPosition(queue, job_id_of(number), state, at_ms)
+    if state in (JobState.SUCCEEDED, JobState.FAILED):
+        return job_codec.ended(place, record, line)
+    return job_codec.waiting(place, record, line)

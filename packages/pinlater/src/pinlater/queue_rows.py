@@ -1,0 +1,145 @@
+"""Rows of the queue and job pages, as unescaped values for templates and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pinlater.admin import Admin
+from pinlater.models import JobInfo, JobState, QueueStatus
+from pinlater.wording import distance, moment, plain, span
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue."""
+
+    queue: str
+    due: int
+    later: int
+    running: int
+    succeeded: int
+    failed: int
+    oldest_due_ms: int
+    by_priority: dict[str, int]
+    """PENDING jobs of each priority that has any; 0 is the most urgent."""
+    rate_per_s: float | None
+    paused: bool
+    missing_shards: tuple[str, ...]
+
+    @property
+    def pending(self) -> int:
+        return self.due + self.later
+
+    @property
+    def oldest_due(self) -> str:
+        return span(self.oldest_due_ms) if self.oldest_due_ms else "—"
+
+    @property
+    def priorities(self) -> str:
+        """`3: 120, 5: 7`."""
+        return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
+
+    @property
+    def rate(self) -> str:
+        return "—" if self.rate_per_s is None else f"{self.rate_per_s:g}/s"
+
+
+def queue_row(status: QueueStatus) -> QueueRow:
+    """A row of the queue page."""
+    sizes = status.sizes
+    return QueueRow(
+        queue=status.queue,
+        due=sizes.due,
+        later=sizes.later,
+        running=sizes.running,
+        succeeded=sizes.succeeded,
+        failed=sizes.failed,
+        oldest_due_ms=sizes.oldest_due_ms,
+        by_priority={str(p): n for p, n in enumerate(sizes.by_priority) if n},
+        rate_per_s=status.rate_per_s,
+        paused=status.paused,
+        missing_shards=status.missing_shards,
+    )
+
+
+def queue_rows(admin: Admin) -> list[QueueRow]:
+    """Every queue; two round trips for each queue and shard."""
+    return [queue_row(status) for status in admin.statuses()]
+
+
+LATE_MS = 300_000
+"""A queue is reported if a job has been due for longer than this."""
+
+
+def concerns(row: QueueRow, command: str = "pinlater") -> list[str]:
+    """
+    Problems of a queue and what to do, one sentence each; empty if there are none.
+
+    Args:
+        row: the queue.
+        command: how the operator calls the commands of `pinlater.cli`.
+    """
+    problems = []
+    if row.missing_shards:
+        problems.append(
+            f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there"
+        )
+    if row.paused:
+        problems.append(f"is paused; `{command} resume {row.queue}` resumes it")
+    elif row.oldest_due_ms > LATE_MS:
+        problems.append(
+            f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"
+        )
+    if row.failed:
+        problems.append(
+            f"{row.failed:,} jobs were given up; see `{command} jobs {row.queue}`, "
+            f"then `{command} retry {row.queue} --all`"
+        )
+    return problems
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job of a queue."""
+
+    job_id: str
+    name: str
+    task_id: str
+    priority: int
+    at_ms: int
+    when: str
+    away: str
+    """`when` as the distance from now."""
+    attempts: str
+    worker: str
+    problem: str
+
+
+_WHEN = {
+    JobState.PENDING: "Due",
+    JobState.RUNNING: "Claim runs out",
+    JobState.SUCCEEDED: "Ended",
+    JobState.FAILED: "Ended",
+}
+
+
+def when_title(state: JobState) -> str:
+    """The title of `JobRow.when` for jobs in a state."""
+    return _WHEN[state]
+
+
+def job_row(job: JobInfo, now_ms: int) -> JobRow:
+    """A row of a queue's job list."""
+    most = f" of {job.max_attempts}" if job.max_attempts else ""
+    return JobRow(
+        job_id=job.job_id,
+        name=plain(job.name),
+        task_id=plain(job.key),
+        priority=job.priority,
+        at_ms=job.at_ms,
+        when=moment(job.at_ms, now_ms),
+        away=distance(job.at_ms, now_ms),
+        attempts=f"{job.attempts}{most}",
+        worker=plain(job.worker),
+        problem=plain(job.problem, 500),
+    )

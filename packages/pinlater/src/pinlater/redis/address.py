@@ -1,0 +1,123 @@
+"""
+Parse Redis URLs. Pure functions.
+
+    redis://[user:password@]host[:port][/db]     TCP
+    rediss://…                                   TLS
+    unix://[user:password@]/path/to/redis.sock[?db=0]
+    sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]    the master of a service
+    sentinels://…                                the same over TLS, to Sentinel and to Redis
+
+`?ssl_ca_certs=…` and the other `ssl_` options of redis-py may follow a TLS URL; `sentinel_username`
+and `sentinel_password` follow a Sentinel URL. `redis+socket://`, as Celery spells it, is `unix://`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pinlater.masking import reveal
+
+SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
+REDIS_PORT = 6379
+SENTINEL_PORT = 26379
+MOST_SOCKET_BYTES = 107
+"""The longest path of a unix socket, without the NUL behind it (unix(7))."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelAddress:
+    """The parts of a Sentinel URL, unquoted."""
+
+    sentinels: tuple[tuple[str, int], ...]
+    """Host and port of each Sentinel."""
+    service: str
+    """The name under which the Sentinels monitor the master."""
+    db: int
+    username: str | None
+    password: str | None
+    tls: bool
+    options: Mapping[str, str]
+    """The URL's query parameters."""
+
+
+def parse_sentinel(url: str) -> SentinelAddress:
+    """
+    Parse a `sentinel://` or `sentinels://` URL.
+
+    Raises:
+        ValueError: no service, or a port or database is not a number.
+    """
+    scheme, _, rest = reveal(url).partition("://")
+    rest, _, query = rest.partition("?")
+    login, _, place = rest.rpartition("@")
+    hosts, _, path = place.partition("/")
+    service, _, db = path.partition("/")
+    if not service:
+        raise ValueError("a Sentinel URL names a service: sentinel://host:port/service")
+    username, _, password = login.partition(":")
+    return SentinelAddress(
+        sentinels=tuple(_host_and_port(host) for host in hosts.split(",")),
+        service=unquote(service),
+        db=int(db or 0),
+        username=unquote(username) or None,
+        password=unquote(password) or None,
+        tls=scheme == "sentinels",
+        options=dict(parse_qsl(query)),
+    )
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    place = urlsplit(f"//{text}")
+    return place.hostname or "localhost", place.port or SENTINEL_PORT
+
+
+def is_sentinel(url: str) -> bool:
+    """Whether the URL names a master through Sentinels."""
+    return reveal(url).startswith(("sentinel://", "sentinels://"))
+
+
+def socket_too_long(url: str) -> bool:
+    """Whether a usable URL names a unix socket whose path is too long for one."""
+    place = urlsplit(plain(url))
+    path = os.fsencode(unquote(place.path))
+    return place.scheme == "unix" and len(path) > MOST_SOCKET_BYTES
+
+
+def is_usable(url: str) -> bool:
+    """Whether a client can be created for this URL; does not check that a server answers."""
+    try:
+        if is_sentinel(url):
+            parse_sentinel(url)
+            return True
+        place = urlsplit(plain(url))
+        return place.scheme in SCHEMES and (place.port or 1) > 0
+    except ValueError:
+        return False
+
+
+def hosts_of(url: str) -> frozenset[str]:
+    """The hosts that a URL names, without ports; none for a socket."""
+    if is_sentinel(url):
+        return frozenset(host for host, _ in parse_sentinel(url).sentinels)
+    place = urlsplit(plain(url))
+    return frozenset() if place.scheme == "unix" else frozenset({place.hostname or "localhost"})
+
+
+def plain(url: str) -> str:
+    """The URL with its password, in the form that redis-py accepts."""
+    return reveal(url).replace("redis+socket://", "unix://")
+
+
+def server_name(url: str) -> str:
+    """`host:port`, path or `service@host:port,…`: equal for all URLs of one server, no password."""
+    if is_sentinel(url):
+        address = parse_sentinel(url)
+        hosts = ",".join(f"{host}:{port}" for host, port in address.sentinels)
+        return f"{address.service}@{hosts}"
+    place = urlsplit(plain(url))
+    if place.scheme == "unix":
+        return place.path
+    return f"{place.hostname or 'localhost'}:{place.port or REDIS_PORT}"

@@ -1,0 +1,132 @@
+"""Create a Redis client for a URL: TCP, TLS, unix socket or Sentinel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from pinlater.errors import InvalidConfig
+from pinlater.masking import without_password
+from pinlater.redis.address import (
+    MOST_SOCKET_BYTES,
+    is_sentinel,
+    is_usable,
+    parse_sentinel,
+    plain,
+    server_name,
+    socket_too_long,
+)
+from pinlater.redis.client import ReadyClient, ReadyPool
+from pinlater.redis.packer import Packer
+
+try:
+    from redis.driver_info import DriverInfo
+except ImportError:  # before redis-py 7.1
+    ONE_DRIVER: dict[str, Any] = {}
+else:
+    ONE_DRIVER = {"driver_info": DriverInfo()}
+"""
+An option of connections: what they tell the server of this client. By default each connection reads
+redis-py's version from its metadata, which takes three quarters of the CPU of connecting.
+"""
+
+PAUSE_S = 0.05
+"""The pause before a command is sent again after its connection broke."""
+
+
+def connect(
+    url: str,
+    *,
+    setting: str = "redis.url",
+    timeout_s: float = 10.0,
+    connect_timeout_s: float = 5.0,
+    attempts: int = 1,
+    retry_timeouts: bool = True,
+) -> redis.Redis:
+    """
+    A client that returns bytes and may be shared by threads. Connections are made on first use.
+
+    Args:
+        url: one of the forms of `pinlater.redis.address`.
+        setting: the setting that contains the URL, for error messages.
+        timeout_s: for the response to a command.
+        connect_timeout_s: for a TCP or TLS connection.
+        attempts: how often a command is sent before its error is raised. With more than one it may
+            be done twice: its connection may break after that. A pooled connection that the server
+            has closed is replaced and costs no attempt.
+        retry_timeouts: also resend commands that timed out, not only when the connection broke.
+
+    Raises:
+        InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the
+            setting and hides the password.
+    """
+    if not is_usable(url):
+        raise _unusable(url, setting)
+    if socket_too_long(url):
+        raise InvalidConfig(
+            f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
+            f"{MOST_SOCKET_BYTES} bytes; let the server listen on a shorter one"
+        )
+    options: dict[str, Any] = {
+        "socket_timeout": timeout_s,
+        "retry": _retry(attempts, retry_timeouts=retry_timeouts),
+        **ONE_DRIVER,
+    }
+    if not plain(url).startswith("unix:"):
+        options |= {"socket_connect_timeout": connect_timeout_s, "socket_keepalive": True}
+    if is_sentinel(url):
+        return master(url, options)
+    try:
+        pool = ReadyPool.from_url(plain(url), command_packer=Packer(), **options)
+        return ReadyClient.from_pool(pool)
+    except ValueError:
+        # redis-py's own message may contain the password.
+        raise _unusable(url, setting) from None
+
+
+def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
+    kinds: tuple[type[Exception], ...] = (redis.ConnectionError,)
+    if retry_timeouts:
+        kinds += (redis.TimeoutError,)
+    return Retry(ConstantBackoff(PAUSE_S), attempts - 1, supported_errors=kinds)
+
+
+def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
+    """
+    A client that asks the Sentinels of a Sentinel URL for the master each time it connects.
+
+    Args:
+        url: `sentinel://…` or `sentinels://…`.
+        options: of connections, to the Sentinels and to the master.
+        pool: options of the master's connection pool, such as `connection_class`.
+    """
+    address = parse_sentinel(url)
+    tls = {name: text for name, text in address.options.items() if name.startswith("ssl_")}
+    shared = options | ({"ssl": True, **tls} if address.tls else {})
+    sentinel = Sentinel(
+        address.sentinels,
+        sentinel_kwargs={
+            **shared,
+            "username": address.options.get("sentinel_username"),
+            "password": address.options.get("sentinel_password"),
+        },
+        **shared,
+    )  # type: ignore[no-untyped-call]
+    return sentinel.master_for(  # type: ignore[no-untyped-call, no-any-return]
+        address.service,
+        db=address.db,
+        username=address.username,
+        password=address.password,
+        **pool,
+    )
+
+
+def _unusable(url: str, setting: str) -> InvalidConfig:
+    return InvalidConfig(
+        f"{setting}: {without_password(url)!r} is not a Redis URL; use redis://host:port, "
+        "unix:///path or sentinel://host:port/service"
+    )

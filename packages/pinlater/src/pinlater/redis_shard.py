@@ -1,0 +1,400 @@
+"""
+The queues of one Redis server.
+
+Every operation is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`, and
+uses the server's clock. The keys of a queue start with `<prefix>pl1:{<queue>}:` and share a hash
+tag; the number is the layout's version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import redis
+
+from pinlater import job_codec, models
+from pinlater.models import PRIORITIES, JobState
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
+from pinlater.redis_poller import RedisPoller
+from pinlater.shard import MAX_BATCH, Hold
+
+T = TypeVar("T")
+LAYOUT = "pl1"
+PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
+"""The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
+
+
+class QueueKeys(NamedTuple):
+    """The Redis keys of a queue, in the order in which lua/prelude.lua names them."""
+
+    seq: str
+    running: str
+    bodies: str
+    claims: str
+    ok: str
+    bad: str
+    ended: str
+    unique: str
+    config: str
+    stats: str
+    wake: str
+    p0: str
+    p1: str
+    p2: str
+    p3: str
+    p4: str
+    p5: str
+    p6: str
+    p7: str
+    p8: str
+    p9: str
+
+    @property
+    def priorities(self) -> tuple[str, ...]:
+        """Return the sorted sets of PENDING jobs, the most urgent first."""
+        return self[-len(PRIORITIES) :]
+
+    def of(self, state: JobState) -> tuple[str, ...]:
+        """Return the sorted sets of the jobs in a state."""
+        match state:
+            case JobState.PENDING:
+                return self.priorities
+            case JobState.RUNNING:
+                return (self.running,)
+            case JobState.SUCCEEDED:
+                return (self.ok,)
+            case JobState.FAILED:
+                return (self.bad,)
+
+
+def queue_keys(prefix: str, queue: str) -> QueueKeys:
+    """Return the keys of a queue; `{queue}` makes them share a hash slot."""
+    stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
+    return QueueKeys(*(stem + part for part in PARTS), *(f"{stem}p{p}" for p in PRIORITIES))
+
+
+def _script(verb: str) -> LuaScript:
+    return load_script("pinlater", verb, prelude="prelude")
+
+
+class RedisShard:
+    """
+    A shard on a Redis server 6.2 or newer, with `maxmemory-policy noeviction`.
+
+    Args:
+        client: returns bytes; may be shared by threads, not by processes.
+        name: used in job ids and for display; must be unique and stable among the shards.
+        prefix: prepended to every key.
+    """
+
+    def __init__(self, client: redis.Redis, *, name: str = "0", prefix: str = "") -> None:
+        self.client = client
+        self.name = name
+        self.prefix = prefix
+        self._keys: dict[str, QueueKeys] = {}
+        self._known: set[str] = set()
+
+    def keys(self, queue: str) -> QueueKeys:
+        """Return the Redis keys of a queue."""
+        keys = self._keys.get(queue)
+        if keys is None:
+            keys = self._keys[queue] = queue_keys(self.prefix, queue)
+        return keys
+
+    def wake_key(self, queue: str) -> str:
+        """Return the key of the list that workers wait on; see lua/prelude.lua."""
+        return self.keys(queue).wake
+
+    @property
+    def _index(self) -> str:
+        return f"{self.prefix}{LAYOUT}:queues"
+
+    def _run(self, verb: str, queue: str, *args: object) -> Any:
+        with redis_errors(f"shard {self.name}"):
+            return _script(verb).call(self.client, self.keys(queue), args)
+
+    def _register(self, queue: str) -> None:
+        if queue not in self._known:
+            with redis_errors(f"shard {self.name}"):
+                self.client.sadd(self._index, queue)
+            self._known.add(queue)
+
+    def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
+        self._register(queue)
+        calls = [_new_job_args(part) for part in slices(jobs)]
+        return [
+            models.Enqueued(reply[i].decode(), bool(reply[i + 1]))
+            for reply in self._run_all("enqueue", queue, calls)
+            for i in range(1, len(reply), 2)
+        ]
+
+    def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
+        self._register(queue)
+        calls = [_frame_args(frame) + _item_args(part) for part in slices(items)]
+        self._run_all("collect", queue, calls)
+
+    def _run_all(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
+        """Run several calls of a script in one round trip."""
+        if len(calls) == 1:
+            return [self._run(verb, queue, *calls[0])]
+        script, keys = _script(verb), self.keys(queue)
+        pipe = self.client.pipeline(transaction=False)
+        with redis_errors(f"shard {self.name}"), pipe:
+            # Load it first, because a pipeline cannot react to a missing script.
+            pipe.script_load(script.script)
+            for args in calls:
+                pipe.evalsha(script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
+            return list(pipe.execute())[1:]
+
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
+        reply = self._run(
+            "claim", queue, request.limit, request.timeout_ms, job_codec.escape(request.worker),
+            request.share, request.lowest,
+        )  # fmt: skip
+        return models.ClaimResult(
+            now_ms=reply[0],
+            next_due_ms=reply[1] if reply[1] >= 0 else None,
+            more=bool(reply[2]),
+            claims=tuple(
+                models.Claimed(reply[i].decode(), int(reply[i + 1]), reply[i + 2], reply[i + 3])
+                for i in range(3, len(reply), 4)
+            ),
+        )
+
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+        return [
+            done == 1
+            for part in slices(holds)
+            for done in self._run("ack", queue, *(x for hold in part for x in hold))
+        ]
+
+    def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
+        states: list[models.JobState | None] = []
+        for part in slices(nacks):
+            args = (
+                x
+                for n in part
+                for x in (n.job_id, n.token, n.step, n.delay_ms, job_codec.cut(n.problem))
+            )
+            reply = self._run("nack", queue, *args)
+            states += [models.JobState(state.decode()) if state else None for state in reply]
+        return states
+
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        extended: list[bool] = []
+        for part in slices(holds):
+            reply = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
+            extended += map(bool, reply[1:])
+        return extended
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
+        return models.Swept(*self._run("sweep", queue, reap_before_ms, limit))
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        prefix = job_codec.escape(worker)
+        return sum(sum(self._run("release", queue, prefix, *part)) for part in slices(ids))
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
+
+    def delete(
+        self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
+        deleted = 0
+        keys = self.keys(queue)
+        for key in keys.of(state):
+            room = 0 if ids else min(limit - deleted, MAX_BATCH)
+            if ids or room > 0:
+                # The script takes the number of the key, counted from 1.
+                deleted += int(self._run("delete", queue, keys.index(key) + 1, room, *ids))
+        return deleted
+
+    def sizes(self, queue: str) -> models.Sizes:
+        keys = self.keys(queue)
+        with redis_errors(f"shard {self.name}"):
+            now_ms = self._now_ms()
+            with self.client.pipeline(transaction=False) as pipe:
+                for key in (keys.running, keys.ok, keys.bad):
+                    pipe.zcard(key)
+                for key in keys.priorities:
+                    pipe.zcount(key, "-inf", now_ms)
+                    pipe.zcard(key)
+                    pipe.zrange(key, 0, 0, withscores=True)
+                running, ok, bad, *rest = pipe.execute()
+        due, every, firsts = rest[0::3], rest[1::3], [first for first in rest[2::3] if first]
+        oldest = min((int(first[0][1]) for first in firsts), default=now_ms)
+        return models.Sizes(
+            due=sum(due), later=sum(every) - sum(due), running=running, succeeded=ok, failed=bad,
+            by_priority=tuple(every), oldest_due_ms=max(0, now_ms - oldest),
+        )  # fmt: skip
+
+    def jobs(
+        self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
+    ) -> list[models.JobInfo]:
+        result: list[models.JobInfo] = []
+        with redis_errors(f"shard {self.name}"):
+            for key in self.keys(queue).of(state):
+                room = limit - len(result)
+                if room <= 0:
+                    break
+                result += self._page(queue, state, key, offset, room)
+                if state is models.JobState.PENDING:
+                    size: Any = self.client.zcard(key)
+                    offset = max(0, offset - size)
+        return result
+
+    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
+        with redis_errors(f"shard {self.name}"):
+            return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
+
+    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+        with redis_errors(f"shard {self.name}"):
+            now_ms = self._now_ms()
+            with self.client.pipeline(transaction=False) as pipe:
+                for key in self.keys(queue).priorities:
+                    pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
+                rows = [row for page in pipe.execute() for row in page]
+            rows.sort(key=lambda row: row[1])
+            return self._infos(queue, models.JobState.PENDING, rows[:limit])
+
+    def _page(
+        self, queue: str, state: models.JobState, key: str, offset: int, limit: int
+    ) -> list[models.JobInfo]:
+        last = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
+        rows: Any = self.client.zrange(key, offset, offset + limit - 1, desc=last, withscores=True)
+        return self._infos(queue, state, rows)
+
+    def _infos(
+        self, queue: str, state: models.JobState, rows: Sequence[tuple[bytes, float]]
+    ) -> list[models.JobInfo]:
+        """Return the jobs for pairs of id and score."""
+        if not rows:
+            return []
+        keys = self.keys(queue)
+        last = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
+        ids = [row[0] for row in rows]
+        bodies: Any = self.client.hmget(keys.bodies, ids)
+        lines: Any = self.client.hmget(keys.ended if last else keys.claims, ids)
+        result: list[models.JobInfo] = []
+        for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
+            place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
+            # A job that is missing here changed its state between the reads.
+            if last and line is not None:
+                result.append(job_codec.ended(place, line, body))
+            elif not last and body is not None:
+                result.append(job_codec.waiting(place, body, line))
+        return result
+
+    def settings(self, queue: str) -> dict[str, float]:
+        with redis_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue).config)
+        return {
+            name.decode(): float(value)
+            for name, value in stored.items()
+            if name not in (b"tokens", b"filled_at", b"run", b"run_token")
+        }
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        self._register(queue)
+        key = self.keys(queue).config
+        deleted = [name for name, value in changes.items() if value is None]
+        values: dict[Any, Any] = {
+            name: repr(float(value)) for name, value in changes.items() if value is not None
+        }
+        with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+            if deleted:
+                pipe.hdel(key, *deleted)
+            if values:
+                pipe.hset(key, mapping=values)
+            if "rate" in changes or "burst" in changes:
+                pipe.hdel(key, "tokens", "filled_at")
+            # At worst, one extra token wakes a worker once without need.
+            pipe.lpush(self.wake_key(queue), "1")
+            pipe.execute()
+
+    def stats(self, queue: str) -> dict[str, int]:
+        with redis_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue).stats)
+        return {name.decode(): int(value) for name, value in stored.items()}
+
+    def ping(self) -> None:
+        with redis_errors(f"shard {self.name}"):
+            # A write that changes nothing: a replica, or a server whose disk is full, refuses it.
+            self.client.srem(self._index, "")
+
+    def queues(self) -> set[str]:
+        with redis_errors(f"shard {self.name}"):
+            names: Any = self.client.smembers(self._index)
+        return {name.decode() for name in names}
+
+    def wake(self, queue: str) -> None:
+        """Wake one waiting worker to check the queue."""
+        with redis_errors(f"shard {self.name}"):
+            self.client.lpush(self.wake_key(queue), "1")
+
+    def poller(self) -> RedisPoller:
+        """Return a new blocking pop; see `shard.ShardPoller`."""
+        return RedisPoller(self)
+
+    def _now_ms(self) -> int:
+        """Return the server's time."""
+        seconds, micros = self.client.time()
+        return int(seconds * 1000 + micros // 1000)
+
+    def age_ms(self) -> tuple[int, int]:
+        """Return the server's time and its uptime (resolution 1 s)."""
+        with redis_errors(f"shard {self.name}"):
+            now_ms = self._now_ms()
+            uptime: Any = self.client.info("server")
+        return now_ms, int(uptime["uptime_in_seconds"]) * 1000
+
+    def remarks(self) -> list[str]:
+        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        with redis_errors(f"shard {self.name}"):
+            memory: Any = self.client.info("memory")
+        policy = memory.get("maxmemory_policy", "noeviction")
+        if memory.get("maxmemory", 0) and policy != "noeviction":
+            remedy = "set maxmemory-policy noeviction"
+            return [f"evicts jobs when its memory is full (maxmemory-policy {policy}); {remedy}"]
+        return []
+
+    def drop(self, queue: str) -> None:
+        self._known.discard(queue)
+        # Keep the counter: a claim of the old queue must not match a job of a new one.
+        keys = self.keys(queue)[1:]
+        with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+            pipe.srem(self._index, queue)
+            pipe.unlink(*keys)
+            pipe.execute()
+
+
+def slices(items: Sequence[T]) -> list[Sequence[T]]:
+    """Split `items` into batches for one script call each."""
+    return [items[at : at + MAX_BATCH] for at in range(0, len(items), MAX_BATCH)]
+
+
+def _new_job_args(jobs: Sequence[models.NewJob]) -> list[object]:
+    escape = job_codec.escape
+    return [int(any(job.even_when_full for job in jobs))] + [
+        x
+        for job in jobs
+        for x in (
+            job.priority, max(0, int(job.delay_ms)), job.max_attempts,
+            escape(job.unique_key), escape(job.name), escape(job.key), job.body,
+        )
+    ]  # fmt: skip
+
+
+def _frame_args(frame: models.JobFrame) -> list[object]:
+    escape = job_codec.escape
+    return [
+        int(frame.even_when_full), frame.priority, frame.max_attempts,
+        escape(frame.name), escape(frame.key), escape(frame.group), frame.span_ms, frame.most,
+        frame.prefix, frame.suffix,
+    ]  # fmt: skip
+
+
+def _item_args(items: Sequence[models.JobItem]) -> list[object]:
+    return [x for item in items for x in (max(0, int(item.delay_ms)), item.data)]

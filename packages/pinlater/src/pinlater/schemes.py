@@ -1,0 +1,54 @@
+"""
+Register `pinlater://` with kombu, which looks up transports in a table of names.
+
+Importing kombu takes 0.1 s of CPU, and somebody who only catches an error of this library needs
+none of it: if kombu is not imported yet, the schemes are registered when it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+TABLE = "kombu.transport"
+SCHEMES = dict.fromkeys(("pinlater", "pinlaters"), "pinlater.transport.kombu_transport:Transport")
+
+
+def register() -> None:
+    """Register the schemes now, or as soon as kombu is imported."""
+    if (table := sys.modules.get(TABLE)) is not None:
+        table.TRANSPORT_ALIASES.update(SCHEMES)
+    elif not any(isinstance(finder, _WaitsForKombu) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WaitsForKombu())
+
+
+class _WaitsForKombu(MetaPathFinder):
+    """Finds one module, as the other finders do, and adds the schemes to it."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See `importlib`; None for every other module."""
+        del path, target
+        if name != TABLE:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            _add_schemes(spec.loader)
+        return spec
+
+
+def _add_schemes(loader: Any) -> None:
+    execute = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        execute(module)
+        module.TRANSPORT_ALIASES.update(SCHEMES)
+
+    loader.exec_module = exec_module

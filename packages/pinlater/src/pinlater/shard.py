@@ -1,0 +1,169 @@
+"""
+`Shard`: the interface to the queues of one server.
+
+`pinlater.redis_shard` keeps them in Redis, `pinlater.postgres.shard` in PostgreSQL,
+and `pinlater.testing.memory_shard` in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from pinlater import models
+
+MAX_BATCH = 200
+"""Maximum jobs of one claim, and of one script, during which Redis serves no one else (3 ms)."""
+
+Hold = tuple[str, int]
+"""A job's id and the token of its claim."""
+
+
+class Shard(Protocol):
+    """
+    The queues of one server. A queue exists after its first job or setting.
+
+    Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
+    operation may then have happened or not. Repeating it is safe, except that `enqueue` may add a
+    job twice (a `unique_key` prevents this).
+    """
+
+    name: str
+
+    def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
+        """Enqueue new jobs, in order, in one round trip for any number."""
+
+    def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
+        """
+        Enqueue items that share jobs with others due in the same span; one round trip.
+
+        A job is due with the first of its items. It takes more of them until it has `frame.most`
+        or is claimed; it is acknowledged and retried as a whole. Items that are due far ahead wait
+        in jobs of up to 100 items, which are listed and counted as PENDING.
+        """
+
+    def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
+        """Claim due jobs by priority, then by due time; atomic."""
+
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+        """
+        Mark jobs SUCCEEDED; False where the caller no longer owned the claim.
+
+        Also False where the claim is older than the server's start: writes of its worker may be
+        lost, so the job is PENDING again, and the attempt does not count.
+        """
+
+    def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
+        """End claims; returns new states, None where the caller no longer owned the claim."""
+
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        """Extend claims to now + `timeout_ms`; False where the caller no longer owned one."""
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
+        """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        """End the claims on these jobs by workers with this name prefix; returns their number."""
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        """Run the named FAILED jobs again, or the `limit` oldest; returns their number."""
+
+    def delete(
+        self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
+        """Delete named jobs, or the `limit` oldest, in a state other than RUNNING."""
+
+    def sizes(self, queue: str) -> models.Sizes:
+        """Return the number of jobs in each state."""
+
+    def jobs(
+        self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
+    ) -> list[models.JobInfo]:
+        """List PENDING by priority and due time, RUNNING by deadline, others latest first."""
+
+    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
+        """Return jobs with these ids that may be in this state; `at_ms` is 0."""
+
+    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+        """Return PENDING jobs that are not yet due, the soonest first, in any priority."""
+
+    def settings(self, queue: str) -> dict[str, float]:
+        """Return the queue's own settings; absent settings have their defaults."""
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        """Change settings of a queue, None unsets; takes effect at the next claim."""
+
+    def stats(self, queue: str) -> dict[str, int]:
+        """Return the counters since the queue was created."""
+
+    def ping(self) -> None:
+        """Return if the server accepts writes; a server whose memory is full does."""
+
+    def queues(self) -> set[str]:
+        """Return the names of the queues on this shard."""
+
+    def drop(self, queue: str) -> None:
+        """Delete a queue with all its jobs; ids and tokens are not reused."""
+
+
+class ShardPoller(Protocol):
+    """
+    A dedicated connection to one shard that becomes readable when there may be jobs.
+
+    Its methods raise `OSError` when the connection is lost. Not thread-safe.
+    """
+
+    connection: Any
+    """The connection, by identity; None while there is none."""
+    sent_s: float | None
+    """When it last began to wait, by the stopwatch; None while it does not."""
+    look_every_s: float
+    """Seconds between two looks at a queue of which this poller reports nothing."""
+
+    @property
+    def shard(self) -> ServerShard:
+        """The shard that it belongs to."""
+
+    @property
+    def fileno(self) -> int | None:
+        """The socket to watch; None without a connection."""
+
+    def needs_sending(self, now_s: float) -> bool:
+        """Return whether `send` must be called to hear of jobs from now on."""
+
+    def is_overdue(self, now_s: float) -> bool:
+        """Return whether the server has not answered for too long."""
+
+    def send(self, queues: Sequence[str], now_s: float) -> None:
+        """Wait for jobs of any of the queues."""
+
+    def read(self) -> tuple[str, ...]:
+        """Return the queues to look at; call it when the socket is readable."""
+
+    def drop(self) -> None:
+        """Close the connection; the next `send` opens another."""
+
+
+@runtime_checkable
+class ServerShard(Shard, Protocol):
+    """A shard on a server that workers share."""
+
+    def poller(self) -> ShardPoller:
+        """Return a new poller of this shard; it connects later."""
+
+    def wake(self, queue: str) -> None:
+        """Wake one waiting worker to check the queue."""
+
+    def age_ms(self) -> tuple[int, int]:
+        """Return the server's time and its uptime (resolution 1 s)."""
+
+    def remarks(self) -> list[str]:
+        """Return problems in the server's configuration, with remedies; empty when it has none."""
+
+
+@runtime_checkable
+class UpgradableShard(Shard, Protocol):
+    """A shard whose tables have a version."""
+
+    def upgrade(self, report: Callable[[str], None]) -> int:
+        """Take the tables to this program's version, which is returned; `report` gets each step."""

@@ -1,0 +1,182 @@
+"""The queues of `MemoryShard`: jobs by state, settings and sizes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pinlater import job_codec
+from pinlater.models import (
+    PRIORITIES,
+    JobFrame,
+    JobState,
+    NewJob,
+    Sizes,
+)
+from pinlater.shard import MAX_BATCH
+
+DEFAULTS = {
+    "max_attempts": 10.0,
+    "keep_succeeded_ms": 86_400_000.0,
+    "keep_succeeded_max": 100_000.0,
+    "keep_failed_ms": 604_800_000.0,
+    "keep_failed_max": 1_000_000.0,
+}
+"""The default of each queue setting; the Lua scripts contain the same values."""
+
+
+@dataclass(slots=True)
+class StoredJob:
+    """A job and its state; `at_ms` orders the jobs of a state."""
+
+    job_id: str
+    job: NewJob
+    record: bytes
+    at_ms: int
+    state: JobState = JobState.PENDING
+    token: int = 0
+    """The token of its claim, or of the last one; 0: it was not claimed since it became PENDING."""
+    attempts: int = 0
+    since_ms: int = 0
+    """When it was claimed last; 0: never."""
+    worker: str = ""
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Collected:
+    """The items of a job that collects them."""
+
+    job: StoredJob
+    frame: JobFrame
+    created_ms: int
+    items: list[tuple[int, bytes]] = field(default_factory=list)
+    """When each is due, and its data."""
+
+    def add(self, due_ms: int, data: bytes) -> None:
+        """Add an item; the job is due with the first of its items."""
+        self.items.append((due_ms, data))
+        self.job.at_ms = min(self.job.at_ms, due_ms)
+        first_due_ms = self.created_ms + self.job.job.delay_ms
+        self.job.record = job_codec.encode_collected(
+            self.frame, self.items, self.created_ms, first_due_ms
+        )
+
+
+@dataclass(slots=True)
+class MemoryQueue:
+    """One queue. Times are in ms, by the shard's clock."""
+
+    jobs: dict[str, StoredJob] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict)
+    stats: Counter[str] = field(default_factory=Counter)
+    last: int = 0
+    """The last number that a job or a claim got."""
+    tokens: float | None = None
+    """The tokens in the bucket of its rate limit; None: the bucket was not used yet."""
+    filled_at_ms: int = 0
+    collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
+    """What takes the items of a priority, a group and a span."""
+
+    def of(self, state: JobState) -> list[StoredJob]:
+        """Return the jobs of a state, soonest first."""
+        jobs = [j for j in self.jobs.values() if j.state is state]
+        priority = state is JobState.PENDING
+        return sorted(jobs, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
+
+    def named(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
+        """Return the jobs of a state with these ids, or the first `limit` if there are no ids."""
+        jobs = self.of(state)
+        return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
+
+    def holder(self, unique_key: str) -> StoredJob | None:
+        """Return the waiting or running job with this unique key."""
+        alive = (j for j in self.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING))
+        return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
+
+    def claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
+        """Return the job of a claim that is in force; otherwise count `stale` and return None."""
+        job = self.jobs.get(job_id)
+        if job and job.state is JobState.RUNNING and job.token == token:
+            return job
+        self.stats["stale"] += stale
+        return None
+
+    def setting(self, name: str) -> float:
+        return self.settings.get(name, DEFAULTS[name])
+
+    def next_number(self) -> int:
+        self.last += 1
+        return self.last
+
+    def add(self, job: StoredJob) -> None:
+        self.jobs[job.job_id] = job
+        self.stats["enqueued"] += 1
+
+    def fill_bucket(self, rate: float, share: float, now_ms: int) -> float:
+        """Return the number of tokens that the bucket has now."""
+        burst = max(1.0, self.settings["burst"] * share if "burst" in self.settings else rate / 4)
+        before = burst if self.tokens is None else self.tokens
+        passed_ms = max(0, now_ms - self.filled_at_ms)
+        self.tokens, self.filled_at_ms = min(burst, before + passed_ms * rate / 1000), now_ms
+        return self.tokens
+
+    def finish(self, job: StoredJob, state: JobState, problem: str, now_ms: int) -> None:
+        """End a job as SUCCEEDED or FAILED."""
+        job.state, job.at_ms, job.problem = state, now_ms, problem
+        self.stats[state.lower()] += 1
+
+    def end_attempt(
+        self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False
+    ) -> JobState:
+        """Make a job PENDING again, or FAILED if no attempt is left; returns its state."""
+        allowed = job.job.max_attempts or self.setting("max_attempts")
+        if fail or job.attempts >= allowed:
+            self.finish(job, JobState.FAILED, job_codec.cut(problem), now_ms)
+        else:
+            job.state, job.at_ms = JobState.PENDING, now_ms + delay_ms
+            job.token, job.worker, job.problem = 0, "", job_codec.cut(problem)
+        return job.state
+
+    def forget(self, state: JobState, limit: int, now_ms: int) -> int:
+        """Delete ended jobs that are too old or too many, the oldest first; returns how many."""
+        ended = self.of(state)
+        before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
+        old = sum(j.at_ms < before_ms for j in ended)
+        over = len(ended) - int(self.setting(f"keep_{state.lower()}_max"))
+        expired = ended[: min(limit, max(old, over, 0))]
+        for job in expired:
+            del self.jobs[job.job_id]
+        self.stats["swept"] += len(expired)
+        return len(expired)
+
+    def sizes(self, now_ms: int) -> Sizes:
+        pending = self.of(JobState.PENDING)
+        due = [j for j in pending if j.at_ms <= now_ms]
+        return Sizes(
+            due=len(due),
+            later=len(pending) - len(due),
+            running=len(self.of(JobState.RUNNING)),
+            succeeded=len(self.of(JobState.SUCCEEDED)),
+            failed=len(self.of(JobState.FAILED)),
+            by_priority=tuple(sum(j.job.priority == p for j in pending) for p in PRIORITIES),
+            oldest_due_ms=now_ms - min((j.at_ms for j in due), default=now_ms),
+        )
+
+
+class MemoryQueues(defaultdict[str, MemoryQueue]):
+    """Queues by name; a dropped queue continues its numbers when it is created again."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryQueue)
+        self._last: dict[str, int] = {}
+
+    def __missing__(self, name: str) -> MemoryQueue:
+        self[name] = queue = MemoryQueue(last=self._last.get(name, 0))
+        return queue
+
+    def drop(self, name: str) -> None:
+        dropped = self.pop(name, None)
+        if dropped is not None:
+            self._last[name] = dropped.last

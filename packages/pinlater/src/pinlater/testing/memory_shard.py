@@ -1,0 +1,246 @@
+"""
+`MemoryShard`: a shard in the memory of this process, for tests, and a reference for each operation.
+
+It works in one thread, and takes its time from the given clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pinlater import job_codec
+from pinlater.clock import Clock, SystemClock
+from pinlater.models import (
+    LATENESS_BOUNDS_MS,
+    Claimed,
+    ClaimRequest,
+    ClaimResult,
+    Enqueued,
+    JobFrame,
+    JobInfo,
+    JobItem,
+    JobState,
+    Nack,
+    NewJob,
+    Sizes,
+    Swept,
+)
+from pinlater.shard import Hold
+from pinlater.testing.memory_queue import Collected, MemoryQueue, MemoryQueues, StoredJob
+
+
+class MemoryShard:
+    """A shard in the memory of this process."""
+
+    def __init__(self, clock: Clock | None = None, *, name: str = "0") -> None:
+        self.name = name
+        self._clock = clock or SystemClock()
+        self._queues = MemoryQueues()
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        return [self._enqueue(self._queues[queue], job) for job in jobs]
+
+    def _enqueue(self, q: MemoryQueue, job: NewJob) -> Enqueued:
+        if other := q.holder(job.unique_key):
+            q.stats["existing"] += 1
+            return Enqueued(other.job_id, already_there=True)
+        job_id, now_ms = f"{q.next_number():016x}", self._clock.now_ms()
+        record = job_codec.encode(job, now_ms)
+        q.add(StoredJob(job_id, job, record, now_ms + job.delay_ms))
+        return Enqueued(job_id, already_there=False)
+
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        # Without the wide jobs of the Redis shard, which only save memory.
+        for item in items:
+            self._collect(self._queues[queue], frame, item)
+
+    def _collect(self, q: MemoryQueue, frame: JobFrame, item: JobItem) -> None:
+        now_ms = self._clock.now_ms()
+        due_ms = now_ms + item.delay_ms
+        span = (frame.priority, frame.group, due_ms // frame.span_ms)
+        taker = q.collecting.get(span)
+        if taker is None or not _takes_more(q, taker, frame):
+            new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
+            job = StoredJob(f"{q.next_number():016x}", new, b"", due_ms)
+            q.add(job)
+            taker = q.collecting[span] = Collected(job, frame, now_ms)
+        taker.add(due_ms, item.data)
+
+    def claim(self, queue: str, request: ClaimRequest) -> ClaimResult:
+        q, now_ms = self._queues[queue], self._clock.now_ms()
+        if q.settings.get("paused"):
+            return ClaimResult(now_ms, None, more=False, claims=())
+        limit, rate = request.limit, q.settings.get("rate")
+        if rate is not None:
+            limit = min(limit, int(q.fill_bucket(rate * request.share, request.share, now_ms)))
+        offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= request.lowest]
+        due = [j for j in offered if j.at_ms <= now_ms][:limit]
+        for job in due:
+            late_ms = now_ms - job.at_ms
+            q.stats["late_ms"] += late_ms
+            q.stats.update(
+                f"later_than_{bound}_ms" for bound in LATENESS_BOUNDS_MS if late_ms > bound
+            )
+            job.state, job.at_ms = JobState.RUNNING, now_ms + request.timeout_ms
+            job.token = q.next_number()
+            job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, request.worker
+        q.stats["claimed"] += len(due)
+        next_due_ms = min((j.at_ms for j in offered if j.state is JobState.PENDING), default=None)
+        more = next_due_ms is not None and next_due_ms <= now_ms
+        if rate is not None and q.tokens is not None:
+            q.tokens -= len(due)
+            if more and q.tokens < 1:
+                q.stats["limited"] += 1
+                more = False
+                next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * request.share))
+        claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
+        return ClaimResult(now_ms, next_due_ms, more, claims)
+
+    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+        q, accepted = self._queues[queue], []
+        if not holds:
+            return []
+        for job_id, token in holds:
+            job = q.claimed(job_id, token)
+            if job:
+                q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
+            accepted.append(job is not None)
+        room = 2 * sum(accepted) + 1
+        q.forget(JobState.SUCCEEDED, room, self._clock.now_ms())
+        return accepted
+
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
+        q = self._queues[queue]
+        states: list[JobState | None] = []
+        for nack in nacks:
+            job = q.claimed(nack.job_id, nack.token)
+            if job is None:
+                states.append(None)
+                continue
+            if nack.step == "release":
+                job.attempts -= 1
+                q.stats["released"] += 1
+            state = q.end_attempt(
+                job,
+                nack.problem,
+                self._clock.now_ms(),
+                delay_ms=nack.delay_ms,
+                fail=nack.step == "fail",
+            )
+            q.stats["retried"] += state is JobState.PENDING and nack.step != "release"
+            states.append(state)
+        return states
+
+    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        q, extended = self._queues[queue], []
+        for job_id, token in holds:
+            job = q.claimed(job_id, token, stale=0)
+            if job:
+                job.at_ms = self._clock.now_ms() + timeout_ms
+            extended.append(job is not None)
+        return extended
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
+        q, now_ms = self._queues[queue], self._clock.now_ms()
+        late = [j for j in q.of(JobState.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)][:limit]
+        ends = [q.end_attempt(job, f"claim timed out: {job.worker}", now_ms) for job in late]
+        q.stats["expired"] += len(ends)
+        forgotten = q.forget(JobState.SUCCEEDED, limit, now_ms)
+        forgotten += q.forget(JobState.FAILED, limit, now_ms)
+        return Swept(now_ms, ends.count(JobState.PENDING), ends.count(JobState.FAILED), forgotten)
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        q = self._queues[queue]
+        dead = [
+            j for j in q.of(JobState.RUNNING) if j.job_id in ids and j.worker.startswith(worker)
+        ]
+        for job in dead:
+            q.end_attempt(job, f"its worker died: {job.worker}", self._clock.now_ms())
+        q.stats["expired"] += len(dead)
+        return len(dead)
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        q = self._queues[queue]
+        jobs = q.named(JobState.FAILED, ids, limit)
+        jobs = [job for job in jobs if self._retry(q, job)]
+        return len(jobs)
+
+    def _retry(self, q: MemoryQueue, job: StoredJob) -> bool:
+        if q.holder(job.job.unique_key):
+            return False
+        job.state, job.at_ms, job.attempts = JobState.PENDING, self._clock.now_ms(), 0
+        job.token, job.worker, job.problem = 0, "", ""
+        return True
+
+    def delete(
+        self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
+        q = self._queues[queue]
+        jobs = [] if state is JobState.RUNNING else q.named(state, ids, limit)
+        for job in jobs:
+            del q.jobs[job.job_id]
+        q.stats["deleted"] += len(jobs)
+        return len(jobs)
+
+    def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
+        jobs = self._queues[queue].of(state)
+        if state in (JobState.SUCCEEDED, JobState.FAILED):
+            jobs.reverse()
+        return [self._info(queue, job) for job in jobs[offset : offset + limit]]
+
+    def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
+        jobs = self._queues[queue].of(state)
+        return [replace(self._info(queue, job), at_ms=0) for job in jobs if job.job_id in ids]
+
+    def later(self, queue: str, *, limit: int) -> list[JobInfo]:
+        now_ms = self._clock.now_ms()
+        jobs = [job for job in self._queues[queue].of(JobState.PENDING) if job.at_ms > now_ms]
+        jobs.sort(key=lambda job: job.at_ms)
+        return [self._info(queue, job) for job in jobs[:limit]]
+
+    @staticmethod
+    def _info(queue: str, job: StoredJob) -> JobInfo:
+        place = job_codec.JobPosition(queue, job.job_id, job.state, job.at_ms)
+        line = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
+        info = job_codec.waiting(place, job.record, (line + job.problem).encode())
+        if job.state is JobState.SUCCEEDED:
+            match = job_codec.HEADER.match(job.record)
+            head = job.record[: match.end()] if match else b""
+            return job_codec.waiting(place, head, (line + job.problem).encode())
+        return info
+
+    def settings(self, queue: str) -> dict[str, float]:
+        return dict(self._queues[queue].settings)
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        q = self._queues[queue]
+        for name, value in changes.items():
+            if value is None:
+                q.settings.pop(name, None)
+            else:
+                q.settings[name] = float(value)
+        if "rate" in changes or "burst" in changes:
+            q.tokens, q.filled_at_ms = None, 0
+
+    def stats(self, queue: str) -> dict[str, int]:
+        return {name: n for name, n in self._queues[queue].stats.items() if n}
+
+    def ping(self) -> None:
+        pass
+
+    def queues(self) -> set[str]:
+        return set(self._queues)
+
+    def sizes(self, queue: str) -> Sizes:
+        return self._queues[queue].sizes(self._clock.now_ms())
+
+    def drop(self, queue: str) -> None:
+        self._queues.drop(queue)
+
+
+def _takes_more(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
+    """False if the job was deleted or claimed once, or is full."""
+    job = taker.job
+    return job.job_id in q.jobs and not job.since_ms and len(taker.items) < frame.most

@@ -1,0 +1,398 @@
+"""
+What every PinLater shard does.
+
+    class TestMyShard(ShardContract):
+        @pytest.fixture
+        def world(self): ...  # a `ShardWorld` with an empty shard
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from pinlater.shard import Shard
+from pinlater.testing.shard_world import (
+    FOREVER_MS,
+    HOUR_MS,
+    ShardWorld,
+    bodies,
+    claim,
+    frame,
+    holds,
+    items,
+    put,
+)
+
+
+class ShardContract:
+    """
+    The contract of a shard.
+
+    Fixtures of the subclass:
+        world: a `ShardWorld` whose shard is empty.
+    """
+
+    @pytest.fixture
+    def shard(self, world: ShardWorld) -> Shard:
+        """The shard of the world."""
+        return world.shard
+
+    def test_jobs_come_in_the_order_they_were_put(self, shard: Shard) -> None:
+        put(shard, b"a", b"b")
+        put(shard, b"c")
+
+        assert bodies(claim(shard)) == [b"a", b"b", b"c"]
+
+    def test_the_most_urgent_job_comes_first(self, shard: Shard) -> None:
+        for priority in (9, 0, 5):
+            put(shard, b"%d" % priority, priority=priority)
+
+        assert bodies(claim(shard)) == [b"0", b"5", b"9"]
+
+    def test_a_claim_passes_over_jobs_less_urgent_than_it_asks_for(self, shard: Shard) -> None:
+        put(shard, b"9", priority=9)
+        put(shard, b"2", priority=2)
+
+        urgent = claim(shard, lowest=2)
+        nothing = claim(shard, lowest=2)
+
+        assert bodies(urgent) == [b"2"]
+        assert (nothing.claims, nothing.more, nothing.next_due_ms) == ((), False, None)
+        assert bodies(claim(shard)) == [b"9"]
+
+    def test_a_job_is_invisible_until_it_is_due(self, world: ShardWorld) -> None:
+        put(world.shard, b"later", delay_ms=HOUR_MS)
+
+        before = claim(world.shard)
+        world.pass_ms(HOUR_MS)
+
+        assert before.claims == ()
+        assert before.next_due_ms is not None
+        assert HOUR_MS - 1000 < before.next_due_ms - before.now_ms <= HOUR_MS
+        assert bodies(claim(world.shard)) == [b"later"]
+
+    def test_the_lateness_of_claimed_jobs_is_counted(self, world: ShardWorld) -> None:
+        put(world.shard, b"a", b"b")
+        world.pass_ms(2_000)
+        put(world.shard, b"c")
+        world.pass_ms(30_000)
+        put(world.shard, b"d", delay_ms=HOUR_MS)
+
+        claim(world.shard)
+
+        stats = world.shard.stats("q")
+        assert 94_000 <= stats["late_ms"] < 104_000
+        assert stats["later_than_1000_ms"] == stats["later_than_10000_ms"] == 3
+        assert stats.get("later_than_60000_ms", 0) == 0
+
+    def test_a_claimed_job_is_not_claimed_twice(self, shard: Shard) -> None:
+        put(shard, b"a")
+
+        assert len(claim(shard).claims) == 1
+        assert claim(shard).claims == ()
+
+    def test_a_claim_takes_no_more_than_its_limit_and_says_that_more_is_due(
+        self, shard: Shard
+    ) -> None:
+        put(shard, b"a", b"b", b"c")
+
+        first, second = claim(shard, limit=2), claim(shard, limit=2)
+
+        assert (len(first.claims), first.more) == (2, True)
+        assert (len(second.claims), second.more) == (1, False)
+
+    def test_an_acknowledged_job_has_succeeded_and_its_body_is_gone(self, shard: Shard) -> None:
+        put(shard, b"a", name="task", key="id|1")
+
+        assert shard.ack("q", holds(claim(shard))) == [True]
+        [job] = shard.jobs("q", JobState.SUCCEEDED, limit=9)
+        assert (job.name, job.key, job.attempts, job.worker, job.body) == (
+            "task",
+            "id|1",
+            1,
+            "w",
+            b"",
+        )
+        assert claim(shard).claims == ()
+
+    def test_a_slow_worker_cannot_finish_what_was_given_to_another(self, world: ShardWorld) -> None:
+        shard = world.shard
+        put(shard, b"a")
+        slow = holds(claim(shard, timeout_ms=1000))
+        world.pass_ms(2000)
+        shard.sweep("q", reap_before_ms=FOREVER_MS)
+        current = holds(claim(shard))
+
+        assert shard.ack("q", slow) == [False]
+        assert shard.nack("q", [Nack(*slow[0])]) == [None]
+        assert shard.extend("q", slow, timeout_ms=1) == [False]
+        assert shard.ack("q", current) == [True]
+
+    def test_a_claim_that_is_extended_does_not_run_out(self, world: ShardWorld) -> None:
+        shard = world.shard
+        put(shard, b"a")
+        hold_list = holds(claim(shard, timeout_ms=1000))
+
+        assert shard.extend("q", hold_list, timeout_ms=HOUR_MS) == [True]
+        world.pass_ms(2000)
+
+        assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 0
+        assert shard.ack("q", hold_list) == [True]
+
+    def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(
+        self, world: ShardWorld
+    ) -> None:
+        shard = world.shard
+        put(shard, b"a", max_attempts=2)
+        claim(shard, timeout_ms=1000)
+        world.pass_ms(1500)
+
+        assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 1
+        [again] = claim(shard, timeout_ms=1000).claims
+        assert again.attempt == 2
+        world.pass_ms(1500)
+        assert shard.sweep("q", reap_before_ms=FOREVER_MS).failed == 1
+        [job] = shard.jobs("q", JobState.FAILED, limit=9)
+        assert "claim timed out: w" in job.problem
+
+    def test_what_a_worker_held_that_is_known_to_be_dead_goes_back_at_once(
+        self, shard: Shard
+    ) -> None:
+        ids = put(shard, b"a", b"b", b"c")
+        for worker in ("host|1:7:x", "host|1:7:x", "host|1:77:x"):
+            shard.claim("q", ClaimRequest(limit=1, timeout_ms=HOUR_MS, worker=worker))
+
+        assert shard.release("q", "host|1:7:", [*ids, "00000000000000ff"]) == 2
+
+        assert [job.worker for job in shard.jobs("q", JobState.RUNNING, limit=9)] == ["host|1:77:x"]
+        assert [c.attempt for c in claim(shard).claims] == [2, 2]
+
+    def test_nothing_is_reaped_that_ran_out_after_the_time_given(self, world: ShardWorld) -> None:
+        shard = world.shard
+        put(shard, b"a")
+        claim(shard, timeout_ms=1000)
+        world.pass_ms(2000)
+
+        assert shard.sweep("q", reap_before_ms=0).given_back == 0
+
+    def test_a_job_given_back_waits_for_its_delay_and_one_released_costs_no_attempt(
+        self, world: ShardWorld
+    ) -> None:
+        shard = world.shard
+        put(shard, b"a", b"b", max_attempts=5)
+        first, second = holds(claim(shard))
+
+        states = shard.nack("q", [Nack(*first, delay_ms=HOUR_MS), Nack(*second, step="release")])
+
+        assert states == [JobState.PENDING, JobState.PENDING]
+        assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(second[0], 1)]
+        world.pass_ms(HOUR_MS)
+        assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(first[0], 2)]
+
+    def test_a_job_fails_when_its_attempts_are_used_up_and_can_be_retried_by_hand(
+        self, shard: Shard
+    ) -> None:
+        shard.configure("q", {"max_attempts": 2})
+        put(shard, b"a")
+        for state in (JobState.PENDING, JobState.FAILED):
+            [hold] = holds(claim(shard))
+            assert shard.nack("q", [Nack(*hold, problem="no\nluck")]) == [state]
+        [failed] = shard.jobs("q", JobState.FAILED, limit=9)
+
+        assert (failed.problem, failed.body, failed.attempts) == ("no luck", b"a", 2)
+        assert shard.retry("q", ids=[failed.job_id]) == 1
+        assert [c.attempt for c in claim(shard).claims] == [1]
+
+    def test_an_error_that_is_no_utf8_fails_its_job_and_the_others_with_it_are_acknowledged(
+        self, shard: Shard
+    ) -> None:
+        put(shard, b"a", b"b")
+        first, second = holds(claim(shard))
+
+        states = shard.nack(
+            "q", [Nack(*first, step="fail", problem="name \udcff"), Nack(*second, step="release")]
+        )
+
+        assert states == [JobState.FAILED, JobState.PENDING]
+        [failed] = shard.jobs("q", JobState.FAILED, limit=9)
+        assert failed.problem == "name \\udcff"
+
+    def test_a_unique_key_is_taken_while_its_job_waits_or_runs(self, shard: Shard) -> None:
+        [first] = put(shard, b"a", unique_key="k")
+
+        assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
+        hold_list = holds(claim(shard))
+        assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
+        shard.ack("q", hold_list)
+        [third] = shard.enqueue("q", [NewJob(b"b", unique_key="k")])
+        assert not third.already_there
+
+    def test_a_paused_queue_hands_out_nothing_and_still_takes_jobs(self, shard: Shard) -> None:
+        shard.configure("q", {"paused": 1})
+        put(shard, b"a")
+
+        assert claim(shard).claims == ()
+        shard.configure("q", {"paused": None})
+        assert bodies(claim(shard)) == [b"a"]
+
+    def test_a_rate_bounds_what_all_claims_take_together(self, world: ShardWorld) -> None:
+        shard = world.shard
+        # A slow rate, so that the time the test takes refills nothing.
+        shard.configure("q", {"rate": 2 / 3600, "burst": 3})
+        put(shard, *[b"x"] * 10)
+
+        first, none = claim(shard), claim(shard)
+        world.pass_ms(HOUR_MS + 1000)
+        later = claim(shard)
+
+        assert [len(a.claims) for a in (first, none, later)] == [3, 0, 2]
+        assert none.next_due_ms is not None
+        assert none.next_due_ms - none.now_ms <= HOUR_MS / 2
+
+    def test_finished_jobs_are_forgotten_in_time_and_beyond_their_number(
+        self, world: ShardWorld
+    ) -> None:
+        shard = world.shard
+        shard.configure("q", {"keep_succeeded_max": 2, "keep_failed_ms": HOUR_MS})
+        put(shard, *[b"x"] * 5)
+        *done, failed = holds(claim(shard))
+        shard.ack("q", done)
+        shard.nack("q", [Nack(*failed, step="fail")])
+
+        assert shard.sizes("q").succeeded == 2
+        assert shard.sweep("q", reap_before_ms=0).forgotten == 0
+        world.pass_ms(HOUR_MS + 1000)
+        assert shard.sweep("q", reap_before_ms=0).forgotten == 1
+        assert shard.sizes("q").failed == 0
+
+    def test_sizes_tell_states_priorities_and_the_oldest_due_job(self, world: ShardWorld) -> None:
+        shard = world.shard
+        put(shard, b"a", b"b")
+        put(shard, b"c", priority=4)
+        put(shard, b"d", delay_ms=2 * HOUR_MS)
+        claim(shard, limit=1)
+        world.pass_ms(HOUR_MS)
+
+        sizes = shard.sizes("q")
+
+        assert (sizes.due, sizes.later, sizes.running, sizes.pending) == (2, 1, 1, 3)
+        assert sizes.by_priority[:5] == (2, 0, 0, 0, 1)
+        assert HOUR_MS <= sizes.oldest_due_ms < HOUR_MS + 5000
+
+    def test_jobs_are_listed_page_by_page(self, shard: Shard) -> None:
+        put(shard, b"a", b"b", b"c", priority=1)
+        put(shard, b"d", b"e", priority=2)
+
+        pages = [shard.jobs("q", JobState.PENDING, limit=2, offset=at) for at in (0, 2, 4, 6)]
+
+        assert [[j.body for j in page] for page in pages] == [
+            [b"a", b"b"],
+            [b"c", b"d"],
+            [b"e"],
+            [],
+        ]
+
+    def test_jobs_whose_time_has_not_come_are_listed_by_time_whatever_their_priority(
+        self, world: ShardWorld, shard: Shard
+    ) -> None:
+        put(shard, b"soon", delay_ms=HOUR_MS, priority=0)
+        put(shard, b"now", priority=9)
+        put(shard, b"third", delay_ms=4 * HOUR_MS, priority=0)
+        put(shard, b"first", delay_ms=2 * HOUR_MS, priority=9)
+        put(shard, b"second", delay_ms=3 * HOUR_MS, priority=5)
+        world.pass_ms(HOUR_MS)
+
+        later = shard.later("q", limit=9)
+
+        assert [job.body for job in later] == [b"first", b"second", b"third"]
+        assert {job.state for job in later} == {JobState.PENDING}
+        assert shard.later("q", limit=2) == later[:2]
+        assert shard.later("nobody", limit=2) == []
+
+    def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(self, shard: Shard) -> None:
+        ids = put(shard, b"a", b"b", b"c", priority=3)
+        put(shard, b"u", unique_key="k")
+
+        assert shard.delete("q", JobState.PENDING, ids=ids[:1]) == 1
+        assert shard.delete("q", JobState.PENDING, limit=2) == 2
+        assert shard.delete("q", JobState.PENDING, limit=100) == 1
+        assert shard.sizes("q").pending == 0
+        assert not shard.enqueue("q", [NewJob(b"v", unique_key="k")])[0].already_there
+
+    def test_a_large_batch_is_taken_whole_and_in_order(self, shard: Shard) -> None:
+        ids = put(shard, *[b"%d" % i for i in range(450)])
+
+        assert len(set(ids)) == 450
+        assert bodies(claim(shard, limit=200)) == [b"%d" % i for i in range(200)]
+
+    def test_items_due_in_the_same_span_are_one_job_until_it_is_full(self, shard: Shard) -> None:
+        shard.collect("q", frame(), items(b"1", b"2"))
+        shard.collect("q", frame(key="other"), items(b"3", b"4"))
+
+        [first, second] = shard.jobs("q", JobState.PENDING, limit=9)
+        assert (first.name, first.key, first.unique_key) == ("task", "id", "")
+        assert sorted([first.body, second.body]) == [b"[1,2,3]", b"[4]"]
+        assert sorted(bodies(claim(shard))) == [b"[1,2,3]", b"[4]"]
+
+    def test_items_of_different_priorities_and_groups_share_no_job(self, shard: Shard) -> None:
+        shard.collect("q", frame(priority=5), items(b"1"))
+        shard.collect("q", frame(priority=1), items(b"2"))
+        shard.collect("q", frame(priority=5, group="h|"), items(b"3"))
+
+        assert bodies(claim(shard)) == [b"[2]", b"[1]", b"[3]"]
+
+    def test_a_job_that_collects_is_due_with_the_first_of_its_items(
+        self, world: ShardWorld
+    ) -> None:
+        shard = world.shard
+        shard.collect("q", frame(), items(b"late", delay_ms=2 * HOUR_MS))
+        shard.collect("q", frame(), items(b"early", delay_ms=HOUR_MS))
+
+        assert claim(shard).claims == ()
+        world.pass_ms(HOUR_MS)
+
+        assert bodies(claim(shard)) == [b"[late,early]"]
+
+    def test_a_claimed_job_collects_no_more_even_when_it_waits_again(self, shard: Shard) -> None:
+        shard.collect("q", frame(), items(b"1"))
+        [hold] = holds(claim(shard))
+        shard.collect("q", frame(), items(b"2"))
+        shard.nack("q", [Nack(*hold)])
+        shard.collect("q", frame(), items(b"3"))
+
+        assert sorted(bodies(claim(shard))) == [b"[1]", b"[2,3]"]
+
+    def test_a_job_that_collected_ends_like_any_other(self, shard: Shard) -> None:
+        shard.collect("q", frame(max_attempts=1), items(b"1"))
+        shard.collect("q", frame(span_ms=HOUR_MS), items(b"2"))
+        first, second = holds(claim(shard))
+        shard.ack("q", [second])
+        shard.nack("q", [Nack(*first)])
+
+        [done] = shard.jobs("q", JobState.SUCCEEDED, limit=9)
+        [failed] = shard.jobs("q", JobState.FAILED, limit=9)
+        assert (done.body, failed.body) == (b"", b"[1]")
+        shard.collect("q", frame(), items(b"3"))
+        assert shard.retry("q", ids=[failed.job_id]) == 1
+        assert sorted(bodies(claim(shard))) == [b"[1]", b"[3]"]
+
+    def test_a_dropped_queue_is_gone_and_another_one_untouched(self, shard: Shard) -> None:
+        put(shard, b"a")
+        shard.enqueue("other", [NewJob(b"b")])
+
+        shard.drop("q")
+
+        assert shard.queues() == {"other"}
+        assert shard.sizes("q").pending == 0
+        assert shard.sizes("other").pending == 1
+
+    def test_a_dropped_queue_gives_out_no_id_or_token_again(self, shard: Shard) -> None:
+        put(shard, b"a")
+        [before] = claim(shard).claims
+        shard.drop("q")
+        put(shard, b"b")
+        [after] = claim(shard).claims
+
+        assert before.job_id != after.job_id
+        assert before.token != after.token

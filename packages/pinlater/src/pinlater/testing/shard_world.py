@@ -1,0 +1,75 @@
+"""The world in which the contract of a shard is checked, and short ways to use a shard in it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pinlater import job_codec
+from pinlater.models import ClaimRequest, ClaimResult, JobFrame, JobItem, NewJob
+from pinlater.shard import Hold, Shard
+from pinlater.testing.manual_clock import ManualClock
+from pinlater.testing.memory_shard import MemoryShard
+
+HOUR_MS = 3_600_000
+FOREVER_MS = 1 << 60
+
+
+class ShardWorld(Protocol):
+    """A shard, and a way to let time pass on it."""
+
+    @property
+    def shard(self) -> Shard:
+        """The shard; the suite uses its queues `q` and `other`."""
+
+    def pass_ms(self, ms: int) -> None:
+        """Make what is stored older by `ms` milliseconds, or move the clock of the shard."""
+
+    def empty(self) -> None:
+        """Delete every queue, with the numbers that it gave out."""
+
+
+class MemoryWorld:
+    """A `MemoryShard` and its clock."""
+
+    def __init__(self) -> None:
+        self.empty()
+
+    def empty(self) -> None:
+        self.clock = ManualClock()
+        self.shard = MemoryShard(self.clock)
+
+    def pass_ms(self, ms: int) -> None:
+        self.clock.advance_ms(ms)
+
+
+def put(shard: Shard, *bodies: bytes, **more: Any) -> list[str]:
+    """Enqueue a job for each body; returns their ids."""
+    return [a.job_id for a in shard.enqueue("q", [NewJob(b, **more) for b in bodies])]
+
+
+def claim(shard: Shard, limit: int = 10, timeout_ms: int = HOUR_MS, **more: Any) -> ClaimResult:
+    """Claim due jobs as the worker `w`."""
+    return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=timeout_ms, worker="w", **more))
+
+
+def holds(answer: ClaimResult) -> list[Hold]:
+    """Return id and token of each claim."""
+    return [(c.job_id, c.token) for c in answer.claims]
+
+
+def bodies(answer: ClaimResult) -> list[bytes]:
+    """Return the body of each claimed job."""
+    return [job_codec.decode(c.record).body for c in answer.claims]
+
+
+def frame(**more: Any) -> JobFrame:
+    """Return what items share that are collected in the same jobs."""
+    shared: dict[str, Any] = {
+        "span_ms": FOREVER_MS, "most": 3, "group": "g", "name": "task", "key": "id",
+    }  # fmt: skip
+    return JobFrame(b"[", b"]", **shared | more)
+
+
+def items(*data: bytes, delay_ms: int = 0) -> list[JobItem]:
+    """Return an item for each of `data`."""
+    return [JobItem(each, delay_ms) for each in data]

@@ -1,0 +1,121 @@
+"""
+A Celery consumer that keeps messages that it cannot turn into tasks.
+
+Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
+job is FAILED with the reason, or waits for a worker that knows its task (`UNKNOWN_TASK_DELAY`). On
+other brokers it becomes a dead letter.
+
+Events of tasks are sent in batches: Celery sends those of one turn of its loop at once, which was a
+quarter of what a busy worker did while somebody watched it.
+
+When the connection is lost, jobs that have not begun return to their queue. Celery's thread pool
+would run them all the same, and the consumer here takes them from it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty
+from typing import Any
+
+from celery.worker.consumer import Consumer
+
+from pinlater import dead_letters
+from pinlater.acks import Disposition
+from pinlater.clock import SystemClock
+from pinlater.models import Step
+
+EVENTS_EVERY_S = 0.25
+"""How long events of tasks are collected. The first after a pause is sent immediately."""
+UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
+"""
+The key of the app's configuration that has the jobs of unknown tasks wait for a worker that knows
+them, for this many seconds at a time, without an attempt. None: they are FAILED.
+"""
+MOST_EVENTS = 500
+"""More are sent at once; each has about half a kilobyte."""
+NEVER_S = float("-inf")
+_clock = SystemClock()
+
+
+class KeepingConsumer(Consumer):  # type: ignore[misc]
+    """Installed by `pinlater.worker.follow`."""
+
+    _events_due_s = NEVER_S
+    """When a timer sends what is collected."""
+    _events_sent_s = NEVER_S
+
+    def on_decode_error(self, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
+        super().on_decode_error(message, exc)
+
+    def on_invalid_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"{type(exc).__name__}: {exc}")
+        super().on_invalid_task(body, message, exc)
+
+    def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        problem = "refused by a worker that knows no such task"
+        delay_s = self.app.conf.get(UNKNOWN_TASK_DELAY)
+        if delay_s is None or not self._dispose(message, "release", problem, delay_s):
+            self._keep(message, problem)
+        super().on_unknown_task(body, message, exc)
+
+    def on_unknown_message(self, body: Any, message: Any) -> None:
+        self._keep(message, "is not a message of a task")
+        super().on_unknown_message(body, message)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        _forget_waiting(getattr(self.pool, "executor", None))
+        super().on_connection_error_after_connected(exc)
+
+    def on_send_event_buffered(self) -> None:
+        if _clock.monotonic_s() > self._events_due_s:  # or its timer sends this event as well
+            super().on_send_event_buffered()
+
+    def _flush_events(self) -> None:
+        """Called by the event loop soon after an event was collected."""
+        now_s = _clock.monotonic_s()
+        if now_s <= self._events_due_s:
+            return
+        wait_s = self._events_sent_s + EVENTS_EVERY_S - now_s
+        if wait_s > 0:
+            # Celery forgets its timers with a lost connection; then the next event is sent as due.
+            self._events_due_s = now_s + wait_s
+            self.hub.call_later(wait_s, self._send_events)
+        else:
+            self._send_events()
+
+    def _send_events(self) -> None:
+        self._events_due_s = NEVER_S
+        self._events_sent_s = _clock.monotonic_s()
+        if self.event_dispatcher:
+            self.event_dispatcher.buffer_limit = MOST_EVENTS
+            self.event_dispatcher.flush()
+
+    def _keep(self, message: Any, problem: str) -> None:
+        if not self._dispose(message, "fail", problem):
+            dead_letters.keep(self.app, message, problem)
+
+    def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
+        """Have the job of a message end so; False: it is no job of pinlater."""
+        claims = getattr(message.channel, "claims", None)
+        if claims is None or message.delivery_tag not in claims:
+            return False
+        end = Disposition(step, round(delay_s * 1000), problem)
+        claims.set_dispositions(message.delivery_tag, on_ack=end, on_reject=end)
+        return True
+
+
+def _forget_waiting(executor: Any) -> None:
+    """Cancel tasks that no thread of a thread pool has started; other pools do so themselves."""
+    if isinstance(executor, ThreadPoolExecutor):
+        # What `shutdown(cancel_futures=True)` does; the executor has no method for this alone.
+        waiting: Any = executor._work_queue
+        with suppress(Empty):
+            while True:
+                item = waiting.get_nowait()
+                if item is None:  # the executor is shutting down
+                    waiting.put(None)
+                    return
+                item.future.cancel()

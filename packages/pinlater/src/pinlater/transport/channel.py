@@ -1,0 +1,422 @@
+"""
+The channel of `pinlater://`: task messages become jobs; other messages use kombu's Redis lists.
+
+Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
+first server. Queues are read from both, so a backlog of `redis://` is processed as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from kombu.transport import virtual
+from kombu.utils.imports import symbol_by_name
+from redis.exceptions import ExecAbortError, OutOfMemoryError
+
+from pinlater import envelope, job_codec, publish_receipts
+from pinlater.admin import BeforeDelete, delete_some
+from pinlater.claims import ClaimRegistry, claims_for
+from pinlater.clock import SystemClock
+from pinlater.cluster import Cluster
+from pinlater.consumer import JobConsumer
+from pinlater.errors import BrokerUnavailable, InvalidMessage
+from pinlater.models import Claimed, JobState, Sizes
+from pinlater.redis.address import is_sentinel
+from pinlater.redis.errors import redis_errors
+from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
+from pinlater.transport import connections
+from pinlater.transport.publishing import JobBatch
+from pinlater.transport.qos import QoS, is_job_tag
+from pinlater.transport.replies import reply_kept_ms
+from pinlater.transport.revocations import Revocations, revoked_by
+
+logger = logging.getLogger(__name__)
+
+POSTPONE_S = 0.02
+"""Maximum time that a claim waits for more room."""
+
+HEARTBEATS = "worker."
+"""What the routing keys of a worker's heartbeats start with."""
+
+_clock = SystemClock()
+
+
+class HeartbeatNotSent(Exception):
+    """
+    A worker's heartbeat could not be sent. Not a connection error, so kombu does not repeat it.
+
+    Celery asks for a heartbeat to be repeated without end, in the thread that would notice that the
+    broker hangs, reconnect, and obey a request to stop. Its dispatcher sends it again later.
+    """
+
+
+class Channel(connections.OneClient):
+    """A channel whose task messages are jobs."""
+
+    QoS = QoS
+    shards: Sequence[str] = ()
+    claim_timeout_s = 60.0
+    max_claim_s = 86_400.0
+    # kombu's own channel waits forever for the reply of a server that hangs.
+    socket_timeout: float = 10.0  # type: ignore[assignment]
+    before_delete: BeforeDelete | None = None
+    publishes_only = False
+    """True: opens without the first server while another shard answers. A worker needs the first
+    one; a program that only publishes needs it for broadcasts and named exchanges alone."""
+
+    from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
+        *connections.OneClient.from_transport_options,
+        "shards",
+        "claim_timeout_s",
+        "max_claim_s",
+        "before_delete",
+        "publishes_only",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._unacknowledged: set[str] = set()
+        # The tag being delivered: Celery immediately rejects messages of unknown tasks.
+        self.refusing = ""
+        self._consumer: JobConsumer | None = None
+        self._postponed_at_s: float | None = None
+        """When the current claim was first postponed; None: it is not postponed."""
+        super().__init__(*args, **kwargs)
+        self._revocations = Revocations(self.global_keyprefix)
+        self.before_delete = symbol_by_name(self.before_delete)
+        # The first server has just answered a PING, unless it may be gone.
+        self.cluster.channel_opened(first_answered=not self._may_lack_first)
+
+    @property
+    def _may_lack_first(self) -> bool:
+        return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
+
+    @property
+    def _lacks_first(self) -> bool:
+        first = self.cluster.first
+        return self._may_lack_first and first is not None and not self.cluster.usable(first)
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        client = super()._create_client(asynchronous)
+        if self._may_lack_first:
+            client.ping = self.cluster.ping  # kombu opens a channel with a PING
+        return client
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return (*self.connection.shard_urls, *self.shards)
+
+    @property
+    def claims(self) -> ClaimRegistry:
+        registry = self.__dict__.get("_registry")
+        if registry is None or registry[0] != os.getpid():
+            claims = claims_for(
+                self.urls,
+                prefix=self.global_keyprefix,
+                claim_timeout_s=self.claim_timeout_s,
+                max_claim_s=self.max_claim_s,
+            )
+            registry = self.__dict__["_registry"] = (os.getpid(), claims)
+        return registry[1]
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.claims.cluster
+
+    def _each_shard(self) -> Iterator[ServerShard]:
+        """Yield the available shards; a lost shard must not stop a declaration."""
+        for shard in self.cluster.shards:
+            if isinstance(shard, ServerShard) and (
+                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
+            ):
+                yield shard
+
+    # Publishing
+
+    def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        if not envelope.is_job(message):
+            super()._put(queue, message, **kwargs)
+            self._expire_replies(queue)
+            return
+        priority, now = self._get_message_priority(message), datetime.now(UTC)
+        batch = kwargs.get("_publish_batch")
+        if envelope.is_collected(message):
+            frame, items = envelope.to_items(message, priority=priority, now=now)
+            if batch is not None:
+                batch.collect(queue, frame, items)
+            else:
+                self.cluster.collect(queue, frame, items)
+            return
+        job = envelope.to_job(message, priority=priority, now=now)
+        if batch is not None:
+            batch.put(queue, job)
+        else:
+            publish_receipts.note(self.cluster.enqueue(queue, [job])[0])
+
+    def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
+        if ids := revoked_by(exchange, message):
+            # Before the broadcast: a worker that starts now reads them, and one that runs is told.
+            with self.conn_or_acquire() as client:
+                self._revocations.add(client, ids)
+        try:
+            super()._put_fanout(exchange, message, routing_key, **kwargs)
+        except self.connection_errors as error:
+            if not routing_key.startswith(HEARTBEATS):
+                raise
+            raise HeartbeatNotSent(str(error) or type(error).__name__) from error
+
+    def _expire_replies(self, queue: str) -> None:
+        """Let replies expire whose caller has died: only callers know when theirs do."""
+        kept_ms = reply_kept_ms(queue)
+        if kept_ms is not None and queue not in self._expires:
+            with self.conn_or_acquire() as client:
+                client.pexpire(self._q_for_pri(queue, 0), kept_ms)
+
+    def create_publish_batch(self, max_size: int) -> JobBatch:
+        return JobBatch(self, max_size)
+
+    # Consuming
+
+    @property
+    def job_queues(self) -> list[str]:
+        """Return consumed queues that may contain jobs; excludes temporary reply queues."""
+        passing = self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
+        return [queue for queue in self.active_queues if queue not in passing]
+
+    @property
+    def consumer(self) -> JobConsumer:
+        if self._consumer is None:
+            self._consumer = JobConsumer(self.claims, self._deliver_job)
+            self._warn()
+        return self._consumer
+
+    def _warn(self) -> None:
+        """Log what is wrong with the servers; a worker starts all the same."""
+        for shard in self._each_shard():
+            with suppress(BrokerUnavailable):
+                for remark in shard.remarks():
+                    logger.warning("shard %s %s", shard.name, remark)
+
+    @property
+    def pollers(self) -> list[ShardPoller]:
+        """Return the pollers of this channel's consumer."""
+        return self._consumer.pollers if self._consumer else []
+
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        if no_ack:
+            self._unacknowledged.add(queue)
+        if "celery.worker.control" in sys.modules:
+            # Publishers, and programs that use kombu without Celery, do not need this.
+            import_module("pinlater.transport.inspection")
+            import_module("pinlater.worker")
+        return super().basic_consume(queue, no_ack, *args, **kwargs)
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
+        message = super().basic_get(queue, no_ack=no_ack, **kwargs)
+        if message is not None and no_ack and is_job_tag(message.delivery_tag):
+            self.claims.ack(message.delivery_tag)
+        return message
+
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
+        payloads: list[dict[str, Any]] = []
+
+        def keep(shard: ServerShard, queue: str, job: Claimed) -> None:
+            payload = self._open(shard, queue, job)
+            if payload is not None:
+                payloads.append(payload)
+
+        consumer = JobConsumer(self.claims, keep)
+        consumer.consume([queue])
+        consumer.take(1)
+        return payloads[0] if payloads else super()._get(queue)
+
+    def _brpop_read(self, **options: Any) -> Any:
+        # A server that becomes a replica fails blocked pops with an error, which ended workers.
+        with redis_errors("broker, waiting for messages"):
+            return super()._brpop_read(**options)
+
+    def _deliver_job(self, shard: ServerShard, queue: str, job: Claimed) -> None:
+        payload = self._open(shard, queue, job)
+        if payload is None:
+            return
+        self._note_revocation(payload)
+        tag = self.refusing = payload["properties"]["delivery_tag"]
+        try:
+            self.connection._deliver(payload, queue)
+        except self.connection_errors:
+            raise
+        # A message that kombu or Celery cannot process must not end this worker, and then every
+        # worker that receives it.
+        except Exception as error:
+            logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
+            self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
+            virtual.QoS.ack(self.qos, tag)
+        finally:
+            self.refusing = ""
+        if queue in self._unacknowledged:
+            self.claims.ack(tag)
+
+    def _note_revocation(self, payload: dict[str, Any]) -> None:
+        """Tell Celery of a revoked task, in case this process started after its revocation."""
+        task_id = payload.get("headers", {}).get("id")
+        if task_id in self._revocations and "celery.worker.state" in sys.modules:
+            sys.modules["celery.worker.state"].revoked.add(task_id)
+
+    def _open(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
+        """Return the message of a claimed job; a malformed job is FAILED with the reason."""
+        tag = self.claims.add(shard, queue, job)
+        try:
+            record = job_codec.decode(job.record)
+            return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
+        except InvalidMessage as error:
+            logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400
+            self.claims.fail(tag, f"malformed: {error}")
+            return None
+
+    def work(self, *, at_most: int) -> int:
+        """
+        Send pending acks, deliver due jobs and wait for more; returns the number delivered.
+
+        Called once per iteration of the event loop.
+        """
+        self.claims.acks.flush()
+        self.consumer.consume(self.job_queues)
+        if not self.consumer.queues:
+            return 0
+        if self._revocations.are_due:
+            with self.conn_or_acquire() as client:
+                self._revocations.read(client)
+        room, taken = self.qos.room(at_most=MAX_BATCH), 0
+        if room and not self._postpones(room):
+            taken = self.consumer.take(min(room, at_most))
+        if self.qos.can_consume():
+            self.consumer.wait()
+        return taken
+
+    def _postpones(self, room: int) -> bool:
+        """Return whether to wait for more room; only briefly, as running jobs may take hours."""
+        now_s = _clock.monotonic_s()
+        if room >= self.qos.worth_claiming:
+            self._postponed_at_s = None
+        elif self._postponed_at_s is None:
+            self._postponed_at_s = now_s
+        elif now_s - self._postponed_at_s >= POSTPONE_S:
+            self._postponed_at_s = None
+        return self._postponed_at_s is not None
+
+    @property
+    def wants_turn_at_s(self) -> float:
+        """Return when `work` must be called next at the latest."""
+        if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
+            return float("inf")
+        soon = self._consumer.next_look_s
+        return (
+            soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
+        )
+
+    # Queues
+
+    def _size(self, queue: str) -> int:
+        sizes = Sizes()
+        for shard in self._each_shard():
+            try:
+                with self.cluster.watched(shard):
+                    sizes += shard.sizes(queue)
+            except BrokerUnavailable:
+                level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
+                logger.log(level, "the size of %s is without shard %s", queue, shard.name)
+        return sizes.pending + self._listed(queue)
+
+    def _listed(self, queue: str) -> int:
+        """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
+        if self._lacks_first:
+            return 0
+        with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
+            for step in self.priority_steps:
+                pipe.llen(self._q_for_pri(queue, step))
+            return int(sum(pipe.execute()))
+
+    def _queue_bind(self, exchange: str, *args: Any) -> None:
+        if self._lacks_first:
+            return  # tasks are published to their queue by its name; a worker binds it as well
+        with redis_errors(f"broker, binding of {exchange}"):
+            try:
+                super()._queue_bind(exchange, *args)
+            except (OutOfMemoryError, ExecAbortError):
+                # Every connection binds again, and a full server refuses even known bindings.
+                if not self._is_bound(exchange, *args):
+                    raise
+
+    def _is_bound(self, exchange: str, routing_key: str, pattern: str, queue: str) -> bool:
+        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+        with self.conn_or_acquire() as client:
+            return bool(client.sismember(self.keyprefix_queue % (exchange,), member))
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        return bool(super()._has_queue(queue, **kwargs)) or any(
+            queue in shard.queues() for shard in self._each_shard()
+        )
+
+    def _purge(self, queue: str) -> int:
+        purged = 0
+        for shard in self._each_shard():
+            purged += self._delete_jobs(shard, queue, JobState.PENDING)
+        return purged + int(super()._purge(queue))
+
+    def _delete_jobs(self, shard: ServerShard, queue: str, state: JobState) -> int:
+        deleted = 0
+        while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
+            deleted += step
+        return deleted
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        for shard in self._each_shard():
+            try:
+                self._drop(shard, queue)
+            except BrokerUnavailable:
+                # Such queues have replies, which are on the first server, and no jobs.
+                if queue not in self.auto_delete_queues:
+                    raise
+        super()._delete(queue, *args, **kwargs)
+
+    def _drop(self, shard: ServerShard, queue: str) -> None:
+        if self.before_delete is not None:
+            for state in (JobState.PENDING, JobState.FAILED):
+                self._delete_jobs(shard, queue, state)
+        shard.drop(queue)
+
+    def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().queue_delete(queue, *args, **kwargs)
+        except self.connection_errors as error:
+            # A channel also closes because its server is gone, and closing must still complete.
+            if not self._closing:
+                raise
+            logger.debug("queue %s is left in place: %s", queue, error)
+
+    def _unsubscribe_from(self, queue: str) -> None:
+        try:
+            super()._unsubscribe_from(queue)
+        except self.connection_errors as error:
+            logger.debug("the subscription of %s ended with its connection: %s", queue, error)
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self.connection and self.connection.cycle.forget(self._consumer)
+            self._consumer.close()
+        super().close()
+        self.claims.acks.flush()
+
+    def _get_pool(self, asynchronous: bool = False) -> Any:
+        if is_sentinel(self.connection.control_url):
+            return connections.sentinel_pool(self, asynchronous=asynchronous)
+        return super()._get_pool(asynchronous)
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        return connections.parameters(self, asynchronous=asynchronous)

@@ -1,0 +1,95 @@
+"""The connections of a channel to its first server: TCP, TLS, unix socket and Sentinel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kombu.transport.redis import Channel
+from redis import Redis
+from redis.connection import ConnectionPool, UnixDomainSocketConnection, parse_url
+from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
+
+from pinlater.redis.address import parse_sentinel
+from pinlater.redis.connect import ONE_DRIVER, master
+
+
+class OneClient(Channel):
+    """
+    A channel that keeps its client.
+
+    kombu's own makes one for each command and each event that it publishes, which takes several
+    times as long as the command. A client is thread-safe: each command takes a connection of the
+    pool.
+    """
+
+    _kept: Redis | None = None
+
+    @contextmanager
+    def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
+        """The given client, or the channel's own."""
+        if client is None:
+            pool = self.pool  # a new one after a lost connection
+            client = self._kept
+            if client is None or client.connection_pool is not pool:
+                client = self._kept = self._create_client()
+        yield client
+
+
+def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
+    """Return the parameters of a connection pool to the first URL of the channel."""
+    params = {
+        "max_connections": channel.max_connections,
+        "socket_timeout": channel.socket_timeout,
+        "socket_connect_timeout": channel.socket_connect_timeout,
+        "socket_keepalive": channel.socket_keepalive,
+        "socket_keepalive_options": channel.socket_keepalive_options,
+        "health_check_interval": channel.health_check_interval,
+        "retry_on_timeout": channel.retry_on_timeout,
+        "client_name": channel.client_name,
+        "connection_class": channel.connection_class,
+        "db": 0,
+        **ONE_DRIVER,
+        **parse_url(channel.connection.control_url),
+    }
+    conninfo = channel.connection.client
+    channel._process_credential_provider(conninfo.credential_provider, params)
+    if conninfo.ssl:
+        params["connection_class"] = channel.connection_class_ssl
+        params.update(conninfo.ssl if isinstance(conninfo.ssl, dict) else {})
+    if params["connection_class"] is UnixDomainSocketConnection:
+        for name in ("connect_timeout", "keepalive", "keepalive_options"):
+            params.pop(f"socket_{name}")
+    if asynchronous:
+        params["connection_class"] = _reporting(channel, params["connection_class"])
+    return params
+
+
+def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
+    """Return the pool of connections to the master that Sentinel names."""
+    first = channel.connection.control_url
+    address = parse_sentinel(first)
+    channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)
+    options = {
+        "socket_timeout": channel.socket_timeout,
+        "socket_connect_timeout": channel.socket_connect_timeout,
+        "socket_keepalive": channel.socket_keepalive,
+        "health_check_interval": channel.health_check_interval,
+        **ONE_DRIVER,
+    }
+    managed = SentinelManagedSSLConnection if address.tls else SentinelManagedConnection
+    kind = _reporting(channel, managed) if asynchronous else managed
+    return master(first, options, connection_class=kind).connection_pool
+
+
+def _reporting(channel: Channel, base: type) -> type:
+    """Return a connection class that reports its disconnection to the channel's poller."""
+
+    class ReportingConnection(base):
+        def disconnect(self, *args: Any, **kwargs: Any) -> None:
+            super().disconnect(*args, **kwargs)
+            if channel._registered:
+                channel._on_connection_disconnect(self)
+
+    return ReportingConnection

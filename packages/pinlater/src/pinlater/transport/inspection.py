@@ -1,0 +1,95 @@
+"""
+`inspect scheduled` and `inspect query_task` for tasks that wait on the server.
+
+Celery's workers answer from memory, but with pinlater their memory contains only due tasks. After
+this module is imported, a worker also reads its queues to answer. Every worker lists the tasks that
+it may receive, so each worker that consumes a queue lists the same tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from celery.worker.control import Panel, inspect_command
+from celery.worker.request import Request
+
+from pinlater import envelope
+from pinlater.cluster import Cluster
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import JobInfo
+
+logger = logging.getLogger(__name__)
+
+MOST = 1000
+"""Maximum waiting tasks in one answer, the soonest first; the worker reads them in about 0.1 s."""
+ETA_PRIORITY = 6
+"""The priority that Celery's timer gives to tasks with an ETA and displays."""
+
+_held_scheduled = Panel.data["scheduled"]
+_held_task = Panel.data["query_task"]
+
+
+@inspect_command(alias="dump_schedule")  # type: ignore[untyped-decorator]
+def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
+    """List of currently scheduled ETA/countdown tasks."""
+    return [*_held_scheduled(state, **kwargs), *map(_entry, waiting(state.consumer))]
+
+
+@inspect_command(  # type: ignore[untyped-decorator]
+    variadic="ids", signature="[id1 [id2 [... [idN]]]]"
+)
+def query_task(state: Any, ids: Any, **kwargs: Any) -> dict[str, Any]:
+    """Query for task information by id."""
+    tasks: dict[str, Any] = _held_task(state, ids, **kwargs)
+    missing = {ids} - tasks.keys() if isinstance(ids, str) else set(ids) - tasks.keys()
+    if missing:
+        tasks |= {r.id: ("scheduled", r.info()) for r in waiting(state.consumer) if r.id in missing}
+    return tasks
+
+
+def _entry(request: Request) -> dict[str, Any]:
+    return {
+        "eta": request.eta.isoformat(),
+        "priority": ETA_PRIORITY,
+        "request": request.info(),
+    }
+
+
+def waiting(consumer: Any) -> Iterator[Request]:
+    """Yield the next `MOST` tasks that are not yet due in the queues of a worker's consumer."""
+    tasks = consumer.task_consumer
+    cluster = getattr(getattr(tasks, "channel", None), "cluster", None)
+    if cluster is None:
+        return
+    jobs = sorted(_later(cluster, [q.name for q in tasks.queues]), key=lambda job: job.at_ms)
+    for job in jobs[:MOST]:
+        try:
+            yield _request(consumer, job)
+        # A sender may put anything into the body; skip this job and show the others.
+        except Exception as error:  # noqa: BLE001
+            logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
+
+
+def _later(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
+    for shard in cluster.healthy():
+        for queue in queues:
+            try:
+                with cluster.watched(shard):
+                    yield from shard.later(queue, limit=MOST)
+            except BrokerUnavailable:
+                logger.warning("the waiting jobs of %s are without shard %s", queue, shard.name)
+
+
+def _request(consumer: Any, job: JobInfo) -> Request:
+    tasks = consumer.task_consumer
+    payload = envelope.from_job(job.body, tag=job.job_id, attempt=job.attempts + 1)
+    headers = payload["headers"]
+    eta = None if job.attempts else headers.get("x_eta")
+    # A retried job has a different due time.
+    headers["eta"] = eta or datetime.fromtimestamp(job.at_ms / 1000, UTC).isoformat()
+    message = tasks.channel.message_to_python(payload)
+    message.accept = tasks.accept
+    return Request(message, app=consumer.app, hostname=consumer.hostname)

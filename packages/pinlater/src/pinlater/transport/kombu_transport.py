@@ -1,0 +1,109 @@
+"""
+The kombu transport `pinlater://`.
+
+To use it with Celery, change the broker URL; see `pinlater.brokers` for its forms. Only this
+module, `channel` and `poller` use kombu's internal API, which is why kombu is pinned to one minor
+version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu.transport import redis as stock
+from redis import exceptions
+
+from pinlater import brokers
+from pinlater.errors import BrokerUnavailable, InvalidConfig
+from pinlater.transport.channel import Channel
+from pinlater.transport.poller import Poller
+
+
+class Transport(stock.Transport):
+    """The transport `pinlater://`; see `pinlater.brokers` for its URLs."""
+
+    Channel = Channel
+    can_parse_url = True
+    supports_batch_publish = True
+    # A temporary refusal (a full server, or a replica during a failover) must not end a worker.
+    connection_errors = (
+        *stock.Transport.connection_errors,
+        exceptions.OutOfMemoryError,
+        exceptions.ReadOnlyError,
+        BrokerUnavailable,
+    )
+
+    client: Any
+    cycle: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.cycle = Poller()
+        # Keep a URL of several servers whole; split a single server into its parts, as `Connection`
+        # does for other transports.
+        server = brokers.single(self.client.hostname or "")
+        if server is not None:
+            for name, value in server._asdict().items():
+                setattr(self.client, name, value)
+
+    @property
+    def _whole_url(self) -> str:
+        hostname = self.client.hostname or ""
+        return hostname if "://" in hostname else self._url()
+
+    @property
+    def shard_urls(self) -> tuple[str, ...]:
+        """Return the URLs of the servers in the broker URL, which keep jobs."""
+        return brokers.shard_urls(self._whole_url)
+
+    @property
+    def control_url(self) -> str:
+        """
+        Return the URL of the Redis server of the messages that are no jobs.
+
+        Raises:
+            InvalidConfig: the broker URL names PostgreSQL, and the option `control` nothing.
+        """
+        urls = brokers.redis_urls(self._whole_url)
+        control = urls[0] if urls else str(self.client.transport_options.get("control") or "")
+        if not control:
+            raise InvalidConfig(
+                "broker.control: pinlater+postgresql:// keeps jobs alone; name a Redis server for "
+                'broadcasts, events and replies: broker_transport_options = {"control": "redis://…"}'
+            )
+        return control
+
+    def _url(self) -> str:
+        """Return the broker URL for the connection's parts."""
+        c = self.client
+        scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
+        password = c.password() if callable(c.password) else c.password
+        server = brokers.ServerAddress(
+            c.hostname or "localhost", c.port or brokers.DEFAULT_PORT, c.userid, password,
+            str(c.virtual_host or "/"),
+        )  # fmt: skip
+        return brokers.broker_url(scheme, server)
+
+    def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
+        if "://" not in uri:
+            uri = self._url()
+        elif uri.partition("://")[0] in brokers.SECOND_HALVES:
+            uri = f"pinlater+{uri}"
+        return uri if include_password else brokers.masked(uri, mask)
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        super().register_with_event_loop(connection, loop)
+        self.cycle.attach(loop)
+        for channel in self.channels:
+            channel.claims.acks.deferred = True
+        loop.on_tick.add(self.cycle.turn)
+
+    def close_connection(self, connection: Any) -> None:
+        for channel in self.channels:
+            if self.cycle.hub is not None:
+                channel.claims.acks.deferred = False
+            channel.claims.acks.flush()
+        if self.cycle.hub is not None:
+            self.cycle.hub.on_tick.discard(self.cycle.turn)
+        self.cycle.detach()
+        super().close_connection(connection)

@@ -1,0 +1,79 @@
+"""Job support for kombu's `Producer.batch()`, with one round trip per shard and queue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+from kombu.exceptions import BatchPublishError
+from kombu.transport import redis as stock
+
+from pinlater import publish_receipts
+from pinlater.clock import SystemClock
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import JobFrame, JobItem, NewJob
+
+_clock = SystemClock()
+
+
+class JobBatch(stock.PublishBatch):
+    """
+    Collects jobs until the batch ends or is full; other messages use kombu's own batch.
+
+    When the batch ends with an error, unsent jobs are dropped. After a failed flush, it is unknown
+    which jobs arrived.
+    """
+
+    def __init__(self, channel: Any, max_size: int) -> None:
+        super().__init__(channel, max_size)
+        self._jobs: dict[str, list[tuple[NewJob, float]]] = defaultdict(list)
+        self._collected: list[tuple[str, JobFrame, list[JobItem], float]] = []
+        self._count = 0
+
+    def collect(self, queue: str, frame: JobFrame, items: list[JobItem]) -> None:
+        """Add items that share jobs; see `Shard.collect`."""
+        self._collected.append((queue, frame, items, _clock.monotonic_s()))
+        self._count += len(items)
+
+    def put(self, queue: str, job: NewJob) -> None:
+        """Add a job to the batch."""
+        self._jobs[queue].append((job, _clock.monotonic_s()))
+        self._count += 1
+
+    def publish(self, message: Any, **kwargs: Any) -> Any:
+        result = super().publish(message, **kwargs)
+        if self._count >= self.max_size:
+            self.flush()
+        return result
+
+    def flush(self) -> None:
+        super().flush()
+        jobs, self._jobs, self._count = self._jobs, defaultdict(list), 0
+        collected, self._collected = self._collected, []
+        now_s = _clock.monotonic_s()
+        try:
+            for queue, gathered in jobs.items():
+                due = [
+                    replace(job, delay_ms=_left_ms(job.delay_ms, now_s - at_s))
+                    for job, at_s in gathered
+                ]
+                for receipt in self.channel.cluster.enqueue(queue, due):
+                    publish_receipts.note(receipt)
+            for queue, frame, items, at_s in collected:
+                due_items = [JobItem(data, _left_ms(ms, now_s - at_s)) for data, ms in items]
+                self.channel.cluster.collect(queue, frame, due_items)
+        except BrokerUnavailable as error:
+            self._failed = error
+            raise BatchPublishError("publish batch failed; what arrived is not known") from error
+
+    def discard(self) -> None:
+        super().discard()
+        self._jobs.clear()
+        self._collected.clear()
+        self._count = 0
+
+
+def _left_ms(delay_ms: int, passed_s: float) -> int:
+    """The rest of a delay of which a part passed in the batch."""
+    return max(0, delay_ms - round(passed_s * 1000))

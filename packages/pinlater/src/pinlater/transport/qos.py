@@ -1,0 +1,80 @@
+"""The unacknowledged deliveries of a channel, and how many more it may make."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from kombu.transport import redis as stock
+from kombu.transport import virtual
+
+from pinlater.claims import TAG
+
+logger = logging.getLogger(__name__)
+
+
+def is_job_tag(tag: str) -> bool:
+    """Whether a delivery is a job, and not a message of kombu's Redis transport."""
+    return tag.startswith(TAG)
+
+
+class QoS(stock.QoS):
+    """Unacknowledged deliveries of a channel; jobs are also in the claim registry."""
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        if is_job_tag(delivery_tag):
+            virtual.QoS.append(self, message, delivery_tag)
+        else:
+            super().append(message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        if is_job_tag(delivery_tag):
+            self.channel.claims.ack(delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)
+        elif self.channel.connection is not None:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if is_job_tag(delivery_tag):
+            refused = self.channel.refusing == delivery_tag
+            problem = "refused by a worker that knows no such task" if refused else "rejected"
+            self.channel.claims.reject(delivery_tag, requeue=requeue, problem=problem)
+            virtual.QoS.ack(self, delivery_tag)
+        elif self.channel.connection is not None:
+            super().reject(delivery_tag, requeue=requeue)
+
+    def restore_unacked(self, client: Any = None) -> list[Any]:
+        """Return unacknowledged messages; never raises, as the server may be gone."""
+        self._flush()
+        tags = list(self._delivered)
+        jobs = [tag for tag in tags if is_job_tag(tag)]
+        self.channel.claims.channel_closed(jobs)
+        for tag in jobs:
+            self._delivered.pop(tag, None)
+        if self._delivered and self.channel.connection is not None:
+            try:
+                super().restore_unacked(client)
+            except (*self.channel.connection_errors, AttributeError):
+                logger.warning("%d messages wait for the visibility timeout", len(self._delivered))
+        self._delivered.clear()
+        return []
+
+    def room(self, *, at_most: int) -> int:
+        """Return how many more messages the consumer can accept."""
+        if not self.can_consume():
+            return 0
+        if "can_consume" in vars(self):
+            # Celery's `worker_disable_prefetch`: check again after every message.
+            return 1
+        estimate = self.can_consume_max_estimate()
+        return at_most if estimate is None else min(estimate, at_most)
+
+    @property
+    def worth_claiming(self) -> int:
+        """
+        Return the minimum room for a claim; with less room, the channel postpones it briefly.
+
+        A prefork pool frees room one job at a time; with nothing unacknowledged, none is freed.
+        """
+        unacknowledged = len(self._delivered) - len(self._dirty)
+        return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1

@@ -1,0 +1,89 @@
+"""
+Revoked tasks, kept on the server: their jobs may wait there longer than any worker lives.
+
+Celery tells the workers that run, and each remembers the ids in its memory. A task that waited on
+the server therefore ran after a restart of its worker, or if no worker ran when it was revoked.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import redis
+
+from pinlater.clock import SystemClock
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+KEPT_MS = 90 * 86_400_000
+"""How long an id is kept; a revoked task that is due later runs."""
+MOST = 100_000
+"""How many ids are kept, the newest; each takes about 100 bytes of the server."""
+READ_EVERY_S = 5.0
+"""How often a worker reads what was revoked meanwhile, for messages that did not reach it."""
+BROADCAST = ".pidbox"
+"""What the exchange of remote control ends with."""
+
+_clock = SystemClock()
+
+
+def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
+    """
+    Return the ids of tasks that a broadcast revokes; none for other messages. Pure.
+
+    A revocation for some workers only (`destination`) is not kept: others may run the task.
+    """
+    if not exchange.endswith(BROADCAST) or message.get("content-type") != "application/json":
+        return []
+    body = message["body"]
+    if message.get("properties", {}).get("body_encoding") == "base64":
+        body = base64.b64decode(body)
+    command = json.loads(body)
+    if command.get("method") != "revoke" or command.get("destination"):
+        return []
+    ids = command.get("arguments", {}).get("task_id") or []
+    return [ids] if isinstance(ids, str) else [str(each) for each in ids]
+
+
+class Revocations:
+    """
+    The ids of revoked tasks as a worker knows them. For one thread.
+
+    Args:
+        prefix: prepended to the key.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._key = f"{prefix}pl1:revoked"
+        self._ids: set[str] = set()
+        self._newest_ms = 0.0
+        self._read_at_s = float("-inf")
+
+    def add(self, client: redis.Redis, ids: list[str]) -> None:
+        """Keep the ids on the server; safe to repeat."""
+        with redis_errors("broker, revocation of tasks"):
+            script = load_script("pinlater", "revoke")
+            script.call(client, [self._key], [KEPT_MS, MOST, *ids])
+
+    @property
+    def are_due(self) -> bool:
+        """Whether to `read` again."""
+        return _clock.monotonic_s() - self._read_at_s >= READ_EVERY_S
+
+    def read(self, client: redis.Redis) -> None:
+        """Read what is new on the server; all of it the first time."""
+        if len(self._ids) > 2 * MOST:  # the server has forgotten half of them
+            self._ids.clear()
+            self._newest_ms = 0.0
+        with redis_errors("broker, revoked tasks"):
+            new: Any = client.zrangebyscore(self._key, self._newest_ms, "+inf", withscores=True)
+        self._read_at_s = _clock.monotonic_s()
+        for task_id, at_ms in new:
+            self._ids.add(task_id.decode())
+            self._newest_ms = max(self._newest_ms, at_ms)
+
+    def __contains__(self, task_id: object) -> bool:
+        return task_id in self._ids

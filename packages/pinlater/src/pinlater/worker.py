@@ -1,0 +1,276 @@
+"""
+What a Celery worker does differently: it records in each job how its task ended.
+
+By default Celery acknowledges a task before it runs, and acknowledges a task that raised. After
+`at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with the
+error, and tasks with `broker_retries = True` run again according to their queue's retry policy. Use
+that option only for tasks whose results nobody waits for: Celery stores a failure, and fires
+chords, at the first attempt.
+
+Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
+dead-letter queue (`pinlater.dead_letters`) instead of being lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from billiard.einfo import ExceptionWithTraceback
+from billiard.exceptions import WorkerLostError
+from celery import Celery, signals
+from celery.exceptions import Ignore, Reject, Retry
+from celery.signals import worker_ready
+from celery.worker.request import Request
+from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
+from redis.exceptions import RedisError
+
+from pinlater import dead_letters, envelope
+from pinlater.acks import Disposition
+from pinlater.errors import BrokerUnavailable, InvalidMessage
+from pinlater.models import Step
+
+logger = logging.getLogger(__name__)
+UNSENT = (OperationalError, RedisError, BrokerUnavailable)
+"""A `Reject` with one of these reasons means that Celery could not send a retry."""
+CALL = "pinlater.worker.at_least_once(app)"
+MOST_NAMES = 5
+
+
+def at_least_once(app: Celery) -> None:
+    """
+    Make `app`'s workers run each job until its task has ended. Call it right after `Celery(…)`.
+
+    Celery's default acknowledges a task before it runs, so the job of a killed worker counts as
+    succeeded. This sets `task_acks_late` and `task_reject_on_worker_lost`, and calls `follow`, so
+    that a killed worker's jobs run again, and a job whose task raised is FAILED. A task may run
+    more than once and must be safe to repeat; `acks_late=False` excepts one that is not.
+    """
+    app.conf.update(
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        # Claims survive a lost connection, and so do the tasks that run.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+    )
+    follow(app)
+
+
+def follow(app: Celery) -> None:
+    """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
+    app.Task.Request = f"{__name__}:JobRequest"
+    app.conf.worker_consumer = "pinlater.transport.celery_consumer:KeepingConsumer"
+    log = logging.getLogger("celery.app.trace")
+    if not any(isinstance(log_filter, OneLine) for log_filter in log.filters):
+        outage = Outage()
+        log.addFilter(OneLine(outage, _is_outage))
+        signals.after_task_publish.connect(outage.over, weak=False)
+
+
+class RunLater(Reject):
+    """
+    Raised in a task to return its job to the queue and run it again after a delay.
+
+    On brokers other than pinlater, it runs again immediately.
+
+    Args:
+        reason: stored with the job.
+        delay_s: seconds; None uses the delay of the queue's retry policy.
+        counts: False: the attempt does not count, because the job did not cause the failure.
+    """
+
+    def __init__(self, reason: str = "", delay_s: float | None = None, counts: bool = True) -> None:
+        super().__init__(reason, requeue=True)
+        self.delay_s = delay_s
+        self.counts = counts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.delay_s, self.counts)
+
+
+class JobRequest(Request):
+    """A request that records in its job how the task ended, before the acknowledgement."""
+
+    _problem = "rejected"
+
+    def on_failure(
+        self,
+        exc_info: Any,
+        send_failed_event: bool = True,
+        return_ok: bool = False,
+    ) -> Any:
+        error = exc_info.exception
+        if isinstance(error, ExceptionWithTraceback):
+            error = error.exc
+        self._set_dispositions(error)
+        return super().on_failure(
+            exc_info, send_failed_event=send_failed_event, return_ok=return_ok
+        )
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:
+        if not soft:
+            self._set_dispositions(TimeoutError(f"hard time limit of {timeout} s exceeded"))
+        return super().on_timeout(soft, timeout)
+
+    def acknowledge(self) -> None:
+        self._note_end()
+        super().acknowledge()
+
+    def reject(self, requeue: bool = False) -> None:
+        self._note_end()
+        if not requeue and not self.acknowledged and not _on_pinlater(self.message):
+            requeue = not dead_letters.keep(self.app, self.message, self._problem)
+        super().reject(requeue=requeue)
+
+    def _note_end(self) -> None:
+        # In a thread pool, the event loop makes the ack later. If it loses its connection before,
+        # the job must not return to its queue.
+        claims = getattr(self.message.channel, "claims", None)
+        if claims is not None:
+            claims.note_end(self.message.delivery_tag)
+
+    def _set_dispositions(self, error: BaseException) -> None:
+        self._problem = f"{type(error).__name__}: {error}"
+        claims = getattr(self.message.channel, "claims", None)
+        if claims is None or isinstance(error, Retry):
+            return
+        on_ack, on_reject = dispositions(error, retries=getattr(self.task, "broker_retries", False))
+        claims.set_dispositions(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
+
+
+def _on_pinlater(message: Any) -> bool:
+    return envelope.TAGGED in (message.properties or {})
+
+
+def dispositions(
+    error: BaseException, *, retries: bool
+) -> tuple[Disposition | None, Disposition | None]:
+    """
+    Return the dispositions for an ack and a reject of a job whose task ended with `error`.
+
+    None keeps the default (ack: SUCCEEDED; reject: run again at once, or FAILED). Pure.
+    """
+    problem = f"{type(error).__name__}: {error}"
+    if isinstance(error, RunLater):
+        if error.delay_s is None:
+            return None, Disposition("policy" if error.counts else "wait", 0, str(error.reason))
+        step: Step = "again" if error.counts else "release"
+        return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
+    if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
+        # `self.retry()` could not publish, for example to a full broker: this message is the only
+        # copy and did not cause the failure.
+        return None, Disposition("wait", 0, f"could not be sent again: {error.reason}")
+    if isinstance(error, Reject):
+        return None, Disposition(
+            "again" if error.requeue else "fail", 0, f"rejected: {error.reason}"
+        )
+    if isinstance(error, Ignore):
+        return None, None
+    if isinstance(error, WorkerLostError):
+        # An ack here means that the result was stored before the worker was lost.
+        return None, Disposition("policy", 0, problem)
+    readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
+    end = Disposition("policy" if retries and readable else "fail", 0, problem)
+    return end, end
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def warn(sender: Any, **_: Any) -> None:
+    """Log what `remarks` says of the worker's app."""
+    for remark in remarks(sender.app):
+        logger.warning(remark)
+
+
+def remarks(app: Celery) -> list[str]:
+    """
+    Return which tasks lose their jobs when a worker is killed or a task raises. Pure.
+
+    A task that differs from the app's own setting does so on purpose.
+    """
+    own = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
+    early = [name for name, task in own.items() if not (app.conf.task_acks_late or task.acks_late)]
+    lost = [
+        name
+        for name, task in own.items()
+        if name not in early
+        and not (app.conf.task_reject_on_worker_lost or task.reject_on_worker_lost)
+    ]
+    silent = [name for name, task in own.items() if not _records_ends(task)]
+    return [
+        f"{problem} ({_some(names)}); call {CALL} after Celery(…)"
+        for names, problem in (
+            (
+                early,
+                "a killed worker's jobs do not run again: tasks are acknowledged before they run",
+            ),
+            (lost, "the job of a task whose process dies does not run again"),
+            (silent, "the job of a task that raises counts as succeeded"),
+        )
+        if names
+    ]
+
+
+def _records_ends(task: Any) -> bool:
+    return "JobRequest" in str(task.Request)
+
+
+def _some(names: Iterable[str]) -> str:
+    every = sorted(names)
+    more = len(every) - MOST_NAMES
+    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_outage(error: object) -> bool:
+    if isinstance(error, RunLater):
+        return not error.counts
+    return isinstance(error, Reject) and isinstance(error.reason, UNSENT)
+
+
+class Outage:
+    """An outage as this process sees it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._given_back = 0
+
+    def record_returned_job(self, reason: str) -> None:
+        """Record that a job returned to its queue because of the outage."""
+        with self._lock:
+            self._given_back += 1
+            first = self._given_back == 1
+        if first:
+            logger.warning("messages cannot be sent, jobs are returned to their queues: %s", reason)
+
+    def over(self, **_: Any) -> None:
+        """Record that a message was sent."""
+        if self._given_back:
+            with self._lock:
+                count, self._given_back = self._given_back, 0
+            if count:
+                logger.warning("messages can be sent again; jobs were returned %d times", count)
+
+
+class OneLine(logging.Filter):
+    """
+    Drops and counts Celery's log records of jobs that were returned because of an outage.
+
+    Args:
+        outage: counts the jobs.
+        is_outage: returns whether a task with this exception was returned because of an outage.
+    """
+
+    def __init__(self, outage: Outage, is_outage: Callable[[object], bool]) -> None:
+        super().__init__()
+        self._outage = outage
+        self._is_outage = is_outage
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if not self._is_outage(error):
+            return True
+        self._outage.record_returned_job(str(getattr(error, "reason", error)))
+        return False
+
+
+__all__ = ["RunLater", "at_least_once", "follow"]

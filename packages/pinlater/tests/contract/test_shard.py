@@ -1,0 +1,100 @@
+"""What every shard promises, on Redis, PostgreSQL and in memory; then random histories."""
+
+import json
+
+import pytest
+from support.postgres_shard import PostgresWorld
+from support.waiting import wait_until
+
+from pinlater.models import JobItem
+from pinlater.redis_shard import RedisShard
+from pinlater.testing.shard import ShardContract
+from pinlater.testing.shard_histories import run_histories
+from pinlater.testing.shard_world import MemoryWorld, bodies, claim, frame
+
+pytestmark = pytest.mark.redis
+
+# Time passes in Redis by moving what is noted into the past.
+PASS = """
+for at = 1, #KEYS do
+  local kind = redis.call('TYPE', KEYS[at]).ok
+  if kind == 'zset' then
+    local all = redis.call('ZRANGE', KEYS[at], 0, -1, 'WITHSCORES')
+    for i = 1, #all, 2 do redis.call('ZADD', KEYS[at], all[i + 1] - ARGV[1], all[i]) end
+  elseif kind == 'hash' and redis.call('HEXISTS', KEYS[at], 'filled_at') == 1 then
+    redis.call('HINCRBY', KEYS[at], 'filled_at', -ARGV[1])
+  end
+end
+"""
+
+
+class RedisWorld:
+    def __init__(self, client):
+        self.shard = RedisShard(client)
+        self._client = client
+        self._pass = client.register_script(PASS)
+
+    def empty(self):
+        self._client.flushall()
+
+    def pass_ms(self, ms):
+        for queue in ("q", "other"):
+            self._pass(keys=self.shard.keys(queue), args=[ms])
+
+
+class TestEveryShard(ShardContract):
+    @pytest.fixture(params=["redis_client", "system_redis_client", "postgres_world", "memory"])
+    def world(self, request):
+        if request.param == "memory":
+            return MemoryWorld()
+        server = request.getfixturevalue(request.param)
+        return server if request.param == "postgres_world" else RedisWorld(server)
+
+
+@pytest.fixture(params=["redis_client", "postgres_world"])
+def server_world(request):
+    server = request.getfixturevalue(request.param)
+    return server if request.param == "postgres_world" else RedisWorld(server)
+
+
+@pytest.fixture(scope="module")
+def _postgres_world(postgres_server):
+    dsn = postgres_server.create_database("shard_contract")
+    world = PostgresWorld(dsn)
+    yield world
+    world.shard.links.close()
+
+
+@pytest.fixture
+def postgres_world(_postgres_world):
+    _postgres_world.empty()
+    return _postgres_world
+
+
+def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(server_world):
+    shard, span_ms = server_world.shard, 20
+    delays_ms = list(range(0, 1400, 7))
+    these = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
+    now_ms = shard.age_ms()[0]
+    shard.collect("q", frame(span_ms=span_ms, most=25), these)
+    waiting = shard.sizes("q").pending
+    claimed = []
+
+    def all_found():
+        answer = claim(shard, limit=200)
+        for body in bodies(answer):
+            claimed.append((answer.now_ms, json.loads(body)))
+        return sum(len(its) for _, its in claimed) >= len(these)
+
+    wait_until(all_found)
+
+    # Of 70 spans only the near ones have a job each.
+    assert waiting < 40
+    assert sorted(n for _, its in claimed for n in its) == sorted(delays_ms)
+    assert all(max(its) - min(its) <= span_ms for _, its in claimed)
+    assert all(now_ms + min(its) <= at_ms for at_ms, its in claimed)
+
+
+def test_random_histories_agree_on_a_server_and_in_memory(server_world):
+    # A history ends with a call that is compared.
+    assert run_histories(server_world, histories=40) >= 40

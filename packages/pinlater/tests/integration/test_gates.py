@@ -1,0 +1,270 @@
+"""A gate holds back a worker's claims without polling; what is urgent enough passes."""
+
+from collections import Counter
+
+import pytest
+
+from pinlater import gates
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster
+from pinlater.consumer import JobConsumer
+from pinlater.models import NewJob
+from pinlater.redis_shard import RedisShard
+from pinlater.testing.manual_clock import ManualClock
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def consuming(redis_client, clock):
+    """A function that makes a consumer of some shards."""
+    consumers = []
+
+    def make(shards):
+        names = [RedisShard(redis_client, name=str(n), prefix=f"{n}:") for n in range(shards)]
+        claims = ClaimRegistry(Cluster(names))
+        consumer = JobConsumer(claims, lambda *job: consumer.delivered.append(job), clock)
+        consumer.delivered = []
+        consumer.consume(["q"])
+        consumers.append(consumer)
+        return consumer
+
+    yield make
+    gates.put("q", None)
+    gates.keep_room("q", None)
+    for consumer in consumers:
+        consumer.close()
+        consumer.claims.stop()
+
+
+@pytest.fixture
+def consumer(consuming):
+    return consuming(1)
+
+
+def delivered(consumer):
+    return [job.record[-1:] for _, _, job in consumer.delivered]
+
+
+def put(consumer, *priorities):
+    jobs = [NewJob(b"%d" % priority, priority=priority) for priority in priorities]
+    for shard in consumer.claims.cluster.shards:
+        shard.enqueue("q", jobs)
+
+
+def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(consumer, clock):
+    gates.put("q", lambda: 2)
+    put(consumer, 5, 2, 9)
+
+    assert consumer.take(10) == 1
+    assert delivered(consumer) == [b"2"]
+    assert consumer.claims.cluster.shards[0].sizes("q").due == 2
+
+    gates.put("q", lambda: 9)
+    clock.advance_ms(1000)
+    assert consumer.take(10) == 2
+
+
+def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer, clock):
+    times = []
+    gates.put("q", lambda: times.append(1) or gates.NOTHING)
+    put(consumer, 5)
+
+    assert [consumer.take(10) for _ in range(100)] == [0] * 100
+    assert len(times) == 1
+    assert consumer.next_look_s - clock.monotonic_s() >= gates.ASK_EVERY_S
+
+
+def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    put(consumer, 5, 2, 9)
+
+    assert [consumer.take(10), consumer.take(10)] == [2, 0]
+    assert delivered(consumer) == [b"2", b"5"]
+
+    clock.advance_ms(1000)
+    assert consumer.take(10) == 1
+
+
+def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
+    """What is left of a queue wakes the worker that has just claimed from it."""
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    put(consumer, *range(10))
+    [poller] = consumer.pollers
+    for _ in range(3):
+        consumer.take(10)
+        consumer.wait()
+        consumer.woken(poller, room=10)
+
+    assert delivered(consumer) == [b"0", b"1"]
+
+
+def test_with_little_room_a_worker_goes_on_to_take_what_the_gate_lets_pass(consumer):
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 3))
+    put(consumer, *range(10))
+
+    assert [consumer.take(1) for _ in range(5)] == [1, 1, 1, 0, 0]
+
+
+def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
+    consumer = consuming(3)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 4))
+    put(consumer, *range(10))
+
+    assert [consumer.take(100), consumer.take(100)] == [4, 0]
+
+
+def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clock):
+    consumer = consuming(3)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    put(consumer, *range(10))
+    for _ in range(9):
+        assert consumer.take(100) == 1
+        clock.advance_ms(300)
+
+    assert Counter(shard.name for shard, _, _ in consumer.delivered) == {"0": 3, "1": 3, "2": 3}
+
+
+def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consuming, clock):
+    consumer = consuming(2)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    consumer.claims.cluster.shards[1].enqueue("q", [NewJob(b"x")] * 4)
+    for _ in range(4):
+        assert consumer.take(100) == 1
+        clock.advance_ms(300)
+
+
+def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    put(consumer, 5, 5, 5, 5)
+
+    assert [consumer.take(4), consumer.take(2)] == [2, 0]
+
+    put(consumer, 2, 9)
+    clock.advance_ms(1000 * gates.ASK_NEARLY_FULL_S)
+    assert consumer.take(2) == 1
+    assert delivered(consumer) == [b"5", b"5", b"2"]
+
+
+def test_a_worker_with_room_again_takes_what_it_left_at_once(consumer):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    put(consumer, 5, 5, 5)
+
+    assert [consumer.take(4), consumer.take(2), consumer.take(3)] == [2, 0, 1]
+
+
+def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
+    consumer, redis_client
+):
+    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    [poller] = consumer.pollers
+    consumer.take(3)
+    consumer.wait()
+    put(consumer, 5)
+
+    consumer.woken(poller, room=2)
+    assert consumer.take(2) == 0
+    consumer.wait()
+
+    assert redis_client.llen(poller.shard.wake_key("q")) == 1
+    assert poller.sent_s is None
+
+
+def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock):
+    gates.put("q", lambda: 2)
+    put(consumer, 5)
+    wake = consumer.claims.cluster.shards[0].wake_key("q")
+    redis_client.delete(wake)
+
+    consumer.take(10)
+
+    assert redis_client.llen(wake) == 0
+    assert consumer.next_look_s > clock.monotonic_s()
+
+
+@pytest.fixture
+def limited(consumer):
+    """A consumer of the queues `slow`, of which it may have two jobs at once, and `q`."""
+    gates.limit("slow", 2)
+    consumer.consume(["slow", "q"])
+    yield consumer
+    gates.limit("slow", None)
+
+
+def taken_from(consumer):
+    return Counter(queue for _, queue, _ in consumer.delivered)
+
+
+def claim_all(consumer, room):
+    """Take what there is room for, as a channel does; returns how many of each queue were taken."""
+    consumer.delivered.clear()
+    while taken := consumer.take(room):
+        room -= taken
+        for shard, queue, job in consumer.delivered:
+            consumer.claims.add(shard, queue, job)
+    return taken_from(consumer)
+
+
+def test_jobs_of_a_limited_queue_leave_the_room_to_the_others(limited, clock):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 9)
+    shard.enqueue("q", [NewJob(b"q")] * 9)
+
+    assert claim_all(limited, 12) == {"slow": 2, "q": 9}
+    shard.enqueue("q", [NewJob(b"q")])
+    clock.advance_ms(1000)
+    assert claim_all(limited, 1) == {"q": 1}
+    assert limited.claims.held("slow") == 2
+
+
+def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 3)
+    claim_all(limited, 6)
+    first = limited.delivered[0]
+    assert claim_all(limited, 6) == {}
+
+    limited.claims.ack(limited.claims.add(*first))
+
+    assert claim_all(limited, 6) == {"slow": 1}
+
+
+def test_a_limit_may_depend_on_how_many_jobs_the_worker_has(limited, clock):
+    (shard,) = limited.claims.cluster.shards
+    shard.enqueue("slow", [NewJob(b"s")] * 9)
+    asked = []
+    gates.limit("slow", lambda held: asked.append(held) or 3 + held)
+
+    assert claim_all(limited, 5) == {"slow": 5}
+
+    assert asked[:2] == [0, 3]
+
+
+def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, redis_client):
+    (shard,), [poller] = limited.claims.cluster.shards, limited.pollers
+    shard.enqueue("slow", [NewJob(b"s")] * 3)
+    claim_all(limited, 6)
+    claim_all(limited, 6)
+    limited.wait()
+    shard.enqueue("slow", [NewJob(b"s")])
+    assert redis_client.llen(shard.wake_key("slow"))
+
+    shard.enqueue("q", [NewJob(b"q")])
+    limited.woken(poller, room=6)
+
+    assert claim_all(limited, 6) == {"q": 1}
+    assert redis_client.llen(shard.wake_key("slow"))
+
+
+def test_a_queue_has_a_gate_until_it_is_removed():
+    gates.put("q", lambda: 2)
+    assert gates.has_gate("q")
+    assert gates.opening("q").lowest == 2
+
+    gates.put("q", None)
+    assert not gates.has_gate("q")

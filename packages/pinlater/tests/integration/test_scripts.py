@@ -1,0 +1,54 @@
+"""Lua scripts that are called with named keys and arguments."""
+
+import pytest
+
+from pinlater.redis.scripts import LuaScript, load_script
+
+pytestmark = pytest.mark.redis
+
+JOIN = LuaScript(
+    "join",
+    "-- join: keys and arguments in their order.\n--\n"
+    "-- keys: first others...\n-- args: separator words...\n"
+    "local all = {}\n"
+    "for _, key in ipairs(KEYS) do all[#all + 1] = key end\n"
+    "for n = 2, #ARGV do all[#all + 1] = ARGV[n] end\n"
+    "return table.concat(all, ARGV[1])\n",
+)
+
+
+def test_values_reach_the_script_by_name_whatever_order_the_caller_writes(redis_client):
+    joined = JOIN.run(redis_client, words=["x", "y"], separator="-", others=["b", "c"], first="a")
+
+    assert joined == b"a-b-c-x-y"
+
+
+def test_a_server_that_forgot_its_scripts_is_sent_the_source(redis_client):
+    for _ in range(2):
+        redis_client.script_flush()
+        assert JOIN.run(redis_client, first="a", others=[], separator="-", words=[]) == b"a"
+
+
+def test_a_script_runs_inside_a_pipeline_on_a_server_that_does_not_know_it(redis_client):
+    redis_client.script_flush()
+    with redis_client.pipeline(transaction=False) as pipe:
+        pipe.set("k", 1)
+        JOIN.queue(pipe, first="a", others=["b"], separator="-", words=[])
+        assert pipe.execute()[1] == b"a-b"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"first": "a", "others": [], "separator": "-"},
+        {"first": "a", "others": [], "separator": "-", "wrods": []},
+        {"first": "a", "others": [], "separator": "-", "words": [], "more": 1},
+    ],
+)
+def test_a_missing_or_unknown_name_is_refused_before_anything_is_sent(values):
+    with pytest.raises(TypeError, match=r"join\.lua"):
+        JOIN.bind(values)
+
+
+def test_a_script_file_is_read_once():
+    assert load_script("pinlater", "claim") is load_script("pinlater", "claim")

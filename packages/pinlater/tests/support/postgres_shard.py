@@ -1,0 +1,35 @@
+"""A PinLater shard on PostgreSQL whose time a test can let pass."""
+
+from __future__ import annotations
+
+from pinlater.postgres.link import SqlCall
+from pinlater.postgres.shard import PostgresShard
+
+TABLES = (
+    "queue", "job", "ready", "running", "ended", "held_key", "frame", "item", "wide", "collecting",
+    "stat", "listener",
+)  # fmt: skip
+INSTANTS = (
+    ("ready", "due"), ("wide", "due"), ("job", "due"), ("frame", "due"), ("running", "until"),
+    ("ended", "at"), ("queue", "filled_at"),
+)  # fmt: skip
+# Few rows: deleting them costs less than new files for each table.
+EMPTY = [SqlCall(f"DELETE FROM pinlater.{table}") for table in TABLES]
+RESTART = SqlCall("ALTER SEQUENCE pinlater.number RESTART")
+
+
+class PostgresWorld:
+    """See `pinlater.testing.shard.ShardWorld`."""
+
+    def __init__(self, dsn: str) -> None:
+        self.shard = PostgresShard(dsn, timeout_s=60)
+
+    def empty(self) -> None:
+        self.shard.run_all([*EMPTY, RESTART])
+
+    def pass_ms(self, ms: int) -> None:
+        changes = [
+            SqlCall(f"UPDATE pinlater.{table} SET {instant} = {instant} - {ms}")
+            for table, instant in INSTANTS
+        ]
+        self.shard.run_all(changes)

@@ -1,0 +1,42 @@
+"""
+The one way in which tests wait: until a condition holds, with a limit that only a failure reaches.
+
+The limits are generous because a busy machine is no fault: a test that passes waits no longer than
+it must.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+WITHIN_S = 120.0
+EVERY_S = 0.02
+
+
+def wait_until(
+    condition: Callable[[], T],
+    within_s: float = WITHIN_S,
+    *,
+    every_s: float = EVERY_S,
+    otherwise: Callable[[], object] = str,
+) -> T:
+    """
+    What `condition` returns as soon as that is true.
+
+    Args:
+        within_s: the limit; AssertionError after it, with the condition's place and last value.
+        every_s: the pause between two calls, for conditions that cost something.
+        otherwise: what else the failure should say, such as the text of a log.
+    """
+    until_s = time.monotonic() + within_s
+    while not (value := condition()):
+        if time.monotonic() > until_s:
+            code = getattr(condition, "__code__", None)
+            where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
+            raise AssertionError(f"{value!r} after {within_s:g} s at {where}\n{otherwise()}")
+        time.sleep(every_s)
+    return value

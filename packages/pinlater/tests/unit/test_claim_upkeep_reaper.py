@@ -1,0 +1,48 @@
+"""Expired claims of dead workers are given back."""
+
+import pytest
+
+from pinlater.claim_upkeep import Reaper
+
+TIMEOUT_MS = 60_000
+
+
+@pytest.fixture
+def reaper(cluster, guards, clock):
+    a_reaper = Reaper(cluster, guards, clock=clock, renew=lambda: None)
+    a_reaper.watch("q")
+    a_reaper.reap()  # learns the server's time, by which claims are judged
+    return a_reaper
+
+
+def test_an_expired_claim_of_a_watched_queue_is_given_back(reaper, claimed, shard, clock):
+    for queue in ("q", "not watched"):
+        claimed(queue)
+    clock.advance_ms(TIMEOUT_MS + 1)
+
+    reaper.reap()
+
+    assert shard.sizes("q").due == 1
+    assert shard.sizes("not watched").running == 1
+
+
+def test_a_claim_that_has_not_expired_stays(reaper, claimed, shard, clock):
+    claimed()
+    clock.advance_ms(TIMEOUT_MS / 2)
+
+    reaper.reap()
+
+    assert shard.sizes("q").running == 1
+
+
+def test_nothing_is_reaped_right_after_an_outage(reaper, claimed, shard, guards, clock):
+    claimed()
+    clock.advance_ms(TIMEOUT_MS + 1)
+    shard.away = True
+    reaper.reap()
+    shard.away = False
+    assert guards[shard.name].needs_connecting
+
+    reaper.reap()
+
+    assert shard.sizes("q").running == 1

@@ -1,0 +1,52 @@
+"""Flower's templates with ours between them."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import flower
+from tornado.template import Template
+
+import pinlater.flower
+from pinlater.flower import Loader, with_links
+
+FLOWERS = Path(flower.__file__).parent / "templates"
+OURS = [Path(pinlater.flower.__file__).parent / "templates"]
+LINKS = "".join((folder / "links.html").read_text() for folder in OURS)
+
+
+def test_the_navigation_of_this_flower_takes_our_links():
+    navigation = Loader(str(FLOWERS), OURS).load("navbar.html")
+
+    assert "pinlater-queues" in navigation.code
+
+
+def test_a_navigation_that_looks_otherwise_stays_as_it_is():
+    assert with_links("<nav></nav>", LINKS) == "<nav></nav>"
+
+
+def test_every_template_of_ours_can_be_loaded_and_escapes():
+    loader = Loader(str(FLOWERS), OURS)
+    for path in (path for folder in OURS for path in folder.iterdir()):
+        text = path.read_text()
+        assert "{% raw" not in text
+        assert isinstance(loader.load(path.name), Template)
+        assert loader.load(path.name).autoescape == "xhtml_escape"
+
+
+def test_the_broker_page_of_another_broker_has_the_columns_that_flower_knows():
+    page = Loader(str(FLOWERS), OURS).load("broker.html")
+
+    def shown(queue):
+        text = page.generate(
+            static_url=str, reverse_url=str, url_prefix="", broker_url="amqp://", queues=[queue],
+            _tt_modules=SimpleNamespace(Template=lambda *_, **__: ""),
+        ).decode()  # fmt: skip
+        return re.findall(r"<t[hd](?: [^>]*)?>(?:<span[^>]*>)?([^<]*)<", text)
+
+    theirs = shown({"name": "q", "messages": 3, "messages_ready": 2, "consumers": 1})
+    ours = shown({"name": "q", "messages": 3, "messages_due": 2, "messages_later": 0})
+
+    assert theirs == ["Queue", "Messages", "Unacked", "Ready", "Consumers", "Idle since",
+                      "q", "3", "—", "2", "1", "—"]  # fmt: skip
+    assert ours == ["Queue", "Due", "Later", "Running", "All", "q", "2", "0", "—", "3"]
