@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "aragog.pages",
+    "richpins",
     "urlspelling",
+    "aragog.pages",
     "aragog.crawl.fetcher",
     "aragog.crawl.politeness",
     "aragog.crawl.pipeline",
