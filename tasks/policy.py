@@ -13,10 +13,10 @@ from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
+from aragog.crawl.pipeline.outages import OUTAGES
+from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.instruments import STAGE_SECONDS, timed
-from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.url_traces import delivery
+from aragog.observability.instruments import STAGE_SECONDS, timed
 from pinlater.envelope import TAGGED
 from pinlater.policy import RetryPolicy
 from pinlater.worker import RunLater

@@ -1,14 +1,14 @@
 """
 The tasks that fetch robots.txt files.
 
-Safe to run twice: see aragog.stages.robots.
+Safe to run twice: see aragog.crawl.stages.robots.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.producer_messages import read_robots
+from aragog.crawl.pipeline.producer_messages import read_robots
 from aragog.tasks.policy import periodic, stage
 from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from aragog.workers.services import pipeline, send_all

@@ -1,14 +1,14 @@
 """
 The task that watches and unwatches URLs.
 
-Safe to run twice and in any order: see aragog.stages.watch.
+Safe to run twice and in any order: see aragog.crawl.stages.watch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.stages.watch import WatchBatch, apply_watches
+from aragog.crawl.stages.watch import WatchBatch, apply_watches
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import WATCHES
 from aragog.workers.services import pipeline

@@ -24,10 +24,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
-from aragog.open_files import threads_within_limit
-from aragog.pipeline.messages import URGENT
-from aragog.pipeline.routing import Queue
+from aragog.runtime.open_files import threads_within_limit
 from aragog.settings import Settings, StoreSettings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
 from pinlater import gates

@@ -23,12 +23,12 @@ from rich.table import Table
 from rich.text import Text
 
 from aragog.cli.run_tracker import NotStored
-from aragog.durations import span
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import CONFIG
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.formatting import plain
-from aragog.politeness.overrides import Overrides
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.observability.durations import span
+from aragog.observability.formatting import plain
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable, warn
 from aragog.urlstore.records import FieldInfo, Record

@@ -19,11 +19,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.errors import TRANSIENT
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.pipeline.followed_urls import FollowedUrls
-from aragog.pipeline.shared_state import SharedState
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from aragog.crawl.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
+from aragog.crawl.politeness.lines import is_of_rules
 from aragog.dashboard.components import Components
-from aragog.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
-from aragog.politeness.lines import is_of_rules
 from urlspelling.domain import origin
 
 MOST_LINES = 1000

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from aragog.clock import Clock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import stricter
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import facts_of

@@ -16,7 +16,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.explain import explain
 from aragog.client import Aragog
-from aragog.politeness.lines import LineEntry
+from aragog.crawl.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
 from pinlater.admin import Admin
 from tests.support.cases import missing

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli import main
 from aragog.client import Aragog
-from aragog.politeness.robots_records import RobotsResult
+from aragog.crawl.politeness.robots_records import RobotsResult
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
 

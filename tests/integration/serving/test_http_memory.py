@@ -6,8 +6,9 @@ import socket
 import orjson
 import pytest
 
-from aragog.api.memory import UNCOUNTED_BYTES
-from aragog.api.tokens import READ, make
+from aragog.api.operations.scopes import READ
+from aragog.api.server.memory import UNCOUNTED_BYTES
+from aragog.api.server.tokens import make
 from aragog.client import connect
 from aragog.errors import TransientError
 from tests.support import thrift_server

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.cli.run_report import setting_of
 from aragog.cli.run_tracker import NotStored
-from aragog.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.settings import PolitenessSettings, Settings
 
 BOTH = "fetch.allowed_ports, fetch.allowed_networks"

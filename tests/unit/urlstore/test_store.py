@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.feed import Change, Feed, publish

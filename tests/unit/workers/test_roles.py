@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from aragog.beat_schedule import beat_schedule
+from aragog.crawl.pipeline.routing import Destination, Queue
 from aragog.errors import ConfigError
-from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
