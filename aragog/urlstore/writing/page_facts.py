@@ -47,6 +47,12 @@ def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> d
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 
+def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
+    """The facts of a node whose page moved away: those of the attempt after it."""
+    names = (*_OF_AN_ATTEMPT, "attempted_at_ms")
+    return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
+
+
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
     """
     What a fetch without a page adds to the statements about the page that is stored.
