@@ -1,5 +1,5 @@
 """
-What a record says about whose page it is: written by exports among its facts, read by imports. Pure.
+The evidence of whose page a record is: exports write it among the facts, imports read it. Pure.
 
 A page becomes an alias of a stored one only if the two agree, and what they are compared by is not
 among the fields. Without it an imported page would look like one that nobody fetched, and the first

@@ -13,7 +13,8 @@ from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.zen.properties import Row
 
 _OF_AN_ATTEMPT = (
-    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
+    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price", "cause",
+    "attempted_url",
 )  # fmt: skip
 """Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 

@@ -168,15 +168,15 @@ class WritePlanner:
             for canonical in (judgment.canonical, alias_of(rows.get(url, {}), url))
             if canonical and canonical != url and url in nodes.senders_of(rows.get(canonical, {}))
         }
-        return any(
-            [
-                self._trust.bequeath(canonical, now_ms)
-                for canonical in sorted(sent)
-                if not nodes.was_fetched(rows[canonical])
-                and page_plan.seen_at_ms(rows[canonical], failed=False) < page.fetched_at_ms
-                and agrees(page, rows[canonical]) is False
-            ]
-        )
+        changed = [
+            canonical
+            for canonical in sorted(sent)
+            if not nodes.was_fetched(rows[canonical])
+            and page_plan.seen_at_ms(rows[canonical], failed=False) < page.fetched_at_ms
+            and agrees(page, rows[canonical]) is False
+        ]
+        inherited = [self._trust.bequeath(canonical, now_ms) for canonical in changed]
+        return any(inherited)
 
     def _leave(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
