@@ -9,6 +9,7 @@ from typing import Any
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
+from aragog.dashboard.waiting import notes_of_queues
 from aragog.errors import BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.flower import install as install_pinlater
@@ -45,7 +46,7 @@ def install(
         _add_metrics(components)
         return _routes(components, refresh), files("aragog.dashboard") / "templates"
 
-    return install_pinlater(admin_of, more)
+    return install_pinlater(admin_of, more, lambda: notes_of_queues(components))
 
 
 def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
