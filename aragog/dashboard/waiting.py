@@ -78,8 +78,8 @@ def notes_of_queues(components: Components) -> list[str]:
         named = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MOST_NAMED])
         more = f" and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else ""
         notes.append(
-            f"For robots.txt wait those of {named}{more}. No worker is missing: it is not known yet "
-            "or does not answer, and is asked again later; `aragog explain URL` says when."
+            f"For robots.txt wait those of {named}{more}. No worker is missing: it is not known "
+            "yet or does not answer, and is asked again later; `aragog explain URL` says when."
         )
     return notes
 
