@@ -13,15 +13,13 @@ THREADS = 4
 
 
 @pytest.mark.parametrize("hangs_s", [3.0])
-def test_work_that_hangs_leaves_the_threads_of_other_work_and_is_not_lost(
-    own_redis, tmp_path, hangs_s
-):
+def test_work_that_hangs_leaves_the_threads_of_other_work_and_is_not_lost(own_redis, tmp_path):
     """On redis:// watches took all threads of upkeep while the store did not answer."""
     broker = f"redis+socket://{own_redis.socket}?virtual_host=3"
     env = {
         "ARAGOG_TEST_BROKER": broker,
         "ARAGOG_TEST_NOTES": own_redis.url,
-        "ARAGOG_TEST_HANGS_S": str(hangs_s),
+        "ARAGOG_TEST_HANGS_S": "3",
     }
     args = ["-P", "threads", "-c", str(THREADS), "-Q", f"{limited_tasks.QUEUE},celery"]
     args += ["--without-gossip", "--without-mingle", "--prefetch-multiplier", "4"]
