@@ -238,7 +238,11 @@ class QueuesPage(QueuePage):
     _notes: Callable[[], Sequence[str]]
 
     def initialize(
-        self, admin_of: AdminOf, notes: Callable[[], Sequence[str]], *, as_json: bool = False
+        self,
+        admin_of: AdminOf,
+        *,
+        notes: Callable[[], Sequence[str]] = tuple,
+        as_json: bool = False,
     ) -> None:
         """Called by tornado with the route's arguments."""
         super().initialize(admin_of, as_json=as_json)

@@ -18,7 +18,7 @@ from aragog.api.http.parameters import Query, json_object, refuse_cross_site
 from aragog.api.http.preconditions import expected_version
 from aragog.api.http.routes.contents import content_response
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
-from aragog.api.memory import GrowingBytes, MemoryLimit
+from aragog.api.memory import SMALL_BYTES, GrowingBytes, MemoryLimit
 from aragog.api.operation import Caller, Form, HttpRoute, Operation, Parts
 from aragog.api.operations import Choice
 from aragog.api.problems import Problem
@@ -79,15 +79,25 @@ class OperationRoutes:
     ) -> Response:
         if route.form is Form.RECORDS:
             return await self._records(made)
-        return self.response(
-            operation, route, request, made, await self.run(operation, made, request)
-        )
+        with GrowingBytes(self._unsent) as held:
+            result = await self.run(operation, made, request, held)
+            return self.response(operation, route, request, made, result)
 
-    async def run(self, operation: Operation[Any, Any], made: Any, request: Request) -> Any:
+    async def run(
+        self,
+        operation: Operation[Any, Any],
+        made: Any,
+        request: Request,
+        held: GrowingBytes | None = None,
+    ) -> Any:
         """
         The answer of an operation, in threads of its kind and within their deadline.
 
+        The body of a content is counted in `held` as soon as it was read: others may be read while
+        it waits for the event loop.
+
         Raises:
+            Problem: 503, there is no room for it.
             BadInput: an option is invalid.
             Overloaded, TimeoutError: as `StoreCalls`.
         """
@@ -96,7 +106,16 @@ class OperationRoutes:
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))
-        return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
+
+        def counted() -> Any:
+            result = operation.run(caller, accepted)
+            size = len(getattr(result, "body", None) or b"") if held is not None else 0
+            if held is not None and size > SMALL_BYTES and not held.take(size):
+                result = None  # the frames of the error would keep it in memory
+                raise held.problem()
+            return result
+
+        return await self._calls.runner(operation.pool)(counted)
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
@@ -132,6 +151,7 @@ class OperationRoutes:
             results = await self._calls.metadata(
                 lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
             )
+            held.require_copy()
             return json_response({"results": results})
 
     def response(
