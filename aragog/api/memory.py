@@ -134,7 +134,7 @@ class GrowingBytes:
             raise self.problem()
 
     def require_copy(self) -> None:
-        """Count all parts once more, for a response that is made of copies of them; as `require`."""
+        """`require` all parts once more, for a response that is made of copies of them."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
