@@ -283,7 +283,7 @@ def test_others_import_what_a_package_lists_as_public():
         for name in private_imports(source)
     }
     # Wiring and contracts of engines know the tables of each engine.
-    tables = {each for each in wired if " imports aragog.zen.tables." in each}
+    tables = {each for each in wired if " imports zengraph.tables." in each}
 
     assert wired - tables == set()
     assert len(tables) <= 12
@@ -399,6 +399,8 @@ def test_no_code_decides_by_the_words_of_a_reason():
         ("outcome.reason in (NO_RULES, NO_SLOT)", True),
         ("' resolves to ' not in outcome.reason", True),
         ("outcome.reason.startswith('robots')", True),
+        ("_NAME.findall(problem.reason)", True),
+        ("re.search('robots', reason)", True),
         ("reason is None", False),
         ("outcome.cause in (A, B)", False),
     ],
@@ -413,11 +415,19 @@ def _reads_prose(node: ast.AST) -> bool:
         sides = (node.left, *node.comparators)
         return any(isinstance(op, texts) for op in node.ops) and any(map(_is_reason, sides))
     called = node.func if isinstance(node, ast.Call) else None
-    return (
-        isinstance(called, ast.Attribute)
-        and called.attr in ("startswith", "endswith", "find", "index", "partition", "split")
-        and _is_reason(called.value)
-    )
+    if not isinstance(node, ast.Call) or not isinstance(called, ast.Attribute):
+        return False
+    patterns = ("search", "match", "fullmatch", "findall", "finditer")
+    if called.attr in patterns and any(map(_is_reason, node.args)):
+        return True
+    return called.attr in (
+        "startswith",
+        "endswith",
+        "find",
+        "index",
+        "partition",
+        "split",
+    ) and _is_reason(called.value)
 
 
 def _is_reason(node: ast.AST) -> bool:

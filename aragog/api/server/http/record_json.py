@@ -19,6 +19,7 @@ from aragog.api.operations.store_reads import ReadStore
 from aragog.errors import TRANSIENT
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
+from zengraph.records import counted_result
 
 
 class RecordJson(NamedTuple):
@@ -110,7 +111,8 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Reco
 def _whole(store: UrlStore, record: Record | None) -> RecordResult:
     if record is None:
         return None
-    return RecordJson(orjson.dumps(record_json(record, store.formats)), record.version)
+    data = orjson.dumps(record_json(record, store.formats))
+    return RecordJson(counted_result(data), record.version)
 
 
 def _record_json(
@@ -133,4 +135,4 @@ def _record_json(
         "content_hash": values.content_hash.decode() if values.content_hash else None,
         "due_at_ms": int(values.due_at_ms) if values.due_at_ms else None,
     }
-    return RecordJson(orjson.dumps(record), version)
+    return RecordJson(counted_result(orjson.dumps(record)), version)
