@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import normalize_space
 from aragog.pages.permalinks import without_trailing_sign
-from aragog.pages.plain_text import lines_of
+from aragog.pages.plain_text import lines_of, parted_text
 from aragog.pages.structured_data.sources import Sources
 from aragog.pages.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
 from aragog.pages.visible_text.section_walk import (
@@ -315,7 +315,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
             continue  # the smaller ones inside it are examined separately
-        text = normalize_space(node.text(separator=" "))
+        text = parted_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else lines_of(node))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
