@@ -2,8 +2,8 @@
 A page as the pipeline analyzes it, from bytes and headers.
 
 Input: `html`; `url`; `content_type`; `headers`, lines `Name: value`; `encoding`, in which the text
-of `html` is sent (`latin-1` writes bytes as they are). The answer has the stored fields by name,
-and `encoding`, `links`, `canonical`, `rule`, `noindex`, `nofollow`, `refresh`, `hreflang`, `type`.
+of `html` is sent (`latin-1` writes bytes as they are). The answer has the stored fields by name
+(`recipe.yields.quantity` is a member of one), and `encoding`, `links`, `canonical`, `rule`, `noindex`, `nofollow`, `refresh`, `hreflang`, `type`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     refresh = read.evidence.meta_refresh
     return {
         **fields,
-        **{f"{name}.minimum": value.get("quantity_min") for name, value in fields.items()
-           if isinstance(value, dict)},
+        **{f"{name}.{key}": part for name, value in fields.items() if isinstance(value, dict)
+           for key, part in value.items()},
         "type": read.page_type,
         "encoding": page.encoding,
         "title": page.title,
