@@ -3,7 +3,8 @@ One fetch, or several in order, from an origin that sends bytes as they are give
 
 Input: `fetch`, a path at http://a.test or a list of them; `responses` by path, each one or a list
 that is sent in order. A response has `raw`, its bytes; or `head`, lines in which `{length}` stands
-for the length of the sent body, `body`, and `codings` that are applied to it. Text is latin-1.
+for the length of the sent body, `body`, and `codings` that are applied to it; it
+is sent in chunks of `chunk` bytes. Text is latin-1.
 `keep` keeps the connection, `drop` answers nothing and closes it. `tls` names a server of
 `tests.support.tls`. `settings` are those of the fetcher; `etag` and `method` those of the fetch.
 
@@ -82,7 +83,7 @@ class _Script:
         self._left = responses
 
     def __call__(self, request: Request, wire: Wire) -> bytes | None:
-        left = self._left.get(request.path) or self._left.get(f"//{request.host}{request.path}")
+        left = self._left.get(f"//{request.host}{request.path}") or self._left.get(request.path)
         if not left:
             return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         response = left.pop(0) if len(left) > 1 else left[0]
@@ -100,6 +101,9 @@ def _bytes(response: Mapping[str, Any]) -> bytes:
     body = response.get("body", "").encode("latin-1")
     for coding in response.get("codings", ()):
         body = CODINGS[coding](body)
+    if chunk := response.get("chunk"):
+        pieces = [body[at : at + chunk] for at in range(0, len(body), chunk)]
+        body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (*pieces, b""))
     lines = response["head"].replace("{length}", str(len(body))).strip("\n").split("\n")
     return "\r\n".join((*lines, "", "")).encode("latin-1") + body
 
