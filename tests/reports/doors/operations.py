@@ -29,6 +29,7 @@ from typing import Any
 
 import redis
 
+from aragog.bootstrap.stores import url_store
 from aragog.errors import ConfigError
 from aragog.pinlater.brokers import of_socket
 from aragog.settings import load_settings
@@ -69,13 +70,10 @@ def _commands(given: Mapping[str, Any]) -> dict[str, Any]:
         for file, text in given.get("latin", {}).items():
             (folder / file).write_bytes(text.encode("latin-1"))
         if count := given.get("records", 0):
-            records = folder / "records.jsonl"
-            fields = {"team.note": given.get("note", "Käse 猫 ") + "x" * 200}
-            records.write_text("".join(
-                json.dumps({"url": f"http://a.test/{n}", "fields": fields}) + "\n"
-                for n in range(count)
-            ))  # fmt: skip
-            _run(["store", "import", str(records)], folder, environ, {})
+            store = url_store(load_settings(environ=environ).resolved())
+            note = given.get("note", "Käse 猫 ") + "x" * 200
+            for number in range(count):
+                store.put(f"http://a.test/{number}", {"team.note": note.encode()})
         done = {}
         for command in given["run"]:
             is_last = command is given["run"][-1]
