@@ -30,7 +30,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """One outside report."""
 
