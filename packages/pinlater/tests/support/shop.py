@@ -9,6 +9,7 @@ from pathlib import Path
 from celery import Celery
 
 from pinlater.worker import at_least_once
+from support.waiting import wait_until
 
 app = Celery("shop", broker=os.environ.get("SHOP_BROKER", "memory://"), set_as_current=False)
 app.conf.broker_transport_options = {"claim_timeout_s": 2}
@@ -33,6 +34,5 @@ def due(at_s: float) -> None:
 def blocking(gate: str) -> None:
     """Ends when somebody has made the file."""
     note(f"{BLOCKING} begun")
-    while not Path(gate).exists():
-        time.sleep(0.05)
+    wait_until(Path(gate).exists)
     note(f"{BLOCKING} done")
