@@ -10,17 +10,12 @@ writes `except TRANSIENT`, not `except TransientError`.
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
     ├── BadInput                    fix the call; a retry cannot help
-    │   ├── InvalidUrl
     │   ├── InvalidField            name or size of a field
-    │   ├── NotUnique               another node has this value of a unique property
     │   ├── TakenDown               the URL was taken down
-    │   ├── SizeExceeded            what is written, or asked for, exceeds a limit
     │   └── Unsupported             this server does not have what the call needs
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
-    │   ├── StoreUnavailable        HBase, SQLite
-    │   │   └── StoreDamaged        one SQLite file; the others work
     │   ├── ContentUnavailable      S3, the folder
     │   │   └── ContentReplaced     a writer has put the object, and not yet its record
     │   ├── LimiterUnavailable      the limiter's Redis
@@ -30,12 +25,15 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   ├── SlowDown                too many new URLs for the available memory
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
-        ├── CorruptRow
         └── CorruptContent
 
-Of pinlater are `BrokerUnavailable` (the job layer's servers, or any Celery broker), `BrokerFull`
-and `InvalidMessage` (a task message that nobody can read). `NewerMessage` is one that a newer
-version of aragog can read.
+Of urlspelling is `InvalidUrl`. Of pinlater are `BrokerUnavailable` (the job layer's servers, or any
+Celery broker), `BrokerFull` and `InvalidMessage` (a task message that nobody can read).
+`NewerMessage` is one that a newer version of aragog can read.
+
+Of zengraph are `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
+SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
+`SizeExceeded` (what is written, or asked for, exceeds a limit) and `CorruptRow`.
 
 The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
@@ -54,6 +52,61 @@ from pinlater.errors import (
     InvalidMessage,
     PinlaterError,
 )
+from richpins.errors import MissingExtra, RichpinsError
+from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+from zengraph.errors import (
+    CorruptRow,
+    NotUnique,
+    SizeExceeded,
+    StoreDamaged,
+    StoreUnavailable,
+    Unfinished,
+    ZengraphError,
+)
+from zengraph.errors import InvalidArgument as InvalidGraphArgument
+from zengraph.errors import InvalidConfig as InvalidGraphConfig
+
+__all__ = [
+    "ALL",
+    "BAD_INPUT",
+    "CONFIG",
+    "PERMANENT",
+    "REMEDIES",
+    "TRANSIENT",
+    "AccessDenied",
+    "AragogError",
+    "BadInput",
+    "BrokerFull",
+    "BrokerUnavailable",
+    "BrowserUnavailable",
+    "ConfigError",
+    "ContentReplaced",
+    "ContentUnavailable",
+    "CorruptContent",
+    "CorruptRow",
+    "InvalidConfig",
+    "InvalidField",
+    "InvalidGraphArgument",
+    "InvalidGraphConfig",
+    "InvalidMessage",
+    "InvalidUrl",
+    "LimiterUnavailable",
+    "NewerMessage",
+    "NotUnique",
+    "PermanentError",
+    "RobotsUnavailable",
+    "ServiceUnavailable",
+    "SizeExceeded",
+    "SlowDown",
+    "SpoolUnavailable",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "TakenDown",
+    "TransientError",
+    "Unfinished",
+    "Unsupported",
+    "VersionConflict",
+]
 
 
 class AragogError(Exception):
@@ -89,18 +142,6 @@ class BadInput(AragogError):
 
 
 @dataclass(eq=False, repr=False)
-class InvalidUrl(BadInput, ValueError):
-    """The string is not an http(s) URL. The message shows at most 200 characters of it."""
-
-    url: str
-    reason: str
-
-    def __str__(self) -> str:
-        shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
-        return f"{self.reason}: {shown!r}"
-
-
-@dataclass(eq=False, repr=False)
 class InvalidField(BadInput):
     """The store rejects the name or value of a field; `reason` includes the remedy."""
 
@@ -110,24 +151,11 @@ class InvalidField(BadInput):
 
 
 @dataclass(eq=False, repr=False)
-class NotUnique(BadInput):
-    """Another node has, or is being given, this value of a unique property; nothing changed."""
-
-    MESSAGE = "property {name!r}: its value belongs to node {holder}"
-    name: str
-    holder: str
-
-
-@dataclass(eq=False, repr=False)
 class TakenDown(BadInput):
     """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
 
     MESSAGE = "{url}: was taken down"
     url: str
-
-
-class SizeExceeded(BadInput):
-    """What is written, or asked for at once, exceeds a limit; the message has the figure."""
 
 
 class Unsupported(BadInput):
@@ -161,28 +189,12 @@ class TransientError(AragogError):
     reason: str
 
 
-class StoreUnavailable(TransientError):
-    """The tables (SQLite, HBase) are unavailable; an unacknowledged write may be partial."""
-
-
-class StoreDamaged(StoreUnavailable):
-    """
-    A row is in a damaged SQLite file, which `aragog store repair` repairs.
-
-    Reads and writes of rows in other files work.
-    """
-
-
 class ContentUnavailable(TransientError):
     """The content store (folder, S3) is unavailable."""
 
 
 class ContentReplaced(ContentUnavailable):
     """The page's content is being replaced: its object is newer than its record."""
-
-
-class Unfinished(TransientError):
-    """A call did as much of its work as one call may; the same call does more of it."""
 
 
 class LimiterUnavailable(TransientError):
@@ -220,16 +232,6 @@ class PermanentError(AragogError):
 
 
 @dataclass(eq=False, repr=False)
-class CorruptRow(PermanentError):
-    """A stored row cannot be decoded."""
-
-    MESSAGE = "table {table}, row {row}: {reason}"
-    table: str
-    row: str
-    reason: str
-
-
-@dataclass(eq=False, repr=False)
 class CorruptContent(PermanentError):
     """Stored content does not match the hash in its pointer."""
 
@@ -238,15 +240,15 @@ class CorruptContent(PermanentError):
     reason: str
 
 
-TRANSIENT = (TransientError, BrokerUnavailable)
+TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
 """A part of our own infrastructure is unavailable: the same call may work later."""
-BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage)
+BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidConfig)
+CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig, MissingExtra)
 """The operator must change the settings. Each has `problems`, a line for each."""
-PERMANENT = (PermanentError,)
+PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, PinlaterError)
+ALL = (AragogError, PinlaterError, RichpinsError, UrlSpellingError, ZengraphError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {
@@ -256,43 +258,3 @@ REMEDIES = {
     "repair the data": PERMANENT,
 }
 """What helps against the errors of each library; no error has two remedies."""
-
-__all__ = [
-    "ALL",
-    "BAD_INPUT",
-    "CONFIG",
-    "PERMANENT",
-    "REMEDIES",
-    "TRANSIENT",
-    "AccessDenied",
-    "AragogError",
-    "BadInput",
-    "BrokerFull",
-    "BrokerUnavailable",
-    "BrowserUnavailable",
-    "ConfigError",
-    "ContentReplaced",
-    "ContentUnavailable",
-    "CorruptContent",
-    "CorruptRow",
-    "InvalidConfig",
-    "InvalidField",
-    "InvalidMessage",
-    "InvalidUrl",
-    "LimiterUnavailable",
-    "NewerMessage",
-    "NotUnique",
-    "PermanentError",
-    "RobotsUnavailable",
-    "ServiceUnavailable",
-    "SizeExceeded",
-    "SlowDown",
-    "SpoolUnavailable",
-    "StoreDamaged",
-    "StoreUnavailable",
-    "TakenDown",
-    "TransientError",
-    "Unfinished",
-    "Unsupported",
-    "VersionConflict",
-]

@@ -1,5 +1,5 @@
 """
-Hosts as settings, headers and URLs write them, and the names that cover them. Pure.
+Names under which a local server is asked. Pure.
 
 A web page can resolve its own name to a loopback address (DNS rebinding) and then read an API that
 trusts loopback. Its requests carry that name in the Host header, so a local server accepts only
@@ -9,42 +9,9 @@ names in the settings. An IP address in the header is harmless, because no name 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Container, Iterator
 from functools import lru_cache
 
-
-def split_port(text: str) -> tuple[str, str]:
-    """
-    Return the host and the digits of the port; "" without a port.
-
-    `example.com:80`, `[::1]:80` and `example.com:` have a port or an empty one; `::1` and `[::1]`
-    have none. An IPv6 address keeps its brackets.
-    """
-    host, colon, port = text.rpartition(":")
-    is_port = colon and (not port or (port.isascii() and port.isdigit()))
-    if is_port and (":" not in host or host.endswith("]")):
-        return host, port
-    return text, ""
-
-
-def and_parents(host: str) -> Iterator[str]:
-    """Yield `host` and the domains above it, the longest first: `a.b.c`, `b.c`, `c`."""
-    while host:
-        yield host
-        host = host.partition(".")[2]
-
-
-def longest_match(host: str, names: Container[str]) -> str | None:
-    """
-    Return the longest of `names` that is `host` or a parent of it; None if none is.
-
-    Every rule for "a host and all hosts below it" is this one. Costs a lookup for each label.
-    """
-    while host:
-        if host in names:
-            return host
-        host = host.partition(".")[2]
-    return None
+from urlspelling.hosts import split_port
 
 
 def is_ip(host: str) -> bool:

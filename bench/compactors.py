@@ -27,10 +27,10 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import Tables
 from bench.open_loop import busy_s
 from bench.quick import add_quick
 from bench.urlstore import BATCH, ENGINES, pages_of
+from zengraph.tables import Tables
 
 FORK = multiprocessing.get_context("fork")
 _PAUSE_S = 0.01

@@ -1,5 +1,5 @@
 """
-Score Rich Pins, trafilatura and extruct on your own copy of annotated pages.
+Score Rich Pins, trafilatura, extruct and metascraper on your own copy of annotated pages.
 
     python -m bench.extraction FOLDER             totals by group and field, for both halves
     python -m bench.extraction FOLDER --errors    also each wrong value of the half that may be read
@@ -18,7 +18,9 @@ and the share of all that is right, for aragog and for the other programs.
 
 Pages are divided by a hash of their registered domain. Rules may be derived from the half called
 `read`; of the half called `score` only totals are printed. The other programs run where they are
-importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON.
+importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON; metascraper where
+BENCH_NODE names a folder in which `npm install metascraper metascraper-title metascraper-author
+metascraper-date` has run.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pages.extraction import extract
-from aragog.pages.rich_pins import RichPin
-from aragog.urls.domain import registered_domain
 from bench.quick import add_quick
+from richpins.extraction import extract
+from richpins.rich_pins import RichPin
+from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]
@@ -273,8 +275,31 @@ for line in sys.stdin:
 
 
 def other_values(pages: list[AnnotatedPage]) -> list[dict[str, Values]]:
-    """The values of extruct and trafilatura, page by page; empty where they are not installed."""
+    """The values of the other programs, page by page; empty where they are not installed."""
     lines = "".join(json.dumps([str(p.path), p.url, p.group]) + "\n" for p in pages)
+    found = _in_python(lines) or [{} for _ in pages]
+    for page, values, more in zip(
+        pages, found, _in_node(lines) or [None] * len(pages), strict=True
+    ):
+        if more is not None and page.group.startswith("news"):
+            values["metascraper"] = more
+    return found
+
+
+def _in_node(lines: str) -> list[Values]:
+    """The values of metascraper; none where it is not installed."""
+    folder = os.environ.get("BENCH_NODE")
+    if not folder:
+        return []
+    script = Path(__file__).with_name("metascraper.mjs")
+    run = subprocess.run(
+        ["node", script, folder], input=lines, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def _in_python(lines: str) -> list[dict[str, Values]]:
+    """The values of extruct and trafilatura; none where they are not installed."""
     beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     for python in (os.environ.get("BENCH_PYTHON", ""), sys.executable, str(beside)):
         if python and Path(python).exists():
@@ -283,7 +308,7 @@ def other_values(pages: list[AnnotatedPage]) -> list[dict[str, Values]]:
             )
             if run.returncode == 0:
                 return [json.loads(line) for line in run.stdout.splitlines()]
-    return [{} for _ in pages]
+    return []
 
 
 def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:

@@ -23,14 +23,12 @@ from pathlib import Path
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls.keys import url_key
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.codec import IN
-from aragog.zen.pair_edges import NewEdge, PairEdge
 from bench.quick import add_quick
 from bench.zen import server
 from pinlater.admin import Admin
 from pinlater.brokers import of_socket
+from urlspelling import url_key
+from zengraph import IN, EdgeKey, Graph, NewEdge
 
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17
@@ -39,12 +37,12 @@ AT_ONCE = 1000
 LIMIT_S = 3600
 
 
-def fill(graph: ApplicationGraph, followers: int) -> None:
+def fill(graph: Graph, followers: int) -> None:
     """Let so many users follow the hub."""
     for first in range(0, followers, AT_ONCE):
         users = range(first, min(followers, first + AT_ONCE))
         hub = url_key(HUB)
-        graph.put_edges([NewEdge(PairEdge(url_key(f"user:{n}"), FOLLOWS, hub), n) for n in users])
+        graph.put_edges([NewEdge(EdgeKey(url_key(f"user:{n}"), FOLLOWS, hub), n) for n in users])
 
 
 @contextmanager

@@ -31,19 +31,19 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.stores import hbase_tables, postgres_tables, url_store
 from aragog.clock import SystemClock
 from aragog.secret import SecretUrl
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.memory import MemoryTable, MemoryTables
 from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick
 from bench.urlstore import BATCH, pages_of
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTable, MemoryTables
 
 # Pages of one command to a process.
 CHUNK = 500
@@ -143,21 +143,19 @@ def a_store(engine: str, content: str) -> Iterator[Settings]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         store, bodies = StoreSettings(), ContentSettings()
         if engine == "hbase":
-            from aragog.zen.tables.hbase import HBaseTables
             from deploy.hbase.server import HBaseServer
 
             hbase = HBaseServer(folder / "hbase")
             stack.callback(hbase.kill)
             hbase.start()
             store = StoreSettings(engine="hbase", hbase_gateways=hbase.gateways)
-            HBaseTables(store).create()
+            hbase_tables(store).create()
         if engine == "postgres":
             from aragog.standalone.postgres_server import PostgresServer
-            from aragog.zen.tables.postgres import PostgresTables
 
             postgres = stack.enter_context(PostgresServer(folder / "postgres"))
             store = StoreSettings(engine="postgres", dsn=SecretUrl(postgres.dsn))
-            with closing(PostgresTables(store)) as tables:
+            with closing(postgres_tables(store)) as tables:
                 tables.create()
         if content == "s3":
             from deploy.s3.server import (

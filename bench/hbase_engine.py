@@ -12,11 +12,12 @@ from pathlib import Path
 import happybase
 import psutil
 
+from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.record_reader import columns_of
-from aragog.zen.tables.hbase import HBaseTables
 from bench import figures
 from deploy.hbase.server import HBaseServer
+from zengraph.tables.hbase import HBaseTables
 
 
 class BareHBase:
@@ -81,7 +82,7 @@ def hbase_engine(fields: list[str]) -> Iterator[tuple[HBaseTables, BareHBase]]:
     server = HBaseServer(folder)
     try:
         server.start()
-        tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
+        tables = hbase_tables(StoreSettings(hbase_gateways=server.gateways))
         tables.create()
         yield tables, BareHBase(server, fields)
         tables.close()

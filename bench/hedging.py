@@ -20,12 +20,13 @@ import time
 from pathlib import Path
 
 from aragog.api.hedging import HedgedReads
+from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import CellTable, Tables
 from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, fill, url
+from zengraph.tables import CellTable, Tables
 
 STALL_S = 0.1
 
@@ -111,10 +112,8 @@ def main() -> None:
     settings = StoreSettings()
     with tempfile.TemporaryDirectory() as folder:
         if options.gateways:
-            from aragog.zen.tables.hbase import HBaseTables
-
             both = [
-                HBaseTables(StoreSettings(hbase_gateways=(gateway,)))
+                hbase_tables(StoreSettings(hbase_gateways=(gateway,)))
                 for gateway in options.gateways
             ]
             both[0].create()
@@ -123,7 +122,7 @@ def main() -> None:
                 store.put(url(number), dict.fromkeys(FIELDS, b"x"))
             usual_s = 0.0
         else:
-            from aragog.zen.tables.sqlite import SqliteTables
+            from zengraph.tables.sqlite import SqliteTables
 
             fill(Path(folder))
             both = [SqliteTables(Path(folder), shards=16) for _ in range(2)]

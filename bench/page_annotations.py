@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from aragog.errors import InvalidUrl
-from aragog.pages.extraction import extract
-from aragog.urls.domain import registered_domain
 from bench.extraction import values_of
 from bench.quick import add_quick
+from richpins.extraction import extract
+from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pages import document, extraction
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.stages.page_analysis import PageAnalysis, read_page
+from richpins import document, extraction
 
 TIMES = 5
 _OWN_URL = re.compile(

@@ -36,8 +36,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.urls.domain import registered_domain
 from bench.quick import add_quick
+from urlspelling.domain import registered_domain
 
 WORDS = 4
 """The length of the sequences that are compared."""

@@ -32,12 +32,12 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.stages.page_analysis import read_page
 from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.timing import best_s
+from richpins import canonical_evidence, document, extraction, links, rich_pins
 
 URL = "https://www.example.com/recipes/page"
 HEADER = "text/html; charset=utf-8"

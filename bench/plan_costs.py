@@ -29,11 +29,11 @@ from aragog.settings import PolitenessSettings, StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
 from bench.quick import add_quick
 from bench.robots import BODY
 from bench.urlstore import pages_of
+from zengraph.tables.sqlite import SqliteTables
 
 CHUNK = 500
 DATAGRAM = b"x" * 60

@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 import psutil
 import psycopg
 
+from aragog.bootstrap.stores import postgres_tables
 from aragog.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.record_reader import columns_of
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import Tables
-from aragog.zen.tables.postgres import PostgresTables
-from aragog.zen.tables.postgres.connection import Call, PostgresConnection, Rows
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
+from zengraph.tables import Tables
+from zengraph.tables.postgres.connection import Call, PostgresConnection, Rows
+from zengraph.tables.sqlite import SqliteTables
 
 BATCH = 25
 Open = Callable[[], Tables]
@@ -103,7 +103,7 @@ def postgres_engine(fields: list[str]) -> Iterator[tuple[Tables, BarePostgres]]:
 
 def open_postgres(dsn: str) -> Tables:
     """The tables in that database."""
-    return PostgresTables(StoreSettings(engine="postgres", dsn=SecretUrl(dsn)))
+    return postgres_tables(StoreSettings(engine="postgres", dsn=SecretUrl(dsn)))
 
 
 def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) -> None:

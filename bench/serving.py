@@ -31,8 +31,8 @@ import uvloop
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench.quick import add_quick
+from zengraph.tables.sqlite import SqliteTables
 
 SERVERS = (
     "aragog", "hand-written", "hand-written-loop", "uvicorn-httptools", "uvicorn-h11", "granian",

@@ -103,9 +103,8 @@ def canonicalize_url():
 
 
 def main() -> None:
-    from aragog.urls import explain, normalize, url_key
-    from aragog.urls.domain import host, origin, registered_domain
-    from aragog.urls.parser import parse
+    from urlspelling import explain, normalize, resolve, url_key
+    from urlspelling.domain import host, origin, registered_domain
 
     parser = argparse.ArgumentParser(description=__doc__)
     add_quick(parser)
@@ -117,7 +116,7 @@ def main() -> None:
         ("normalize, all of it normal already", cost_us(normalize, normal)),
         *((f"  {kind.__name__.replace('_', ' ')}", cost_us(normalize, [kind(random.Random(n)) for n in range(4_000)])) for kind, _ in MIX),
         ("a page's links, each", cost_us(lambda base: [normalize(link, base) for link in links], normal[:50]) / len(links)),
-        ("of it, the parser (mixed list)", cost_us(parse, urls)),
+        ("of it, the parser (mixed list)", cost_us(resolve, urls)),
         ("url_key", cost_us(url_key, normal)),
         ("origin", cost_us(origin, normal)),
         ("host", cost_us(host, normal)),

@@ -27,18 +27,16 @@ from pathlib import Path
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.node_ids import NAMING, list_id, node_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.inlinks.posting_lists import PostingLists
-from aragog.zen.inlinks.postings import LinkChanges
-from aragog.zen.node_ids import list_id, node_id
-from aragog.zen.outlinks import PackedLinks
-from aragog.zen.tables import Tables
-from aragog.zen.tables.sqlite import SqliteTables
 from bench import figures
 from bench.hbase_engine import BareHBase, hbase_engine
 from bench.postgres_engine import aims, postgres_engine, server_costs
 from bench.quick import add_quick
+from zengraph.links import LinkChanges, PackedLinks, PostingLists
+from zengraph.tables import Tables
+from zengraph.tables.sqlite import SqliteTables
 
 BATCH = 25
 NOW_MS = 1_700_000_000_000
@@ -308,7 +306,7 @@ def imports(store: UrlStore, bare, import_urls: int) -> None:
 
 def copied(tables: Tables, bare, target: str) -> bytes:
     """A target's node and its posting list in the bare engine; the list's key."""
-    lines = PostingLists(tables).lines(list_id(target.encode()))
+    lines = PostingLists(tables, NAMING).lines(list_id(target.encode()))
     key = b"list" + node_id(target)
     bare.put(key[4:], {b"m:url": target.encode()})
     bare.put(key, {b"m:0": b"\n".join(lines) or b"-"})
@@ -317,7 +315,7 @@ def copied(tables: Tables, bare, target: str) -> bytes:
 
 def build_hub(tables: Tables, target: bytes, count: int) -> float:
     """Compactions of 10,000 new links to one target each; us of CPU a link."""
-    lists, start = PostingLists(tables), time.process_time()
+    lists, start = PostingLists(tables, NAMING), time.process_time()
     for number in range(count // 10_000):
         lines = [
             b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)

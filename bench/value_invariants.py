@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from aragog.pages import document
-from aragog.pages.extraction import extract
-from aragog.pages.rich_pins import RichPin
-from aragog.pages.values import dates, money
 from bench.quick import add_quick
+from richpins import document
+from richpins.extraction import extract
+from richpins.rich_pins import RichPin
+from richpins.values import dates, money
 
 MAX_BYTES = 4_000_000
 QUICK = (

@@ -43,16 +43,14 @@ from aragog.api.thrift.server import ThriftServer
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.settings import ServingSettings, StoreSettings, load_settings
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.urls.keys import url_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.codec import IN, OUT
-from aragog.zen.pair_edges import NewEdge, PairEdge
-from aragog.zen.tables.memory import MemoryTables
 from bench.open_loop import divide_cores, http_reply, thrift_reply
 from bench.quick import add_quick
 from bench.serving_thrift import Load, measure, message, warm_up
+from urlspelling import url_key
+from zengraph import IN, OUT, EdgeKey, Graph, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 FOLLOWS, HOLDS = 16, 17
 FOLLOWERS = 10_000
@@ -87,22 +85,22 @@ def engine(name: str) -> Iterator[dict[str, str]]:
             yield environ
 
 
-def fill(graph: ApplicationGraph, boards: int, pins: int) -> None:
+def fill(graph: Graph, boards: int, pins: int) -> None:
     """Put the graph, and print how fast edges were put in batches."""
     nodes = [(url_key(f"pin:{n}"), {"pin.site": b"site %d" % (n % 997)}) for n in range(boards * 5)]
     for at in range(0, len(nodes), AT_ONCE):
         graph.put_nodes(nodes[at : at + AT_ONCE])
     edges = [
-        NewEdge(PairEdge(board(n), HOLDS, pin(random.randrange(boards * 5))), 1_700_000_000_000 + k)
+        NewEdge(EdgeKey(board(n), HOLDS, pin(random.randrange(boards * 5))), 1_700_000_000_000 + k)
         for n in range(boards)
         for k in range(pins)
     ]
     edges += [
-        NewEdge(PairEdge(user(n), FOLLOWS, board(random.randrange(boards))), k)
+        NewEdge(EdgeKey(user(n), FOLLOWS, board(random.randrange(boards))), k)
         for n in range(boards)
         for k in range(FOLLOWED)
     ]
-    edges += [NewEdge(PairEdge(user(n), FOLLOWS, HUB), n) for n in range(FOLLOWERS)]
+    edges += [NewEdge(EdgeKey(user(n), FOLLOWS, HUB), n) for n in range(FOLLOWERS)]
     started_s = time.perf_counter()
     for at in range(0, len(edges), AT_ONCE):
         graph.put_edges(edges[at : at + AT_ONCE])
@@ -156,7 +154,7 @@ def post(path: str, **members: Any) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def calls(graph: ApplicationGraph, boards: int) -> dict[str, Calls]:
+def calls(graph: Graph, boards: int) -> dict[str, Calls]:
     """What is measured."""
 
     def any_of(id_of: Callable[[int], bytes], count: int) -> bytes:

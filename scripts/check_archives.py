@@ -33,10 +33,10 @@ from aragog.settings import StoreSettings
 from aragog.transfer.cdxj import surt_key
 from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, index_of
-from aragog.urls.normalize import normalize
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
+from urlspelling import normalize
+from zengraph.tables.memory import MemoryTables
 
 PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"
 START_S = 60.0

@@ -18,6 +18,7 @@ import orjson
 
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.fetching import FetchResponse, FetchState
+from aragog.api.graphs import ApplicationGraphs
 from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.http.openapi.examples import EXAMPLES, FILE, Example
 from aragog.api.http.services import Services
@@ -28,18 +29,17 @@ from aragog.errors import InvalidUrl
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import explain as steps
-from aragog.urls import normalize
-from aragog.urls.domain import host
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.application_graphs import ApplicationGraphs
-from aragog.zen.indexes import Schema
-from aragog.zen.tables.memory import MemoryTables
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
+from urlspelling import explain as steps
+from urlspelling import normalize
+from urlspelling.domain import host
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"

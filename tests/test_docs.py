@@ -152,7 +152,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
 
 @pytest.mark.parametrize("page", ["architecture.md", "store.md"])
 def test_a_page_lists_the_tables_that_the_store_has(page):
-    from aragog.zen.tables import TABLES
+    from zengraph.tables import TABLES
 
     cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
 
@@ -232,7 +232,7 @@ def test_the_page_about_the_store_lists_its_parts():
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent
     from aragog.urlstore.store import UrlStore
-    from aragog.zen.tables.memory import MemoryTables
+    from zengraph.tables.memory import MemoryTables
 
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     parts = {name for name in vars(store) if not name.startswith("_")} - {"formats"}
@@ -248,10 +248,10 @@ def test_the_page_about_fetching_lists_the_facts():
     from aragog.settings import Settings
     from aragog.stages.page_analysis import PageAnalysis
     from aragog.stages.page_updates import failure_write, page_write
-    from aragog.urls.canonical import Evidence, decide
-    from aragog.zen.tables.memory import MemoryTables
     from tests.support.fetch_results import fetch_result
     from tests.support.stores import stand
+    from urlspelling.canonical import Evidence, decide
+    from zengraph.tables.memory import MemoryTables
 
     url = "http://a.example/"
     fetched = fetch_result(

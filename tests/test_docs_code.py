@@ -11,9 +11,9 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from aragog.pages.document import parse
 from aragog.settings import Settings, load_settings
 from aragog.stages.page_analysis import read_page
+from richpins.document import parse
 from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks
 from tests.support.origin import Origin, page
@@ -121,7 +121,7 @@ def test_the_extractor_extracts():
 
 
 def test_the_text_finder_finds():
-    (finder,) = blocks("docs/extending.md", "python", "from aragog.pages.document")
+    (finder,) = blocks("docs/extending.md", "python", "from richpins.document")
     (entry,) = blocks("docs/extending.md", "toml", '[project.entry-points."aragog.text_finders')
     (target,) = tomllib.loads(entry)["project"]["entry-points"]["aragog.text_finders"].values()
     names = {}

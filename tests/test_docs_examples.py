@@ -118,7 +118,7 @@ RUN_BY = {
     ("docs/extending.md", 'toml: [project.entry-points."aragog.text_finders'): (
         f"{CODE}::test_the_text_finder_finds"
     ),
-    ("docs/extending.md", "python: from aragog.pages.document"): (
+    ("docs/extending.md", "python: from richpins.document"): (
         f"{CODE}::test_the_text_finder_finds"
     ),
     ("docs/extending.md", "python: from celery"): (
@@ -229,6 +229,8 @@ RUN_BY = {
         f"{PINLATER}::test_every_form_of_url_is_accepted"
     ),
     ("packages/pinlater/README.md", "toml"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/richpins/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
 }  # fmt: skip
 
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
@@ -252,6 +254,8 @@ NOT_RUN = {
     ),
     ("docs/scale.md", "sh"): MEASURES,
     ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
+    ("packages/richpins/README.md", "sh"): "installs the wheel; `make libraries` tests it",
+    ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
 }
 
 BLOCKS = all_blocks()

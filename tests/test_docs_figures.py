@@ -22,7 +22,7 @@ from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies, dns
 from aragog.fetcher.http1 import body, head, pool, reader
-from aragog.pages import extractors, markup_limits, sitemaps
+from aragog.pages import extractors, sitemaps
 from aragog.pipeline import (
     in_flight,
     memory_limit,
@@ -40,17 +40,17 @@ from aragog.settings import Settings
 from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
 from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
-from aragog.urls import canonical
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
-from aragog.zen import outlinks
 from bench.crawl import page_sets
 from pinlater import flower_pages
 from pinlater.policy import RetryPolicy
+from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
+from urlspelling import canonical, normalize
+from urlspelling.domain import host
+from zengraph.links import _outlinks as outlinks
 
 COSTS = read_costs()
 DOCS = Path(__file__).resolve().parent.parent / "docs"

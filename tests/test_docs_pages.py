@@ -9,16 +9,17 @@ from typing import get_args
 
 import pytest
 
-from aragog.pages import document, links, markup_limits, provenance
-from aragog.pages.encodings import detection, prescan
-from aragog.pages.extraction import MAX_PROBLEMS
-from aragog.pages.page_facts import site_names
-from aragog.pages.page_types import NAMES, page_types, product, recipe
-from aragog.pages.rich_pins import FIELDS_VERSION, PAGE_FIELDS
-from aragog.pages.structured_data import graph, jsonld, lenient_json, microdata_rdfa
-from aragog.pages.values import images
-from aragog.pages.visible_text import captions, price, sections
 from aragog.settings import Settings
+from richpins import _markup_limits as markup_limits
+from richpins import document, links, provenance
+from richpins.encodings import detection, prescan
+from richpins.extraction import MAX_PROBLEMS
+from richpins.page_facts import site_names
+from richpins.page_types import NAMES, page_types, product, recipe
+from richpins.rich_pins import FIELDS_VERSION, PAGE_FIELDS
+from richpins.structured_data import graph, jsonld, lenient_json, microdata_rdfa
+from richpins.values import images
+from richpins.visible_text import captions, price, sections
 
 DOCS = Path(__file__).parents[1] / "docs"
 

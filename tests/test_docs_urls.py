@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from aragog.errors import InvalidUrl
-from aragog.urls import normalize
-from aragog.urls.normalize import MAX_URL_CHARS
-from aragog.urls.query import site_rules
 from tests.support.documented import blocks
+from urlspelling import MAX_URL_CHARS, normalize, site_rules
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

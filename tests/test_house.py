@@ -254,6 +254,7 @@ CROSSCUTTING = {
     "pages/test_regex_growth.py",
     "test_declared_imports.py",
     "test_imports.py",
+    "test_old_names.py",
     "test_short_forms.py",
 }
 # Their tests are of folders beside the package.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from celery import Celery
 from celery.signals import (
@@ -25,7 +25,7 @@ from celery.signals import (
 )
 
 from aragog.allocator import return_freed
-from aragog.errors import CONFIG, TRANSIENT, ConfigError, InvalidConfig
+from aragog.errors import CONFIG, TRANSIENT, ConfigError
 from aragog.logs import format_handlers
 from aragog.open_files import raise_limit
 from aragog.pipeline.routing import CelerySender, Destination, Queue
@@ -40,15 +40,15 @@ from pinlater import gates
 from pinlater.worker import follow
 
 
-def _exit_with(error: ConfigError | InvalidConfig) -> None:
-    sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
+def _exit_with(problems: tuple[str, ...]) -> NoReturn:
+    sys.exit("\n".join(f"aragog: {line}" for line in problems))
 
 
 # A process with invalid settings must stop before it takes a job, and state the reason clearly.
 try:
     process_settings()
 except CONFIG as error:
-    _exit_with(error)
+    _exit_with(error.problems)
 
 
 def _check_files(**_: Any) -> None:
@@ -67,7 +67,7 @@ def _check_files(**_: Any) -> None:
         if problem := store_conflict(settings):
             raise ConfigError(problem)
     except CONFIG as error:
-        _exit_with(error)
+        _exit_with(error.problems)
     except TRANSIENT:
         return  # each process checks again when it connects
 

@@ -12,7 +12,7 @@ from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings.in_use import process_settings
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 def install() -> None:

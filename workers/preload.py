@@ -7,10 +7,10 @@ import sys
 from importlib import import_module
 
 from aragog.allocator import return_freed
-from aragog.pages.page_types import page_types
 from aragog.settings.in_use import process_settings
-from aragog.urls.domain import registered_domain
 from aragog.workers.app import app
+from richpins.page_types import page_types
+from urlspelling.domain import registered_domain
 
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.
@@ -55,7 +55,7 @@ def preload() -> None:
     for name in CELERY:
         import_module(name)
     if process_settings().store.engine == "sqlite":
-        import_module("aragog.zen.tables.sqlite.health")  # and the engine; it connects nothing
+        import_module("zengraph.tables.sqlite")  # and the engine; it connects nothing
     if process_settings().tracing.enabled:
         import_module("aragog.tracing.open_telemetry")
     registered_domain("example.com")

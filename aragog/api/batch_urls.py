@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from aragog.errors import InvalidUrl, TakenDown
-from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 T = TypeVar("T")
 

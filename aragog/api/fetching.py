@@ -21,10 +21,10 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.stages.enqueue import checked_request_id
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 PRIORITY = 0
 LONGEST_WAIT_MS = 60_000

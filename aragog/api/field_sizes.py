@@ -13,7 +13,7 @@ from aragog.api.batch_urls import present
 from aragog.api.operation import Caller, HttpRoute, operation
 from aragog.api.values import Cursor, Limit, Url
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import CellSize
+from zengraph.tables import CellSize
 
 
 @dataclass(frozen=True, slots=True)

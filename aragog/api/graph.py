@@ -18,13 +18,11 @@ from aragog.api.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, SizeExceeded, TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.keys import url_key
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.codec import IN, OUT
-from aragog.zen.edges import Edge
-from aragog.zen.node_ids import node_id
+from aragog.urlstore.node_ids import node_id
+from urlspelling import normalize, url_key
+from zengraph import IN, OUT, Edge
+from zengraph import Graph as ApplicationGraph
 
 T = TypeVar("T")
 

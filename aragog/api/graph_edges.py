@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Annotated
@@ -31,12 +31,11 @@ from aragog.api.values import MOST_ITEMS, Cursor, Limit
 from aragog.errors import BAD_INPUT, BadInput
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.link_edges import LINK
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.edges import LINK, Edges
-from aragog.zen.graph import Zen
-from aragog.zen.pair_edges import NewEdge, PairEdge
+from zengraph import EdgeKey, Edges, MultiGraph, NewEdge
+from zengraph import Graph as ApplicationGraph
 
 PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
     "put_node", "remove_node", "put_edge", "remove_edge",
@@ -204,7 +203,7 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
     """
     key, after = id_of(request.node, request.graph), cursor_of(request.cursor)
 
-    def read(graph: Zen | ApplicationGraph) -> Edges:
+    def read(graph: MultiGraph | ApplicationGraph) -> Edges:
         return graph.edges(
             key, DIRECTIONS[request.direction], request.type, request.limit, after,
             reverse=request.reverse, least_score=request.least_score,
@@ -215,14 +214,29 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         _check_type(request.type)
         page = read_graph(caller, request.graph, read)
     else:
-        page = caller.read(lambda store: _usable(read(store.zen), store.zen, key, request))
+        page = caller.read(lambda store: _page_of(store, key, request, after, read))
     shown = tuple(map(GraphEdge.of, page.items))
     return EdgePage(shown, page.cursor.hex() if page.cursor else None)
 
 
-def _usable(page: Edges, zen: Zen, key: bytes, request: EdgesRequest) -> Edges:
-    """The edges; of links only those on pages that the caller may have."""
-    if request.purpose is None or request.type != LINK:
+def _page_of(
+    store: UrlStore,
+    key: bytes,
+    request: EdgesRequest,
+    after: bytes | None,
+    read: Callable[[MultiGraph], Edges],
+) -> Edges:
+    """Edges under the store: links of pages, or those with rows of their own."""
+    if request.type != LINK:
+        return read(store.zen)
+    direction = DIRECTIONS[request.direction]
+    page = store.link_edges.edges(key, direction, request.limit, after)
+    return _usable(page, store.zen, key, request)
+
+
+def _usable(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
+    """Those of some links that are on pages which the caller may have."""
+    if request.purpose is None:
         return page
     is_out = request.direction == "out"
     sources = [key if is_out else edge.other for edge in page.items]
@@ -256,6 +270,8 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     key, direction = id_of(request.node, request.graph), DIRECTIONS[request.direction]
 
     def read(store: UrlStore) -> int:
+        if request.type == LINK:
+            return store.link_edges.count(key, direction)
         return store.zen.count_edges(key, direction, request.type)
 
     if request.graph is None:
@@ -338,11 +354,11 @@ def _apply(graph: ApplicationGraph, name: str, kind: str, changes: Sequence[Grap
         graph.remove_edges(list(_pairs(name, changes)))
 
 
-def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[PairEdge]:
+def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
     for change in changes:
         assert change.type is not None  # noqa: S101 - `_check` refused it
         assert change.other is not None  # noqa: S101 - likewise
-        yield PairEdge(id_of(change.node, name), change.type, id_of(change.other, name))
+        yield EdgeKey(id_of(change.node, name), change.type, id_of(change.other, name))
 
 
 def _check_type(edge_type: int) -> None:

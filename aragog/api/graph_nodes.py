@@ -29,8 +29,8 @@ from aragog.errors import BadInput
 from aragog.options import Option
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.graph import Zen
+from zengraph import Graph as ApplicationGraph
+from zengraph import MultiGraph
 
 LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
 
@@ -285,7 +285,9 @@ def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | N
     return caller.read(read)
 
 
-def _unique_node(request: LookupUniqueRequest, graph: Zen | ApplicationGraph) -> GraphNode | None:
+def _unique_node(
+    request: LookupUniqueRequest, graph: MultiGraph | ApplicationGraph
+) -> GraphNode | None:
     key = graph.lookup_unique(request.name, request.value)
     values = None if key is None else graph.get_node(key, request.properties)
     return None if key is None or values is None else GraphNode(key.hex(), values)

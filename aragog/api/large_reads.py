@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from aragog.api.threads import is_abandoned
 from aragog.errors import SizeExceeded, TransientError
-from aragog.zen.read_bytes import CountedRows
+from zengraph.records import CountedRows
 
 AT_ONCE = 2
 FREE_BYTES = 1_048_576

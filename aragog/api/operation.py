@@ -18,6 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from aragog.api.field_writers import FieldWriters
+from aragog.api.graphs import ApplicationGraphs, no_graphs
 from aragog.api.hedging import ReadStore, unhedged
 from aragog.api.page_texts import PageTexts
 from aragog.api.steps import Steps
@@ -26,7 +27,6 @@ from aragog.errors import Unsupported
 from aragog.options import OptionField, option_fields
 from aragog.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
-from aragog.zen.application_graphs import ApplicationGraphs, no_graphs
 
 if TYPE_CHECKING:
     # The types of parts: commands that only read do without the clients of a broker.

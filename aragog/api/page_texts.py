@@ -19,14 +19,15 @@ from aragog.api.text_processes import (
     TextProcesses,
     TextsBusy,
 )
-from aragog.pages import main_text
-from aragog.pages.main_text import FIELDS, MARKDOWN, VERSION_FIELD, TextFinder, is_html, load
+from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from richpins.main_text import FORMS as TEXT_FORMS
+from richpins.main_text import MARKDOWN, is_html
 
 ORIGINAL = "original"
-FORMS = (ORIGINAL, *main_text.FORMS)
+FORMS = (ORIGINAL, *TEXT_FORMS)
 _LONGER_S = 5.0
 """A run ends at its deadline; a caller waits for this end."""
 

@@ -30,12 +30,12 @@ from aragog.api.values import (
 from aragog.errors import TakenDown
 from aragog.options import Option
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.normalize import normalize
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.uses import is_usable, usable_changes, usable_urls
+from urlspelling import normalize
 
 MOST_CONTENT_BYTES = 15_000_000
 LONGEST_FEED_WAIT_MS = 30_000

@@ -322,8 +322,9 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
 def _found(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
-    from aragog.pages import document, main_text  # noqa: PLC0415 - parsers, only in the process
+    from aragog.pages import main_text  # noqa: PLC0415 - parsers, only in the process
     from aragog.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
+    from richpins import document  # noqa: PLC0415 - parsers, only in the process
 
     loaded = main_text.load(finder)
     try:

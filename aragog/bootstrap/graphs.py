@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from aragog.bootstrap.stores import tables, timed_tables
+from aragog.api.graphs import ApplicationGraphs
+from aragog.bootstrap.stores import sqlite_tables, tables, timed_tables
 from aragog.settings import Settings, StoreSettings
-from aragog.zen.application_graphs import ApplicationGraphs
-from aragog.zen.indexes import Schema
-from aragog.zen.row_limits import Most
-from aragog.zen.tables import Tables
+from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL
+from aragog.urlstore.zen_remedies import REMEDIES
+from zengraph import Most, Schema
+from zengraph.tables import Tables
 
 _SHARDS = 4
 """Files of a graph on SQLite; part of the stored form."""
@@ -37,9 +38,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
     """
     store = settings.store
     if store.engine == "sqlite":
-        from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
-
-        return SqliteTables(settings.data_dir / "graphs" / name, shards=_SHARDS)
+        return sqlite_tables(settings.data_dir / "graphs" / name, _SHARDS)
     return tables(settings_of(settings, name))
 
 
@@ -61,7 +60,9 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
             unique=tuple(_of(name, store.graph_unique)),
             indexed=tuple(_of(name, store.graph_indexed)),
             counted=tuple(map(int, _of(name, store.graph_counted))),
+            columns={CANONICAL_URL: CANONICAL},
             most=Most(store.max_record_bytes, store.max_record_fields),
+            remedies=REMEDIES,
         )
         for name in store.graphs
     }

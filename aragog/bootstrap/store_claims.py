@@ -9,8 +9,8 @@ from aragog.bootstrap.redis_services import quick_client
 from aragog.bootstrap.stores import tables
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.settings import Settings
-from aragog.zen.tables import Tables
 from pinlater.redis.address import server_name
+from zengraph.tables import Tables
 
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:

@@ -6,20 +6,31 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
-from aragog.instruments import CONTENT_SECONDS, STORE_SECONDS, Histogram, timed_calls
+from aragog.instruments import (
+    CONTENT_SECONDS,
+    READ_CACHE_READS,
+    STORE_SECONDS,
+    Histogram,
+    timed_calls,
+)
 from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.settings import Settings
+from aragog.settings import Settings, StoreSettings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import CellTable, Tables
-from aragog.zen.tables.memory import MemoryTables
-from aragog.zen.tables.read_cache import CachedTables, ReadCache
+from aragog.urlstore.zen_remedies import HBASE_REMEDIES, REMEDIES
+from zengraph.tables import CellTable, Tables
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.read_cache import CachedTables, ReadCache
+
+if TYPE_CHECKING:  # extras
+    from zengraph.tables.hbase import HBaseTables
+    from zengraph.tables.postgres import PostgresTables
 
 
 def tables(settings: Settings) -> Tables:
@@ -29,17 +40,48 @@ def tables(settings: Settings) -> Tables:
         return MemoryTables()
     if store.engine == "hbase":
         require("hbase", 'store.engine = "hbase"')
-        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
-
-        return HBaseTables(store)
+        return hbase_tables(store)
     if store.engine == "postgres":
         require("postgres", 'store.engine = "postgres"')
-        from aragog.zen.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+        return postgres_tables(replace(store, dsn=settings.store_dsn))
+    return sqlite_tables(settings.data_dir / "store", store.sqlite_shards)
 
-        return PostgresTables(replace(store, dsn=settings.store_dsn))
-    from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
-    return SqliteTables(settings.data_dir / "store", shards=store.sqlite_shards)
+def sqlite_tables(folder: Path, shards: int) -> Tables:
+    """The cell tables in a folder of SQLite files."""
+    from zengraph.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
+
+    return SqliteTables(folder, shards=shards, remedies=REMEDIES)
+
+
+def hbase_tables(store: StoreSettings) -> HBaseTables:
+    """The cell tables on HBase; does not connect."""
+    from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+
+    return HBaseTables(
+        store.hbase_gateways,
+        prefix=store.hbase_prefix,
+        compression=store.hbase_compression,
+        pool_size=store.hbase_pool_size,
+        timeout_s=store.hbase_timeout_ms / 1000,
+        remedies=HBASE_REMEDIES,
+    )
+
+
+def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
+    """The cell tables on PostgreSQL, with further options of theirs; does not connect."""
+    from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
+
+    return PostgresTables(
+        store.dsn,
+        schema=store.postgres_schema,
+        partitions=store.postgres_partitions,
+        pool_size=store.postgres_pool_size,
+        timeout_s=store.postgres_timeout_ms / 1000,
+        pooler=store.postgres_pooler,
+        remedies=REMEDIES,
+        **options,
+    )
 
 
 def schema_commands(settings: Settings, *, regions: int) -> str:
@@ -50,7 +92,7 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
         ConfigError: the extra `hbase` is not installed.
     """
     require("hbase", "this schema")
-    from aragog.zen.tables.hbase.tables import shell_commands  # noqa: PLC0415 - an extra
+    from zengraph.tables.hbase import shell_commands  # noqa: PLC0415 - an extra
 
     store = settings.store
     return shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions)
@@ -79,7 +121,7 @@ def current_files(settings: Settings) -> list[Path]:
     """The files of the embedded store that are in use; none of another engine."""
     if settings.store.engine != "sqlite":
         return []
-    from aragog.zen.tables.sqlite.health import files_in_use  # noqa: PLC0415 - see above
+    from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
 
     return files_in_use(settings.data_dir.absolute() / "store")
 
@@ -88,7 +130,7 @@ def replaced_files(settings: Settings) -> list[Path]:
     """The damaged files of the embedded store that a repair has replaced and kept."""
     if settings.store.engine != "sqlite":
         return []
-    from aragog.zen.tables.sqlite.health import old_files  # noqa: PLC0415 - only where used
+    from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
 
     return old_files(settings.data_dir / "store")
 
@@ -107,7 +149,7 @@ def served_store(settings: Settings) -> UrlStore:
     if settings.store.is_embedded:
         engine.create()
     if serving.read_cache_s > 0:
-        cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes)
+        cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes, on_read=_count_reads)
         engine = cast("Tables", CachedTables(engine, cache))
     return _store_over(engine, settings, None)
 
@@ -120,10 +162,8 @@ def url_store_of_replica(settings: Settings) -> UrlStore:
 def replica_tables(settings: Settings) -> Tables:
     """The cell tables on that replica."""
     require("postgres", "serving.standby_dsn")
-    from aragog.zen.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
-
     store = replace(settings.store, dsn=settings.serving.standby_dsn)
-    return PostgresTables(store, max_lag_s=settings.serving.standby_max_lag_s)
+    return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
 
 
 def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
@@ -132,6 +172,15 @@ def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlS
     formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(engine, content, store, clock or SystemClock(), settings.refresh)
+
+
+_HITS, _MISSES = READ_CACHE_READS.of("hit"), READ_CACHE_READS.of("miss")
+
+
+def _count_reads(hits: int, misses: int) -> None:
+    _HITS.add(hits)
+    if misses:
+        _MISSES.add(misses)
 
 
 _TABLE = (

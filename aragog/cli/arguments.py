@@ -18,7 +18,7 @@ from aragog.errors import BAD_INPUT, InvalidUrl
 from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
-from aragog.urls import normalize
+from urlspelling import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -261,11 +261,11 @@ def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
 
 @cache
 def pin_fields() -> frozenset[str]:
-    """The names of all fields that extraction can give."""
+    """The names of all fields that a crawl can store of a page."""
     # A command that reads a page needs no parser.
-    from aragog.pages.field_types import extracted_types  # noqa: PLC0415
+    from aragog.pages.stored_fields import stored_types  # noqa: PLC0415
 
-    return frozenset(extracted_types())
+    return frozenset(stored_types())
 
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:

@@ -35,7 +35,7 @@ from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.terminal import SafeConsole, echo, echo_json, note
-from aragog.urls import normalize
+from urlspelling import normalize
 
 # Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536

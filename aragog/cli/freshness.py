@@ -34,11 +34,11 @@ from aragog.durations import span
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.stages.webhook_post import AllowedHosts
 from aragog.terminal import echo, echo_json, note, one_line, print_table
-from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
 _ASYNCHRONOUS = "once a worker has read the message"

@@ -21,8 +21,8 @@ from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.robots_engines import ENGINES, Opinion
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.terminal import SafeConsole, echo, echo_json
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 
 @click.group()

@@ -35,6 +35,7 @@ from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.pipeline.waiting_urls import SLOT
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
@@ -42,7 +43,6 @@ from aragog.stages.enqueue import CHUNK
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.terminal import SafeConsole, warn
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of

@@ -31,9 +31,9 @@ from aragog.formatting import plain
 from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, Settings
 from aragog.terminal import echo, one_line, printable, warn
-from aragog.urls.domain import host
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import host
 
 MOST_SHOWN = 20
 _NAME = re.compile(r"\b([a-z]+)\.([a-z_]+)\b")

@@ -34,7 +34,6 @@ from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
 from aragog.client import Aragog
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.hosts import split_port
 from aragog.identity.published_files import Publication
 from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
@@ -44,6 +43,7 @@ from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.tracing.tracer import name_service
 from aragog.urlstore.store import UrlStore
+from urlspelling.hosts import split_port
 
 
 @click.command("serve")

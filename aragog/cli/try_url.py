@@ -31,10 +31,7 @@ from aragog.fetcher.outcome import Fetched, Outcome
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.formatting import plain
 from aragog.identity.request_signer import request_signer
-from aragog.pages import document, extraction, links
-from aragog.pages.document import Document
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.main_text import is_html
 from aragog.pages.selectors import SiteRules
 from aragog.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.settings import Settings
@@ -42,9 +39,12 @@ from aragog.settings.extractor_names import SITE
 from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.stages.robots import status_of
 from aragog.terminal import echo, echo_json, one_line, print_table, printable
-from aragog.urls.domain import host, origin
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_formats import FieldFormats
+from richpins import document, extraction, links
+from richpins.document import Document
+from richpins.main_text import is_html
+from urlspelling import normalize
+from urlspelling.domain import host, origin
 
 MOST_CHARS = 200
 MOST_LINKS = 10

@@ -34,9 +34,9 @@ from aragog.settings.in_use import process_settings
 from aragog.stages.enqueue import EnqueueArguments, Enqueuer
 from aragog.stages.watch import WatchBatch
 from aragog.tracing.tracer import tracer_of
-from aragog.urls import normalize
 from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from pinlater.redis.connect import connect
+from urlspelling import normalize
 
 
 @dataclass(frozen=True, slots=True)

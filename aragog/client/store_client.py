@@ -31,7 +31,7 @@ from aragog.api.page_texts import ORIGINAL
 from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TRANSIENT
 from aragog.options import OptionField, arguments_text
-from aragog.urls.normalize import normalize
+from urlspelling import normalize
 
 P = ParamSpec("P")
 R = TypeVar("R")

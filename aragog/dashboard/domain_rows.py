@@ -16,7 +16,7 @@ from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.overrides import Override
 from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.slots import DomainReport
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.
 LEAST_PAUSE_MS = 1000

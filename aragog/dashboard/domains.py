@@ -20,11 +20,11 @@ from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
 from aragog.formatting import plain
-from aragog.hosts import and_parents
 from aragog.politeness.live_overrides import LiveOverrides
 from aragog.politeness.quiet_hours import quiet_hours
-from aragog.urls import normalize
-from aragog.urls.domain import registered_domain, reversed_host
+from urlspelling import normalize
+from urlspelling.domain import registered_domain, reversed_host
+from urlspelling.hosts import and_parents
 
 PAGE = 50
 MOST_RANKED = 1000
@@ -182,7 +182,7 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Walks over hosts by their reversed labels (`aragog.zen.indexes.HostWalk`)."""
+    """Walks over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
         """The next host, with its labels reversed; None at the end."""

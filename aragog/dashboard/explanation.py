@@ -20,11 +20,11 @@ from aragog.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.pipeline.routing import Queue
 from aragog.politeness.slots import DomainReport
-from aragog.urls import explain, normalize
-from aragog.urls.canonical import PROVISIONAL
-from aragog.urls.domain import host, origin
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
+from urlspelling import explain, normalize
+from urlspelling.canonical import PROVISIONAL
+from urlspelling.domain import host, origin
 
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000

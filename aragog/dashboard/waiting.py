@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from aragog.dashboard.components import Components
 from aragog.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
 from aragog.politeness.lines import is_of_rules
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 MOST_LINES = 1000
 """The longest lines that are looked at for origins whose robots.txt does not answer."""

@@ -19,7 +19,7 @@ import ipaddress
 import re
 from functools import lru_cache
 
-from aragog.hosts import longest_match
+from urlspelling.hosts import longest_match
 
 # Cloud metadata services by name. Denied even when networks are allowed.
 _METADATA = frozenset(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.http1.head import ResponseHead
-from aragog.urls.domain import is_ip, is_public_suffix
+from urlspelling.domain import is_ip, is_public_suffix
 
 # A session needs far fewer; more are an attack on memory.
 MAX_COOKIES = 50

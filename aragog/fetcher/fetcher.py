@@ -26,7 +26,7 @@ from aragog.fetcher.ssrf import SsrfFilter
 from aragog.fetcher.user_agent import user_agent
 from aragog.identity.request_signer import RequestSigner
 from aragog.settings import FetchSettings
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 class Fetcher:

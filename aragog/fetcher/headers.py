@@ -14,7 +14,7 @@ from aragog.errors import InvalidUrl
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.outcome import UnreachableKind
-from aragog.urls import normalize
+from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:

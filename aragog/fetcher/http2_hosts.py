@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from aragog.clock import Clock
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.extras import require
-from aragog.hosts import longest_match
-from aragog.urls import normalize
+from urlspelling import normalize
+from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
 # A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.

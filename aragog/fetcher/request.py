@@ -12,8 +12,8 @@ from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.gate import Later
 from aragog.fetcher.outcome import UnreachableKind
-from aragog.hosts import split_port
 from aragog.identity.signature_requests import SignatureRequest
+from urlspelling.hosts import split_port
 
 
 def _no_op() -> None:
@@ -51,7 +51,7 @@ class Target:
     The parts of a URL that a connection and a request line need.
 
     Args:
-        url: absolute and well-formed, as `aragog.urls.normalize` and requests return it.
+        url: absolute and well-formed, as `urlspelling.normalize` and requests return it.
     """
 
     __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")

@@ -15,7 +15,7 @@ from aragog.fetcher.user_agent import user_agent
 from aragog.secret import reveal
 from aragog.settings import FetchSettings
 from aragog.settings.credentials import credential_problems, header_lines, origin_of
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 

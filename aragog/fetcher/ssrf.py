@@ -35,8 +35,8 @@ from aragog.fetcher.blocked_addresses import (
     why_not_global,
 )
 from aragog.fetcher.dns import Lookup, Resolver, system_lookup
-from aragog.hosts import and_parents, split_port
 from aragog.settings import FetchSettings
+from urlspelling.hosts import and_parents, split_port
 
 Address = tuple[str, int]
 """IP address and port."""

@@ -7,8 +7,9 @@ import re
 
 from aragog.errors import ConfigError
 from aragog.extras import DISTRIBUTION
-from aragog.hosts import is_loopback, split_port
+from aragog.hosts import is_loopback
 from aragog.settings import FetchSettings
+from urlspelling.hosts import split_port
 
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE

@@ -28,9 +28,9 @@ import orjson
 
 from aragog.errors import ConfigError, InvalidField
 from aragog.pages import selectors
-from aragog.pages.document import Document
-from aragog.pages.rich_pins import RichPin
 from aragog.settings.extractor_names import SITE, is_of_file, prefix_of
+from richpins.document import Document
+from richpins.rich_pins import RichPin
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from aragog.errors import InvalidUrl
 from aragog.pages.sitemap_dates import DateSpan, span_of
 from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, text_of
-from aragog.urls import normalize
+from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
 """Fifty thousand URLs with twenty translations each have half as many."""

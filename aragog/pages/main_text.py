@@ -1,5 +1,5 @@
 """
-Find the main text of a page, as plain text or Markdown, by a library behind a port. No I/O.
+The main texts that a crawl stores of a page, and what finds them. No I/O.
 
 The text of an article, a recipe or a documentation page without its menus, teasers and comments.
 The setting `pipeline.text_finder` names who finds it: `trafilatura` (the extra `text`), or a
@@ -13,33 +13,27 @@ A text has the version of what found it. A stored text of another version is fou
 
 from __future__ import annotations
 
-import logging
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 import orjson
 
 from aragog.errors import ConfigError, Unsupported
 from aragog.extras import has, install_command
+from richpins.main_text import FORMS, TRAFILATURA, find, finder_version
 
 if TYPE_CHECKING:
-    from aragog.pages.document import Document  # names of fields need no parser
+    from richpins.document import Document  # names of fields need no parser
 
 GROUP = "aragog.text_finders"
-TRAFILATURA = "trafilatura"
-TEXT_VERSION = 2
-"""Incremented when the same library is asked differently; stored texts are then renewed."""
-TEXT, MARKDOWN = FORMS = ("text", "markdown")
 FIELDS = {form: f"page.{form}" for form in FORMS}
 """The field of each form."""
 VERSION_FIELD = "page.text_version"
 MOST_BYTES = 1_000_000
 """A stored text in JSON; a longer one is not stored, but can be read."""
-_HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,11 @@ def load(name: str) -> TextFinder:
         Unsupported: the extra `text` is not installed.
     """
     if name == TRAFILATURA:
-        return TextFinder(_by_trafilatura, f"{TRAFILATURA} {_trafilatura_version()}/{TEXT_VERSION}")
+        if not has("text"):
+            raise Unsupported(
+                f"the main text needs {name}, which is not installed: {install_command('text')}"
+            )
+        return TextFinder(find, finder_version())
     return load_from(entry_points(group=GROUP), name)
 
 
@@ -85,43 +83,6 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
     except Exception as error:
         raise ConfigError(f"pipeline.text_finder: {name!r} cannot be loaded: {error}") from error
     return TextFinder(find, f"{name} {point.dist.version if point.dist else '0'}")
-
-
-def _trafilatura_version() -> str:
-    if not has("text"):
-        raise Unsupported(
-            f"the main text needs trafilatura, which is not installed: {install_command('text')}"
-        )
-    return version(TRAFILATURA)
-
-
-def _by_trafilatura(page: Document, form: str) -> str:
-    import trafilatura  # noqa: PLC0415 - an extra, and 0.3 s
-
-    from aragog.pages.article import preparation, restoration, writing  # noqa: PLC0415 - lxml, of that extra
-
-    # It logs a warning for each page without a text.
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    article = preparation.prepare(page, with_images=form == MARKDOWN)
-    # No URL is given: it would join relative links with the site's root, and ours are absolute.
-    found = trafilatura.bare_extraction(
-        article.tree,
-        fast=True,  # its other mode costs half as much again for the same F1 (docs/extraction.md)
-        include_comments=False,
-        include_links=form == MARKDOWN,
-        output_format="txt" if form == TEXT else form,
-    )
-    body = getattr(found, "body", None)
-    if body is None:
-        return ""
-    restoration.restore(body, article.structures, article.text)
-    write = writing.to_text if form == TEXT else writing.to_markdown
-    return unicodedata.normalize("NFC", write(body, article))
-
-
-def is_html(content_type: str | None) -> bool:
-    """Whether a page of this Content-Type is HTML; one without a declared type is."""
-    return (content_type or "").partition(";")[0].strip().lower() in _HTML
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:

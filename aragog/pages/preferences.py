@@ -15,9 +15,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from aragog.pages.robots_meta import PageRobots
 from aragog.structured_fields import FieldToken, dictionary_members
-from aragog.urls.link_header import targets as link_targets
+from richpins.robots_meta import PageRobots
+from urlspelling.link_header import targets as link_targets
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)

@@ -28,12 +28,12 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.hosts import and_parents
-from aragog.pages.document import Document, normalize_space
-from aragog.pages.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 from aragog.settings.extractor_names import SITE
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
+from richpins.document import Document, normalize_space
+from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 MOST_VALUES = 1_000
 _RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)

@@ -16,13 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aragog.errors import InvalidUrl
-from aragog.pages.encodings import labels, prescan
-from aragog.pages.encodings.detection import is_surely_utf8
 from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
 from aragog.pages.tolerant_xml import text_of
-from aragog.urls import normalize
+from richpins import encodings
+from urlspelling import InvalidUrl, normalize
 
 MAX_URLS = 50_000
 MAX_ENTRIES = 100_000
@@ -205,17 +203,17 @@ def _charset(first: bytes, content_type: str | None) -> str:
         return "utf-16le"
     if re.match(rb"\0[^\0]\0[^\0]", first):
         return "utf-16be"
-    declared = prescan.from_header(content_type)
+    declared = encodings.from_header(content_type)
     if declared in (None, "utf-16le", "utf-16be"):  # its bytes are no UTF-16
-        declared = prescan.from_xml_declaration(first[: prescan.PRESCAN_BYTES].lstrip(_BLANKS))
-    if declared is None or is_surely_utf8(first, declared):
+        declared = encodings.from_xml_declaration(first[: encodings.PRESCAN_BYTES].lstrip(_BLANKS))
+    if declared is None or encodings.is_surely_utf8(first, declared):
         return "utf-8"
     return declared
 
 
 def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
     """The pieces in UTF-8; what cannot be decoded becomes U+FFFD, which spoils its entry."""
-    decoder = codecs.getincrementaldecoder(labels.codec_of(charset))("replace")
+    decoder = codecs.getincrementaldecoder(encodings.codec_of(charset))("replace")
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")

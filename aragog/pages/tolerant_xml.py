@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
-from aragog.pages.encodings import labels
+from richpins import encodings
 
 TAG_BYTES = 262_144
 """No tag of a sitemap is longer; the rest of such a file is not read."""
@@ -241,7 +241,7 @@ def _decoded(raw: bytes, charset: str) -> str | None:
         except UnicodeDecodeError:
             if charset == "utf-8":
                 return None
-    return labels.decode(raw, charset)
+    return encodings.decode(raw, charset)
 
 
 def _expanded(text: str) -> str | None:

@@ -20,9 +20,8 @@ from redis.client import PubSub
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.in_flight import done_channel
-from aragog.urls import url_key
-from aragog.urls.keys import KEY_BYTES
 from pinlater.redis.errors import redis_errors
+from urlspelling import KEY_BYTES, url_key
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0

@@ -18,8 +18,8 @@ from typing import Any
 import redis
 
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.urls import url_key
 from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
 
 KEPT_S = 172_800
 """As long as an entry of the in-flight set: a URL of the call may wait that long."""

@@ -27,8 +27,8 @@ import redis
 
 from aragog.redis_kit.leases import UNCONFIRMED, Leases
 from aragog.redis_kit.nodes import RedisNodes
-from aragog.urls import url_key
 from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
 
 # Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.
 UNCONFIRMED_S = 60

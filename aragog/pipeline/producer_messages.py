@@ -14,8 +14,8 @@ from typing import Any
 
 from aragog.errors import InvalidMessage, InvalidUrl
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:

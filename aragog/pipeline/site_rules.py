@@ -5,9 +5,7 @@ from __future__ import annotations
 from aragog.errors import ConfigError
 from aragog.politeness.robots_rules import comparable_url
 from aragog.settings import Settings
-from aragog.urls import use_site_rules
-from aragog.urls.parser import parse
-from aragog.urls.query import site_rules
+from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 
 def take_up_site_rules(settings: Settings) -> None:
@@ -24,7 +22,10 @@ def take_up_site_rules(settings: Settings) -> None:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"site_rules_file: {path} cannot be read: {error}") from error
-    use_site_rules(site_rules(text, str(path)))
+    try:
+        use_site_rules(site_rules(text, str(path)))
+    except InvalidSiteRules as error:
+        raise ConfigError(*error.problems) from error
 
 
 def other_spelling(given: str, normalized: str, base: str | None = None) -> str | None:
@@ -41,7 +42,7 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     """
     if given == normalized:
         return None
-    absolute = parse(given, base).partition("#")[0]
+    absolute = resolve(given, base).partition("#")[0]
     if comparable_url(absolute) == comparable_url(normalized):
         return None
     return absolute

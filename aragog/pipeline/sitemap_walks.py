@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import redis
 
-from aragog.urls.domain import registered_domain
-from aragog.urls.keys import url_key
 from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
+from urlspelling.domain import registered_domain
 
 KEPT_S = 7 * 86_400
 """How long a walk is remembered after its last file."""

@@ -22,21 +22,21 @@ from typing import Any
 import redis
 
 from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.hosts import and_parents
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.ports import InFlight
 from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.spool_reclaim import tokens_in
 from aragog.politeness.robots_cache import RobotsCache
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL
 from pinlater.admin import Admin
 from pinlater.envelope import arguments
 from pinlater.models import JobInfo, JobState
 from pinlater.redis.errors import redis_errors
 from pinlater.shard import Shard
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
 
 
 class SiteBlocks:

@@ -20,8 +20,8 @@ import redis
 
 from aragog.errors import BadInput
 from aragog.pipeline.in_flight import COUNTS_FOR_S
-from aragog.urls import url_key
 from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
 
 MOST_CALLS = 100
 """Calls that add to one batch, of up to 1,000 URLs each, which are 32 KB in Redis."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import idna
 
 from aragog.errors import ConfigError
-from aragog.hosts import longest_match
+from urlspelling.hosts import longest_match
 
 
 class HostNames:

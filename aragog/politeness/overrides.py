@@ -25,12 +25,12 @@ from typing import Any, Literal, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, CONFIG, TRANSIENT, ConfigError
-from aragog.hosts import longest_match
 from aragog.politeness.blocked_hosts import BlockedHosts, WatchedFile
 from aragog.politeness.host_names import host_name
 from aragog.politeness.live_overrides import MAX_QPS, LiveOverrides
 from aragog.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
+from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often the file is checked, with one stat(2), and the live overrides, in one round trip;

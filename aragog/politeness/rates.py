@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aragog.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import host, registered_domain
+from urlspelling.domain import host, registered_domain
 
 
 class Rates:

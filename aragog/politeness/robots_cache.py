@@ -40,9 +40,9 @@ from aragog.politeness.robots_rules import RobotsRules, product_token, rules_for
 from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.leases import field
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import registered_domain
 from pinlater.redis.connect import connect
 from pinlater.redis.scripts import load_script
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 

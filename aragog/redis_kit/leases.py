@@ -7,7 +7,7 @@ acquired and then renewed to a longer time is *confirmed*; one that was never re
 over earlier, because its process probably died before it could.
 
 All leases of one kind are fields of a hash: 80 bytes each, and a scan removes the expired ones.
-`aragog.zen.leases` is the same for rows of the store.
+`zengraph.records.CellLeases` is the same for rows of the store.
 """
 
 from __future__ import annotations

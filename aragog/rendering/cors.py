@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aragog.errors import InvalidUrl
 from aragog.rendering.models import Headers, Resource, ResourceRequest
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
 # Headers that define how a body is read or what a script may do, and those of APIs. No cookies.

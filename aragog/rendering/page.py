@@ -29,7 +29,7 @@ from aragog.rendering.models import (
     ResourceRequest,
 )
 from aragog.settings import RenderingSettings
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 

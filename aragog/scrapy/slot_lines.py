@@ -22,7 +22,7 @@ from aragog.clock import Clock
 from aragog.errors import InvalidUrl
 from aragog.politeness.slots import Slot
 from aragog.stages.single_fetch import SlotSearch
-from aragog.urls import normalize
+from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48

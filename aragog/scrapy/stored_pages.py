@@ -15,9 +15,9 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import InvalidUrl
 from aragog.scrapy.crawl import crawl_of
 from aragog.scrapy.responses import OF_THE_WIRE
-from aragog.urls import normalize
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 # Stored cookies have no values: Scrapy would replace those of a session with them.
 _LEFT_OUT = OF_THE_WIRE | {"set-cookie"}

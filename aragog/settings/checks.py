@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from aragog.hosts import split_port
 from aragog.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,
@@ -23,6 +22,7 @@ from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
 from aragog.settings.values import DURATION
 from pinlater.redis.address import is_usable
+from urlspelling.hosts import split_port
 
 BROKER_SCHEMES = (
     "", "pinlater", "pinlaters", "pinlater+socket", "pinlater+sentinel", "pinlater+sentinels",

@@ -25,7 +25,7 @@ from aragog.stages.access_rules import (
 )
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.

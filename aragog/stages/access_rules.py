@@ -24,7 +24,7 @@ from aragog.politeness.robots_records import CachedRules, RulesState
 from aragog.politeness.robots_rules import RobotsRules
 from aragog.politeness.tdm_file import is_about
 from aragog.settings import Settings
-from aragog.urls.domain import host, origin
+from urlspelling.domain import host, origin
 
 _TAKEN_DOWN = "was taken down"
 _NO_ANSWER = {

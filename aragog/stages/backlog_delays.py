@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
 from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.urls.domain import registered_domain
+from urlspelling.domain import registered_domain
 
 # URLs that a domain cannot serve within this time are enqueued after the others.
 AHEAD_S = 10.0

@@ -38,9 +38,9 @@ from aragog.stages.page_updates import (
     to_blob,
 )
 from aragog.stages.rescheduling import Rescheduling
-from aragog.urls.canonical import KnownPage
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from aragog.errors import CorruptContent
 from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.pages.preferences import of_headers, of_robots, packed
-from aragog.pages.robots_meta import from_headers
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.ports import BodyStore
 from aragog.stages import damaged
 from aragog.urlstore.compression import compress
 from aragog.urlstore.store import UrlStore
+from richpins.robots_meta import from_headers
 
 log = logging.getLogger(__name__)
 

@@ -27,15 +27,15 @@ from aragog.pipeline.followed_pages import FULL, FollowedPages
 from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.pipeline.ports import Walks
 from aragog.pipeline.sitemap_walks import Walk, WalkSize
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.settings import Settings
 from aragog.stages import damaged
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.stages.page_analysis import PageAnalysis
 from aragog.stages.page_limits import limited
-from aragog.urls.domain import registered_domain
-from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -35,13 +35,13 @@ from aragog.pipeline.shared_state import SharedState
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.sitemap_walks import SitemapWalks
 from aragog.pipeline.takedown import SiteBlocks
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.settings import PolitenessSettings, Settings
 from aragog.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.tracing.context import PATTERN
-from aragog.urls import normalize
-from aragog.urls.domain import host, registered_domain
-from aragog.urls.url_filter import UrlFilter
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 

@@ -44,7 +44,7 @@ from aragog.stages.requester import Requester
 from aragog.stages.rescheduling import Delayed, Rescheduling
 from aragog.stages.revalidation import JobSelection, StoredValidators
 from aragog.stages.waiting_line import InLine
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 

@@ -13,27 +13,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from aragog.pages import (
-    canonical_evidence,
-    compared_text,
-    document,
-    extraction,
-    links,
-    main_text,
-    preferences,
-    rich_pins,
-)
-from aragog.pages.document import Document
+from aragog.pages import main_text, preferences
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
-from aragog.pages.links import Link
 from aragog.pages.preferences import PURPOSES, UseStatement
-from aragog.pages.rich_pins import RichPin
-from aragog.pages.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from aragog.pipeline.messages import FetchResult
 from aragog.politeness.robots_rules import product_token
 from aragog.settings import FetchSettings, PipelineSettings
-from aragog.urls import canonical
-from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
+from richpins import canonical_evidence, compared_text, document, extraction, links, rich_pins
+from richpins.document import Document
+from richpins.links import Link
+from richpins.main_text import is_html
+from richpins.rich_pins import RichPin
+from richpins.robots_meta import PageRobots, from_headers, unavailable_at_ms
+from urlspelling import canonical
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +93,7 @@ def read_page(
 
     `agent` is the name by which a page may address this crawler (`named_agent`).
     """
-    html = main_text.is_html(result.fetch.content_type)
+    html = is_html(result.fetch.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
     page = document.parse(

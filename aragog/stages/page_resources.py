@@ -30,8 +30,8 @@ from aragog.stages.access import Access
 from aragog.stages.access_rules import AccessRules
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 # While another process fetches the rules of an origin.
 ASK_AGAIN_S = 0.25

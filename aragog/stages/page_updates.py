@@ -24,16 +24,16 @@ from aragog.fetcher.headers import fresh_s, http_date_ms
 from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.formatting import at
 from aragog.known_fields import known
-from aragog.pages.links import Link
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import PreferencesSettings, Settings
 from aragog.stages.page_analysis import PageAnalysis
-from aragog.urls.canonical import Decision
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.outlinks import PackedLinks
+from richpins.links import Link
+from urlspelling.canonical import Decision
+from zengraph.links import PackedLinks
 
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (

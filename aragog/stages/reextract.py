@@ -19,7 +19,7 @@ from typing import Any, Self
 import orjson
 
 from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
-from aragog.pages import document, main_text, rich_pins
+from aragog.pages import main_text
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.pipeline.messages import VERSION, check_version
@@ -28,6 +28,8 @@ from aragog.stages.page_analysis import AnalyzedFields, fields_of, text_fields
 from aragog.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
 from aragog.urlstore.records import Content, is_allowed
 from aragog.urlstore.store import UrlStore
+from richpins import document, rich_pins
+from richpins.main_text import is_html
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The name of the walk; each new version of the extractor begins a new walk."""
@@ -216,6 +218,6 @@ def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
-    body = content.body if main_text.is_html(content_type) else b""
+    body = content.body if is_html(content_type) else b""
     page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
     return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))

@@ -27,10 +27,10 @@ from aragog.politeness.limiter import Limiter
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import Settings
 from aragog.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.urls.domain import origin
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
+from urlspelling.domain import origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from typing import Protocol, Self
 
 from aragog.clock import Clock
 from aragog.errors import TRANSIENT, InvalidMessage
-from aragog.hosts import longest_match
 from aragog.pipeline.messages import URGENT, UrlJob
 from aragog.pipeline.routing import Sender
 from aragog.pipeline.url_traces import OFF, UrlTraces
@@ -35,6 +34,7 @@ from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import Settings
 from aragog.stages.rescheduling import Delayed, delayed_batches
 from aragog.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
+from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often lines are looked for. A look costs one round trip for each server.

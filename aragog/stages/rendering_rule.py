@@ -11,7 +11,7 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.host_names import HostNames
 from aragog.settings import RenderingSettings
 from aragog.stages.revalidation import StoredValidators
-from aragog.urls.domain import host
+from urlspelling.domain import host
 
 
 class RenderingRule:

@@ -50,7 +50,7 @@ from aragog.settings import Settings
 from aragog.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.stages.requester import contained
 from aragog.stages.robots_waits import BACKGROUND, RulesWait, onward
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
 ASK_AGAIN_MS = 500

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.urls.domain import origin
+from urlspelling.domain import origin
 
 # The priority of refreshes that no URL waits for.
 BACKGROUND = 8

@@ -40,8 +40,8 @@ from aragog.stages.access import HEAD_START_MS, Access, Denial
 from aragog.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.stages.polite_gate import PoliteGate
 from aragog.stages.requester import answered_well, contained
-from aragog.urls import normalize
-from aragog.urls.domain import origin
+from urlspelling import normalize
+from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25

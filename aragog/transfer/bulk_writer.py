@@ -15,18 +15,17 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
 from aragog.settings import StoreSettings
 from aragog.transfer.json_lines import UrlRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Cell, Row
+from urlspelling import normalize
+from zengraph import MultiGraph
+from zengraph.records import Cell, Mutation, Row, put_properties
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]
@@ -36,7 +35,7 @@ class BulkWriter:
     """Writes batches of records; safe to repeat, and safe with concurrent writers."""
 
     def __init__(
-        self, store: UrlStore, zen: Zen, settings: StoreSettings, clock: Clock | None = None
+        self, store: UrlStore, zen: MultiGraph, settings: StoreSettings, clock: Clock | None = None
     ) -> None:
         self._store = store
         self._zen = zen
@@ -130,7 +129,7 @@ class BulkWriter:
         self._zen.mutate(index)
         refused = self._mutate(puts, on_problem)
         if outdated := [row for number, row in overtaken.items() if number not in refused]:
-            self._zen.due_times.delete_many(outdated)
+            self._zen.by_number.delete_many(outdated)
         return written - len(refused)
 
     def _mutate(

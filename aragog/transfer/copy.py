@@ -13,7 +13,7 @@ from contextlib import closing
 
 from aragog.errors import CorruptContent
 from aragog.urlstore.content_port import ContentStore
-from aragog.zen.tables import TABLES, CellTable, Row, Tables
+from zengraph.tables import TABLES, CellTable, Row, Tables
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1000

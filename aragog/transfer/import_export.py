@@ -18,6 +18,7 @@ from typing import Protocol, cast
 
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import (
     CANONICAL,
     PROVISIONAL,
@@ -32,9 +33,8 @@ from aragog.urlstore.nodes import (
 from aragog.urlstore.record_reader import record_of
 from aragog.urlstore.records import OutLink, is_allowed, is_expired
 from aragog.urlstore.store import UrlStore
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 _READ_AT_ONCE = 500
 
@@ -63,7 +63,7 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
     """The nodes of a selection, in its order, until the caller has `taken` as many as its limit."""
 
     def __init__(
-        self, zen: Zen, selection: NodeSelection, columns: Sequence[bytes] | None = None
+        self, zen: MultiGraph, selection: NodeSelection, columns: Sequence[bytes] | None = None
     ) -> None:
         self.cursor = selection.cursor
         """Where another export continues; None after the last node."""
@@ -85,7 +85,7 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
 
 
 def nodes_of(
-    zen: Zen,
+    zen: MultiGraph,
     urls: Iterable[str] | None,
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
@@ -175,7 +175,7 @@ def import_urls(
 
 
 def export_urls(
-    zen: Zen,
+    zen: MultiGraph,
     sink: Sink,
     selection: NodeSelection = EVERYTHING,
     *,

@@ -20,9 +20,9 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.extras import require
-from aragog.pages.field_types import FieldType
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
 from aragog.transfer.typed_fields import TypedFields
+from richpins.field_types import FieldType
 
 BATCH_ROWS = 500
 GROUP_ROWS = 5000

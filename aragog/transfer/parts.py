@@ -32,8 +32,8 @@ from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
-from aragog.zen.graph import Zen
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 MAX_PARTS = 100_000
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
@@ -246,7 +246,7 @@ def _write(
 
 
 def _nodes(
-    zen: Zen, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
+    zen: MultiGraph, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
     nodes = zen.nodes.scan(part.start, part.stop, names=columns)
     with closing(nodes):

@@ -19,15 +19,15 @@ from typing import Any
 
 import orjson
 
-from aragog.pages.field_types import (
+from aragog.pages.stored_fields import stored_types
+from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, parse
+from richpins.field_types import (
     ANY,
     DECIMAL,
     INTEGER,
     TEXT,
     FieldType,
-    extracted_types,
 )
-from aragog.urlstore.field_formats import FieldFormats, Number, json_bytes, parse
 
 _INT64 = 2**63
 _MOST_DIGITS = 300
@@ -51,7 +51,7 @@ class TypedFields:
         self, formats: FieldFormats | None = None, types: Mapping[str, FieldType] | None = None
     ) -> None:
         self._formats = formats or FieldFormats()
-        self._types = {**extracted_types(), **(types or {})}
+        self._types = {**stored_types(), **(types or {})}
         self.type_of = lru_cache(maxsize=4096)(self._type_of)
 
     def _type_of(self, name: str) -> FieldType | None:

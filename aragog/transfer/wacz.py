@@ -27,8 +27,8 @@ from aragog.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
 from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date
 from aragog.urlstore.content_port import ContentStore
-from aragog.zen.graph import Zen
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 WACZ_VERSION = "1.1.1"
 _BLOCK_LINES = 1024
@@ -37,7 +37,7 @@ _READ_BYTES = 1 << 20
 
 
 def export_wacz(
-    zen: Zen,
+    zen: MultiGraph,
     content: ContentStore,
     path: Path,
     selection: NodeSelection = EVERYTHING,

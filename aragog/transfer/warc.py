@@ -39,13 +39,13 @@ from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNod
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import decompress
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
 from aragog.urlstore.records import is_allowed, is_expired
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 MAX_FILE_BYTES = 1 << 30
 MAX_DIGESTS = 65_536
@@ -95,7 +95,7 @@ class WarcReport:
 
 
 def export_warc(
-    zen: Zen,
+    zen: MultiGraph,
     content: ContentStore,
     stem: Path,
     selection: NodeSelection = EVERYTHING,
@@ -170,7 +170,7 @@ def _file(stem: Path, number: int) -> Path:
 
 
 def _read(
-    zen: Zen, content: ContentStore, url: str, row: Row
+    zen: MultiGraph, content: ContentStore, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
     """The node, the body and its meta; the node is read again if they do not agree."""
     first = iter([row])

@@ -18,7 +18,7 @@ from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.fetcher.recorded import RecordedLimits, RecordedResponse, read_recorded
 from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.warc_records import BadWarc, WarcRecord, read_records
-from aragog.urls.normalize import normalize
+from urlspelling import normalize
 
 _EXPORTED = "X-Crawler-"
 """Begins the names of headers that describe an encoding that the record does not have."""

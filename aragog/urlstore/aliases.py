@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.errors import TakenDown
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
+from urlspelling import normalize
 
 
 class Aliases:

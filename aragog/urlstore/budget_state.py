@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from aragog.urlstore.crawl_budget import Budget
-from aragog.zen.graph import Zen
+from zengraph import MultiGraph
 
 _VALUE = b"i:v"
 _BUDGET = struct.Struct(">qqddq")
@@ -19,7 +19,7 @@ _BUDGET = struct.Struct(">qqddq")
 class BudgetState:
     """Small cells in the table of unique values; reading and writing are one round trip each."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
         self._registry = zen.registry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from aragog.errors import CorruptContent
-from aragog.zen import zstd
+from aragog.urlstore import zstd
 
 ZSTD_LEVEL = 3
 """57 KB of HTML: 0.25 ms, to a fifth."""

@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.writing.next_due import state_of
-from aragog.zen.graph import Zen
-from aragog.zen.leases import Lease
-from aragog.zen.mutations import Mutation, put_due, put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.ordered_indexes import DueEntry
-from aragog.zen.properties import newest_ms
+from zengraph import MultiGraph
+from zengraph.records import Lease, Mutation, NumberEntry, newest_ms, put_number, put_properties
 
 DUE_URL = b"i:u"
 """The cell of a due row that holds the URL."""
@@ -35,15 +32,15 @@ def due_cell(due_at_ms: int | None) -> bytes:
 
 def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
     """The index row of a URL."""
-    return put_due(node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
+    return put_number(node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
 
 
 class DueIndex:
     """Schedules and claims due URLs."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
-        self._index = zen.due_times
+        self._index = zen.by_number
         self._nodes = zen.nodes
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
@@ -67,7 +64,7 @@ class DueIndex:
             with closing(self._index.until(bucket, oldest or now_ms + 1)) as entries:
                 for entry in entries:
                     if not entry.is_claimed(now_ms):
-                        oldest = entry.due_at_ms
+                        oldest = entry.number
                         break
         return oldest
 
@@ -120,7 +117,7 @@ class DueIndex:
         if limit <= 0 or not self._index.serves(bucket):
             return claimed
         with closing(self._index.until(bucket, upto_ms + 1)) as entries:
-            batch: list[DueEntry] = []
+            batch: list[NumberEntry] = []
             for entry in entries:
                 if not entry.is_claimed(now_ms):
                     batch.append(entry)
@@ -136,14 +133,14 @@ class DueIndex:
 
     def _take(
         self,
-        batch: list[DueEntry],
+        batch: list[NumberEntry],
         claim: Lease,
         now_ms: int,
         waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
         ids = [entry.node_id for entry in batch]
         rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
-        good: list[DueEntry] = []
+        good: list[NumberEntry] = []
         for entry in batch:
             due_at_ms, page_id, row, _ = entry
             if DUE_URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):

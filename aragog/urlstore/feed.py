@@ -20,19 +20,17 @@ from typing import Literal
 
 import orjson
 
-from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
-from aragog.urls.domain import host as host_of
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.graph import Zen
-from aragog.zen.log import TimeLog
-from aragog.zen.mutations import Mutation, append_log
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from urlspelling.domain import host as host_of
+from zengraph import MultiGraph
+from zengraph.clock import Clock
+from zengraph.records import Mutation, Row, TimeLog, append_log
 
 ChangeKind = Literal[
     "new",
@@ -111,7 +109,7 @@ def _as_json(text: str | None) -> str | None:
     return None if text is None else orjson.dumps(text).decode()
 
 
-def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
+def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write the row of a batch's changes.
 
@@ -134,7 +132,7 @@ def shown(value: bytes | None) -> str | None:
 class Changes:
     """Reads the feed in the order of its rows, and deletes old changes."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._log = zen.log
         self._nodes = Nodes(zen)
         self._serves = zen.serves
@@ -282,7 +280,7 @@ def _of_json(text: str | None) -> str | None:
 class Feed:
     """Reads the change feed and removes old changes; threads may share it."""
 
-    def __init__(self, zen: Zen, clock: WriteClock) -> None:
+    def __init__(self, zen: MultiGraph, clock: WriteClock) -> None:
         self.webhooks = WebhookRegistry(zen)
         self._changes = Changes(zen)
         self._clock = clock

@@ -28,11 +28,11 @@ from typing import Any, Literal, cast
 import orjson
 
 from aragog.errors import InvalidField
-from aragog.pages import page_types
+from richpins import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# The values of these are JSON (aragog/pages/rich_pins.py; `site`: aragog/pages/selectors.py). The
+# The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py). The
 # last three are kept for page types that schema.org has and no page type reads yet.
 EXTRACTED = frozenset({"page", "site", *page_types.NAMES, "person", "organization", "event"})
 

@@ -17,19 +17,18 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.settings import StoreSettings
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, from_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import renewed
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import CellSize, Row
+from urlspelling import normalize
+from zengraph import MultiGraph
+from zengraph.records import CellSize, Mutation, Row, put_properties
 
 LOCK_MS = 10_000
 
@@ -37,7 +36,7 @@ LOCK_MS = 10_000
 class Conditional:
     """Writes to a node if it has the expected version."""
 
-    def __init__(self, zen: Zen, clock: Clock) -> None:
+    def __init__(self, zen: MultiGraph, clock: Clock) -> None:
         self._zen = zen
         self._properties = zen.nodes
         self._leases = zen.nodes.leases(nodes.LOCK, LOCK_MS, clock)
@@ -66,7 +65,7 @@ class Fields:
     """Sets, deletes and replaces fields of the page that a URL leads to."""
 
     def __init__(
-        self, zen: Zen, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
+        self, zen: MultiGraph, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
     ) -> None:
         self._zen = zen
         self._properties = zen.nodes

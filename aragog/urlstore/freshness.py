@@ -16,9 +16,8 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.writing.next_due import state_of
-from aragog.zen.codec import ID_BYTES
-from aragog.zen.graph import Zen
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
 """Rows sampled: a share of one half is accurate to within 3 %. About 15 ms on SQLite."""
@@ -44,7 +43,7 @@ class Freshness:
     """The share of refreshed pages whose refresh is not overdue; 1.0 if no page is refreshed."""
 
 
-def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
+def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
     """Freshness by page type; exact for a store with fewer rows than the sample."""
     ages: dict[str, list[float]] = defaultdict(list)
     late: dict[str, list[bool]] = defaultdict(list)
@@ -84,7 +83,7 @@ def _summed(ages: list[float], late: list[bool]) -> Freshness:
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 
 
-def _sampled(zen: Zen, sample: int) -> Iterator[Row]:
+def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """Rows starting at random keys, without duplicates; all rows of a small table."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]

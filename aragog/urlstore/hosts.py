@@ -10,26 +10,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aragog.urls.domain import host, reversed_host
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_host, put_sender
-from aragog.zen.node_ids import node_id
-from aragog.zen.ordered_indexes import HostWalk
+from urlspelling.domain import host, reversed_host
+from zengraph import MultiGraph
+from zengraph.records import LabelWalk, Mutation, put_order
 
 HOST_URL = b"i:u"
 SENDER = b"i:f"
 
 
+_SENDERS = b"\xff"
+"""What the keys of pages by the hosts that sent them begin with: no reversed host does."""
+
+
+def host_order(url: str) -> bytes:
+    """The ordering key of a normalized URL: its host with the labels reversed, and a zero."""
+    return reversed_host(host(url)).encode() + b"\0"
+
+
 def host_put(url: str, now_ms: int) -> Mutation:
     """The row of a URL."""
-    return put_host(url, {HOST_URL: url.encode()}, now_ms)
+    return put_order(node_id(url), host_order(url), {HOST_URL: url.encode()}, now_ms)
 
 
 def sender_put(url: str, sender: str, sent_at_ms: int) -> Mutation:
     """The row of a page under `url` that another URL sent at that time."""
-    return put_sender(url, sender, {HOST_URL: url.encode(), SENDER: sender.encode()}, sent_at_ms)
+    order = _SENDERS + host_order(sender) + node_id(sender)
+    cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
+    return put_order(node_id(url), order, cells, sent_at_ms)
 
 
 class SentPage(NamedTuple):
@@ -45,8 +55,8 @@ class SentPage(NamedTuple):
 class Hosts:
     """Lists the URLs of a site, aliases too. One whose data was deleted is skipped."""
 
-    def __init__(self, zen: Zen) -> None:
-        self._index = zen.hosts
+    def __init__(self, zen: MultiGraph) -> None:
+        self._index = zen.by_order
         self._nodes = zen.nodes
 
     def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
@@ -63,9 +73,9 @@ class Hosts:
                 result.append(url)
         return ListPage(result)
 
-    def walk(self, beyond: str = "") -> HostWalk:
+    def walk(self, beyond: str = "") -> LabelWalk:
         """Walk over the distinct hosts after a text of reversed labels."""
-        return self._index.hosts(beyond)
+        return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
         """Every URL of a domain and of all hosts below it."""
@@ -90,7 +100,9 @@ class Hosts:
         return self._sent(domain, [b"\0", b"."])
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        for position, row in self._index.sent_by(site, endings):
+        """`endings` follow the host: zero for itself, a dot for those below it."""
+        begin = _SENDERS + reversed_host(site).encode()
+        for position, row in self._index.rows([begin + ending for ending in endings]):
             cell = row[HOST_URL]
             yield SentPage(position, cell.value.decode(), cell.at_ms)
 

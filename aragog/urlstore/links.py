@@ -15,17 +15,23 @@ from dataclasses import dataclass
 import orjson
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import list_id
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import list_id
-from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
-from aragog.zen.outlinks import from_lines, to_lines
+from urlspelling import normalize
+from zengraph.links import (
+    LinksWrite,
+    OutlinkWriter,
+    PostingLists,
+    from_lines,
+    to_lines,
+    with_links,
+    without,
+)
 
 MAX_LIMIT = 6000
 
@@ -33,8 +39,8 @@ MAX_LIMIT = 6000
 class LinkReader:
     """Outlinks and inlinks of canonical URLs, page by page."""
 
-    def __init__(self, zen: Zen, outlinks: OutlinkWriter, aliases: AliasMerger) -> None:
-        self._lists = zen.posting_lists
+    def __init__(self, lists: PostingLists, outlinks: OutlinkWriter, aliases: AliasMerger) -> None:
+        self._lists = lists
         self._outlinks = outlinks
         self._aliases = aliases
 
@@ -61,7 +67,8 @@ class LinkReader:
             if len(result) == limit:
                 last = result[-1]
                 return ListPage(result, _encoded([last.target, last.url]))
-            result.append(self._lists.record(line, target))
+            source, text, rel, at_ms = self._lists.inlink(line)
+            result.append(LinkRecord(source, text, rel, at_ms, target))
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:

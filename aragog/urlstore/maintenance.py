@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
-from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
-from aragog.zen.compaction import Compactor
-from aragog.zen.graph import Zen
+from zengraph import MultiGraph
+from zengraph.links import CompactionReport, Compactor
 
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
     """Maintenance of a UrlStore; any number of processes may run it."""
 
-    zen: Zen
+    zen: MultiGraph
     content: ContentStore
     merger: AliasMerger
     compactor: Compactor

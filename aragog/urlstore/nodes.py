@@ -28,7 +28,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed shows no values of it up to the cell's time |
-| `s:lock` | the lease of a conditional write (`aragog.zen.leases`) |
+| `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urls.domain import host
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Fact, Likeness
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Cell, Row
+from urlspelling.domain import host
+from zengraph import MultiGraph
+from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
 """Marks a node with a record. `PRESENT`, or the instant (ms) from which its page is not shown."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
+CANONICAL_URL = "canonical_url"
+"""What that property is called where nodes are read as those of a graph."""
 PROVISIONAL = b"s:provisional"
 REASONS = b"s:reasons"
 OWN = b"s:own"
@@ -225,7 +227,7 @@ def kept_sentinel(row: Row) -> bytes:
 class Nodes:
     """Reads nodes; one multi-get for those of a batch, and one more for each hop of aliases."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:

@@ -16,7 +16,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.nodes import text
-from aragog.zen.properties import Row
+from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
 """Before each further reading of node and object; most replacements take less than their sum."""

@@ -8,21 +8,20 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from urlspelling import normalize
+from zengraph import MultiGraph
+from zengraph.records import Row, put_properties
 
 _COLUMNS = (*BASE, nodes.FETCHED)
 
@@ -90,7 +89,7 @@ class PageContent:
 
     def __init__(
         self,
-        zen: Zen,
+        zen: MultiGraph,
         content: ContentStore,
         takedowns: Takedowns,
         clock: WriteClock,

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from aragog.errors import InvalidUrl
 from aragog.fetcher.ssrf import SsrfFilter
 from aragog.hosts import is_ip
-from aragog.urls.domain import host
-from aragog.urls.normalize import normalize
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
+from urlspelling import normalize
+from urlspelling.domain import host
 
 MOST_CHARACTERS = 600
 _PRICES = ("product.price", "app.price", "book.price")

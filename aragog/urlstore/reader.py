@@ -7,11 +7,10 @@ from contextlib import closing
 
 from aragog.errors import BadInput
 from aragog.fetcher.outcome import FetchRecord
-from aragog.urls.canonical import KnownPage
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.record_reader import (
     BEFORE_VALUES,
@@ -25,9 +24,10 @@ from aragog.urlstore.record_reader import (
     values_of,
 )
 from aragog.urlstore.records import FieldValues, ListPage, Record
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
-from aragog.zen.ordered_indexes import HostWalk
+from urlspelling import normalize
+from urlspelling.canonical import KnownPage
+from zengraph import MultiGraph
+from zengraph.records import LabelWalk
 
 _new = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)
@@ -41,7 +41,7 @@ _SEEN = (
 class Pages:
     """Reads the nodes of URLs; any number of threads may share it."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
@@ -212,6 +212,6 @@ class Pages:
         """URLs of a host, aliases included, in no particular order."""
         return self._hosts.page(host, cursor, limit)
 
-    def hosts(self, beyond: str = "") -> HostWalk:
-        """Walk over the hosts with stored URLs; `HostWalk` has the order and the cost."""
+    def hosts(self, beyond: str = "") -> LabelWalk:
+        """Walk over the hosts with stored URLs; `LabelWalk` has the order and the cost."""
         return self._hosts.walk(beyond)

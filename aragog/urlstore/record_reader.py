@@ -18,8 +18,8 @@ from aragog.fetcher.outcome import FetchRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record
-from aragog.zen.properties import Cell, Row
-from aragog.zen.zstd import ZstdError, compress, decompress
+from aragog.urlstore.zstd import ZstdError, compress, decompress
+from zengraph.records import Cell, Row
 
 LEVEL = 3
 

@@ -8,12 +8,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from aragog.fetcher.outcome import FetchRecord
 from aragog.pages.preferences import refusal, verdict
-from aragog.pages.text_sketch import are_near_same
 from aragog.urlstore.refresh_policy import RefreshState, Seen
-from aragog.zen.link_records import CompactionReport, LinkRecord, OutLink
+from richpins.text_sketch import are_near_same
 
 __all__ = [
-    "CompactionReport",
     "Content",
     "ContentWrite",
     "Due",
@@ -36,6 +34,28 @@ __all__ = [
 Fact = str | int | float | None
 
 T = TypeVar("T")
+
+
+class OutLink(NamedTuple):
+    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+
+    url: str
+    text: str = ""
+    rel: str = ""
+    """Which of `nofollow`, `ugc` and `sponsored` it has, separated by spaces."""
+
+
+class LinkRecord(NamedTuple):
+    """One link, seen from either end."""
+
+    url: str
+    """The other end: the target of an outlink, the source of an inlink."""
+    text: str
+    rel: str
+    at_ms: int
+    """When the page that holds the link was fetched."""
+    target: str = ""
+    """The URL that an inlink names, which may be an alias."""
 
 
 def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
@@ -84,7 +104,7 @@ class Likeness:
     body: str = ""
     """The first 16 digits of the hash of the body before compression; empty: not known."""
     text: str = ""
-    """The sketch of the main text (`aragog.pages.text_sketch`); empty: it is too short."""
+    """The sketch of the main text (`richpins.text_sketch`); empty: it is too short."""
 
     def agrees(self, other: Likeness) -> bool:
         """True if the bodies are the same, or the main texts near the same."""
@@ -112,7 +132,7 @@ class PageWrite:
     """Field to the syntax it was found in, and where."""
     complete: bool = False
     """True if the page was read to its end, so that fields that disappeared from it are deleted."""
-    links: Iterable[OutLink] | None = None
+    links: Iterable[tuple[str, str, str]] | None = None
     """
     The page's links; None keeps the stored ones, as after a 304 or a failure. Packed links
     (`PackedLinks`) cost least.

@@ -23,18 +23,23 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
-from aragog.urlstore.hosts import HOST_URL, host_put
+from aragog.urlstore.hosts import HOST_URL, host_order, host_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
-from aragog.zen.codec import ID_BYTES, IN
-from aragog.zen.compaction import Compactor
-from aragog.zen.edges import COUNTS, Edge, count_column
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation
-from aragog.zen.node_ids import node_id
-from aragog.zen.ordered_indexes import DueEntry
-from aragog.zen.properties import Row, Salvaged, newest_ms
+from zengraph import IN, Edge, MultiGraph
+from zengraph.links import Compactor
+from zengraph.records import (
+    COUNTS,
+    ID_BYTES,
+    Mutation,
+    NumberEntry,
+    Row,
+    Salvaged,
+    count_column,
+    newest_ms,
+)
 
 GRACE_S = 600.0
 _TELL_EVERY = 256
@@ -62,7 +67,7 @@ class RepairReport:
 class Repair:
     """One walk over the whole store; memory use grows only with the number of problems."""
 
-    zen: Zen
+    zen: MultiGraph
     content: ContentStore
     aliases: AliasMerger
     compactor: Compactor
@@ -101,10 +106,10 @@ class Repair:
         for key, row in self.zen.nodes.walk():
             self._node(key, row)
             self._step("n", progress, int.from_bytes(key[:4]) / 2**32)
-        for entry in self.zen.due_times.walk():
+        for entry in self.zen.by_number.walk():
             self._due_row(entry)
             self._step("d", progress)
-        for position, row in self.zen.hosts.walk():
+        for position, row in self.zen.by_order.walk():
             self._host_row(position, row)
             self._step("h", progress)
         for row_of_edge in self.zen.walk_all_edges():
@@ -144,7 +149,7 @@ class Repair:
             return
         canonical = alias_of(row, url)
         is_page = canonical is not None or nodes.SENTINEL in row
-        if is_page and not self.zen.hosts.has(url):
+        if is_page and not self.zen.by_order.has(key, host_order(url)):
             self._put(host_put(url, self._now_ms()), "host row missing")
         if canonical is not None:
             self._alias(url, canonical, row)
@@ -155,14 +160,14 @@ class Repair:
         if taken:
             self._report(f"{url}: another page has its values of {taken} fields in store.unique")
         due = text(row, nodes.DUE)
-        if due and not self.zen.due_times.has(key, int(due)):
+        if due and not self.zen.by_number.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
     def _is_due(self, key: bytes, row: Row) -> bool:
         """True for a URL that was never fetched and is due: only the due row has its text."""
         due = text(row, nodes.DUE)
-        return due is not None and self.zen.due_times.has(key, int(due))
+        return due is not None and self.zen.by_number.has(key, int(due))
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(self.zen, url, canonical, self._now_ms())
@@ -190,19 +195,19 @@ class Repair:
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
 
-    def _due_row(self, entry: DueEntry) -> None:
+    def _due_row(self, entry: NumberEntry) -> None:
         due_at_ms, page_id, row, _ = entry
         node = self.zen.nodes.get(page_id, [nodes.URL, nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
             if nodes.URL not in node:
                 self._fetch_again(page_id, text(row, DUE_URL))
-            self.zen.due_times.delete_many([(page_id, due_at_ms, newest_ms(row))])
+            self.zen.by_number.delete_many([(page_id, due_at_ms, newest_ms(row))])
             self._repaired["due row without its node"] += 1
 
     def _host_row(self, key: bytes, row: Row) -> None:
         if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
-            self.zen.hosts.delete_at(key, at_ms=newest_ms(row))
+            self.zen.by_order.delete_at(key, at_ms=newest_ms(row))
             self._repaired["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:

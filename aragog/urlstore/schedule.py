@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aragog.errors import BadInput
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.crawl_budget import Budget
@@ -18,14 +17,15 @@ from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.watchers import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import MAX_AT_MS, WriteClock
 from aragog.urlstore.writing.next_due import state_of
-from aragog.zen.graph import Zen
-from aragog.zen.properties import Row
+from urlspelling import normalize
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 
 class Schedule:
     """The due index, the watches and the crawl budgets of a UrlStore; threads may share it."""
 
-    def __init__(self, zen: Zen, takedowns: Takedowns, clock: WriteClock) -> None:
+    def __init__(self, zen: MultiGraph, takedowns: Takedowns, clock: WriteClock) -> None:
         self._nodes = Nodes(zen)
         self._due = DueIndex(zen)
         self._watches = Watches(zen)

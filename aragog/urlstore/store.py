@@ -9,21 +9,22 @@ state or the new one, never a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Feed
 from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.link_edges import LINK, LinkEdges
 from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.node_ids import NAMING, node_id
+from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL, Nodes
 from aragog.urlstore.page_content import PageContent
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import Content, PageWrite, Record, Written
@@ -35,14 +36,12 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
-from aragog.zen.compaction import Compactor
-from aragog.zen.graph import Zen
-from aragog.zen.indexes import Schema
-from aragog.zen.link_records import ListLimits
-from aragog.zen.node_ids import node_id
-from aragog.zen.outlink_writer import OutlinkWriter
-from aragog.zen.row_limits import Most
-from aragog.zen.tables import Tables
+from aragog.urlstore.zen_remedies import REMEDIES
+from urlspelling import normalize
+from urlspelling.domain import registered_domain
+from zengraph import Most, MultiGraph, Schema
+from zengraph.links import LinkGraph, ListLimits
+from zengraph.tables import Tables
 
 
 class UrlStore:
@@ -63,6 +62,7 @@ class UrlStore:
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
         zen: the graph under it.
+        link_edges: links of pages, read as edges of that graph.
         clock: the instants of writes, and the bounds of those that callers give.
         formats: how the bytes of each field are decoded.
     """
@@ -79,11 +79,12 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        self.zen = zen = Zen(tables, _schema(settings), write_clock.clock)
+        self.zen = zen = MultiGraph(tables, _schema(settings), write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
-        outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
-        compactor = Compactor(tables, write_clock.clock, lists, settings.compactions)
+        links = link_graph(tables, settings, lists, write_clock.clock)
+        outlinks = links.writer
+        compactor = links.compactor
         merger = AliasMerger(zen, content, outlinks, refresh)
         takedown = Takedown(
             zen, content, outlinks, merger, Hosts(zen), compactor, tombstones
@@ -96,8 +97,13 @@ class UrlStore:
         self.pages = Pages(zen)
         self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
-            LinkReader(zen, outlinks, merger), outlinks, nodes, self.takedowns, write_clock
+            LinkReader(links.lists, outlinks, merger),
+            outlinks,
+            nodes,
+            self.takedowns,
+            write_clock,
         )
+        self.link_edges = LinkEdges(tables, links)
         self.aliases = Aliases(merger, nodes, self.takedowns, write_clock)
         self.schedule = Schedule(zen, self.takedowns, write_clock)
         self.feed = Feed(zen, write_clock)
@@ -274,5 +280,28 @@ def _schema(settings: StoreSettings) -> Schema:
         unique=settings.unique,
         indexed=settings.indexed,
         one_ended=frozenset({ALIAS, WATCH}),
+        reserved=frozenset({LINK}),
+        columns={CANONICAL_URL: CANONICAL},
         most=Most(settings.max_record_bytes, settings.max_record_fields),
+        remedies=REMEDIES,
     )
+
+
+def link_graph(
+    tables: Tables, settings: StoreSettings, lists: ListLimits | None, clock: Clock
+) -> LinkGraph:
+    """The links of pages, by URLs."""
+    return LinkGraph(
+        tables,
+        NAMING,
+        clock,
+        listed=_leaving_their_domain if settings.inlinks == "external" else settings.inlinks,
+        limits=lists,
+        at_once=settings.compactions,
+    )
+
+
+def _leaving_their_domain(source: str) -> Callable[[bytes], bool]:
+    """Which of its links a page of `store.inlinks = "external"` has listed at their targets."""
+    domain = registered_domain(source)
+    return lambda target: registered_domain(target.decode()) != domain

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from aragog.errors import BadInput, TakenDown
-from aragog.urls.normalize import normalize
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import Fact
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
-from aragog.zen.properties import Row
+from urlspelling import normalize
+from zengraph.records import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ import threading
 from collections.abc import Iterable
 
 from aragog.errors import BadInput, InvalidUrl
-from aragog.hosts import longest_match
-from aragog.urls.domain import host as host_of
-from aragog.urls.normalize import normalize
-from aragog.zen.graph import Zen
-from aragog.zen.properties import newest_ms
+from urlspelling import normalize
+from urlspelling.domain import host as host_of
+from urlspelling.hosts import longest_match
+from zengraph import MultiGraph
+from zengraph.records import newest_ms
 
 HOST, DOMAIN, URL = "host", "domain", "url"
 
@@ -57,7 +57,7 @@ def site_name(site: str) -> str:
 class Tombstones:
     """The taken down hosts and domains; threads may share it."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._registry = zen.registry
         self._lock = threading.Lock()
         self._seen = -1

@@ -15,7 +15,7 @@ from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import FACTS, URL, facts_of
 from aragog.urlstore.records import is_allowed
 from aragog.urlstore.store import UrlStore
-from aragog.zen.graph import Zen
+from zengraph import MultiGraph
 
 _NOTHING_SAID: dict[str, object] = {}
 
@@ -50,7 +50,7 @@ def usable_changes(
     return [each if each.url in usable else replace(each, fields={}) for each in changes]
 
 
-def usable_nodes(zen: Zen, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
+def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
     """Those of some nodes that are no page, or one that a reader may have. One read for all."""
     if purpose is None or not keys:
         return set(keys)

@@ -14,13 +14,11 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.writing.next_due import UNWATCHED, WATCHED
-from aragog.zen.codec import IN
-from aragog.zen.edges import Edge
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation
-from aragog.zen.node_ids import node_id
+from zengraph import IN, Edge, MultiGraph
+from zengraph.records import Mutation
 
 WATCH = 2
 """The edge type; a watch's score is always 0, so that watching twice makes one edge."""
@@ -43,7 +41,7 @@ class Watch(NamedTuple):
 class Watches:
     """Watches and unwatches pages; each step is safe to repeat."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
         self._properties = zen.nodes
 

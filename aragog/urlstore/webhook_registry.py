@@ -15,8 +15,8 @@ import orjson
 
 from aragog.errors import CorruptRow
 from aragog.known_fields import known
-from aragog.zen.graph import Zen
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Row
 
 # Next to the cells of crawl budgets: no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"
@@ -54,7 +54,7 @@ def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | N
 class WebhookRegistry:
     """Adds, lists and removes webhooks."""
 
-    def __init__(self, zen: Zen) -> None:
+    def __init__(self, zen: MultiGraph) -> None:
         self._registry = zen.registry
 
     def add(

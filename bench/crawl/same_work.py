@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 from lxml import html
 
 from aragog.errors import InvalidUrl
-from aragog.urls.normalize import normalize
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import MAX_LINKS, Stored
+from urlspelling import normalize
 
 
 def differences(

@@ -86,10 +86,10 @@ def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], fl
 
 def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> list[Finding]:
     """Check a page, and the other ways to write it if `transformed`."""
-    from aragog.pages import document
     from bench.invariants import text_checks
     from bench.invariants.page_oracle import PageOracle
     from bench.invariants.reading import read
+    from richpins import document
 
     page = document.parse(body, url=url, content_type="text/html")
     reading = read(body, url)

@@ -201,7 +201,7 @@ class PageOracle:
         return frozenset(filter(None, found))
 
     def _joined(self, href: str) -> str | None:
-        from aragog.urls.parser import parse  # urljoin of Python loses empty segments
+        from urlspelling import resolve as parse  # urljoin of Python loses empty segments
 
         try:
             return same_url(parse(href.strip(), self.base))
@@ -212,7 +212,7 @@ class PageOracle:
 def same_url(url: str) -> str:
     """A spelling in which a URL can be compared: normalized as links are, fragment unquoted."""
     from aragog.errors import InvalidUrl
-    from aragog.urls.normalize import normalize
+    from urlspelling import normalize
 
     front, _, fragment = url.partition("#")
     try:

@@ -21,9 +21,11 @@ class Reading:
 def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     """Read a page as the pipeline and a reader of its main text do."""
     from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-    from aragog.pages import document, main_text
+    from aragog.pages import main_text
     from aragog.pipeline.messages import FetchResult, UrlJob
     from aragog.stages.page_analysis import read_page
+    from richpins import document
+    from richpins.main_text import MARKDOWN, TEXT
 
     record: dict[str, Any] = {"status": 200, "final_url": url, "content_type": content_type}
     fetch = FetchRecord(url=url, outcome=OutcomeKind.FETCHED, **record)
@@ -31,11 +33,11 @@ def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
         FetchResult(job=UrlJob(url=url), fetch=fetch), body, agent="aragog", max_links=10_000
     )
     page = document.parse(body, url=url, content_type=content_type)
-    finder = main_text.load(main_text.TRAFILATURA)
+    finder = main_text.load("trafilatura")
     return Reading(
         title=json.loads(analysis.fields.get("page.title") or b'""'),
-        text=finder.find(page, main_text.TEXT),
-        markdown=finder.find(page, main_text.MARKDOWN),
+        text=finder.find(page, TEXT),
+        markdown=finder.find(page, MARKDOWN),
         links=tuple(link.url for link in analysis.links),
         fields=dict(analysis.fields),
     )

@@ -33,8 +33,8 @@ from aragog.api.thrift.server import ThriftServer
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from bench.serving_peers.hand_written import HttpProtocol, Request, Response
+from zengraph.tables.sqlite import SqliteTables
 
 THREADS = 16
 

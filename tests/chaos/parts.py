@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
-from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HBaseServer
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.chaos.faulty_http import FaultyHttp
@@ -74,7 +74,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         faulty = FaultyHttp(s3.endpoint.removeprefix("http://"))
         stack.callback(faulty.close)
         stack.enter_context(_credentials())
-        tables = HBaseTables(StoreSettings(engine="hbase", hbase_gateways=hbase.gateways))
+        tables = hbase_tables(StoreSettings(engine="hbase", hbase_gateways=hbase.gateways))
         tables.create()
         tables.close()
         yield Cluster(hbase, gateway, faulty)

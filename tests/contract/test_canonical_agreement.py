@@ -5,10 +5,10 @@ from itertools import permutations
 import pytest
 
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Likeness
 from aragog.urlstore.writing.alias_merger import ALIAS
 from aragog.urlstore.writing.write_planner import CLAIM_MS
-from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, body, page
 
 LIST, SECOND = "http://shop.example/list", "http://shop.example/list?page=2"

@@ -8,16 +8,17 @@ import pytest
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.node_ids import NAMING
 from aragog.urlstore.store import UrlStore
-from aragog.zen import compaction
-from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.journal_keys import LANES, lane_of
-from aragog.zen.link_records import ListLimits
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand, page, stand
 from tests.support.turns import Turns
+from zengraph.links import ListLimits
+from zengraph.links import _compaction as compaction
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.links._journal_keys import LANES, lane_of
+from zengraph.tables.memory import MemoryTables
 
 HOSTS = [f"http://h{number}.example" for number in range(5)]
 PAGES = [f"{host}/{number}" for host in HOSTS for number in range(3)]
@@ -359,6 +360,6 @@ def test_the_changes_of_a_page_are_always_in_one_lane(a_stand):
         a_stand.store.write_pages([page(PAGES[0], NOW_MS + step, links=TARGETS[: 2 + step])])
 
     keys = [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
-    lane = lane_of(PAGES[0].encode())
+    lane = lane_of(NAMING, PAGES[0].encode())
     assert {key[:2] for key in keys} == {bytes([lane % 16, 128 + lane])}
     assert len(keys) == 3

@@ -13,9 +13,9 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
-from aragog.zen.leases import CellLeases
-from aragog.zen.tables import Tables
-from aragog.zen.tables.memory import MemoryTables
+from zengraph.records import CellLeases
+from zengraph.tables import Tables
+from zengraph.tables.memory import MemoryTables
 
 LEASE_S = 60.0
 ROW, COLUMN = b"\x01row", b"i:lease"

@@ -2,30 +2,30 @@
 
 import pytest
 
-from aragog.errors import BadInput
-from aragog.zen.codec import IN, OUT
-from aragog.zen.edges import LINK
-from aragog.zen.node_ids import node_id
+from aragog.urlstore.link_edges import LINK
+from aragog.urlstore.node_ids import node_id
 from tests.support.stores import NOW_MS, page
+from zengraph import IN, OUT
+from zengraph.errors import InvalidArgument
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
-def listed(zen, url, direction):
+def listed(links, url, direction):
     found, cursor = [], None
     while True:
-        part = zen.edges(node_id(url), direction, LINK, 1, cursor)
+        part = links.edges(node_id(url), direction, 1, cursor)
         found += part.items
         if (cursor := part.cursor) is None:
             return found
 
 
 def test_the_links_of_a_page_are_edges_of_its_node(a_stand):
-    store, zen = a_stand.store, a_stand.store.zen
+    store, links = a_stand.store, a_stand.store.link_edges
     store.write_pages([page(A, links=[C, B]), page(B, links=[C]), page(C)])
     a_stand.compact()
 
-    out, into = listed(zen, A, OUT), listed(zen, C, IN)
+    out, into = listed(links, A, OUT), listed(links, C, IN)
 
     assert [(edge.other, edge.score) for edge in out] == [(node_id(C), 0), (node_id(B), 1)]
     assert out[0].properties == {"url": C.encode(), "text": b"text", "rel": b""}
@@ -33,11 +33,11 @@ def test_the_links_of_a_page_are_edges_of_its_node(a_stand):
         (node_id(A), NOW_MS),
         (node_id(B), NOW_MS),
     ]
-    assert zen.count_edges(node_id(A), OUT, LINK) == 2
-    assert zen.count_edges(node_id(C), IN, LINK) == 2
-    assert listed(zen, "http://unknown.example/", IN) == []
+    assert links.count(node_id(A), OUT) == 2
+    assert links.count(node_id(C), IN) == 2
+    assert listed(links, "http://unknown.example/", IN) == []
 
 
 def test_links_are_not_put_as_single_edges(a_stand):
-    with pytest.raises(BadInput, match="OutlinkWriter"):
+    with pytest.raises(InvalidArgument, match="not stored here"):
         a_stand.store.zen.put_edge(node_id(A), LINK, node_id(B))

@@ -6,8 +6,8 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.read_cache import CachedTables, ReadCache
 from tests.support.stores import NOW_MS, SAME, page
+from zengraph.tables.read_cache import CachedTables, ReadCache
 
 URLS = [f"http://a.example/{number}" for number in range(3)]
 AGE_MS = 1000

@@ -9,17 +9,17 @@ from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.json_lines import UrlRecord
+from aragog.urlstore import zstd
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
-from aragog.zen import zstd
-from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.link_records import ListLimits
-from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page, stand
 from tests.support.waiting import WITHIN_S
+from zengraph.links import ListLimits
+from zengraph.links._claims import LOCK_MS, ClaimCell
+from zengraph.tables import TABLES
 
 GONE, NEW = "http://gone.example/", "http://gone.example/new"
 SUB, OTHER, THIRD = "http://www.gone.example/", "http://other.example/", "http://third.example/"

@@ -8,7 +8,7 @@ from aragog.fetcher.outcome import WITHHELD, FetchRecord
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.settings import Settings
 from aragog.stages.page_updates import failure_write
-from aragog.zen.node_ids import node_id
+from aragog.urlstore.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, alias_page, body, page
 
 HOUR_MS = 3_600_000

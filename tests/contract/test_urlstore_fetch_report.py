@@ -6,10 +6,10 @@ import orjson
 
 from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.urlstore.compression import compress, content_key
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import FETCH, FETCHED
 from aragog.urlstore.record_reader import to_cell
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, page
 
 OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.example/named"

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
-from aragog.zen.compaction_claims import LOCK_MS, ClaimCell
-from aragog.zen.link_records import ListLimits
 from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
+from zengraph.links import ListLimits
+from zengraph.links._claims import LOCK_MS, ClaimCell
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 

@@ -12,9 +12,9 @@ from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
-from aragog.zen.graph import Zen
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph import MultiGraph
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 HOUR_MS = 3_600_000
@@ -399,7 +399,7 @@ def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes
                 self.slow = False
 
     clock = ManualClock(NOW_MS)
-    zen = Zen(Slow(clock))
+    zen = MultiGraph(Slow(clock))
     publish(zen, [Change(A, NOW_MS, "changed")], clock)
     clock.advance_ms(SETTLE_MS)
     feed = Changes(zen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from aragog.pages import canonical_evidence, document, extraction, links, rich_pins
+from richpins import canonical_evidence, document, extraction, links, rich_pins
 from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (

@@ -1,5 +1,5 @@
 """
-Fuzz everything of `aragog.urls` that reads strangers' text: `one_input` takes any bytes.
+Fuzz everything of `urlspelling` that reads strangers' text: `one_input` takes any bytes.
 
     python -m tests.fuzz.fuzz_urls [inputs]     mutates its seeds so often
 
@@ -12,10 +12,10 @@ import random
 from itertools import pairwise
 
 from aragog.errors import InvalidUrl
-from aragog.urls import explain, normalize, parse_link_header, url_key
-from aragog.urls.canonical import Evidence, KnownPage, Redirect, decide
-from aragog.urls.domain import host, origin, registered_domain, reversed_host
 from tests.fuzz.engine import edited, fuzz
+from urlspelling import explain, normalize, parse_link_header, url_key
+from urlspelling.canonical import Evidence, KnownPage, Redirect, decide
+from urlspelling.domain import host, origin, registered_domain, reversed_host
 
 SEEDS = (
     b"http://me:pw@EXAMPLE.com.:80/a/../b/%7efoo%2f%zz;jsessionid=1?b=2&&utm_source=x&a=1#f",

@@ -9,10 +9,10 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.link_records import ListLimits
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.hooked_tables import HookedTables
 from tests.support.stores import NOW_MS, Stand
+from zengraph.links import ListLimits
+from zengraph.tables.memory import MemoryTables
 
 # Every group is divided, every list has segments, and each of their lines is a row.
 SHORT_LISTS = ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_deltas=1, large_lines=0)

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
-from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HBaseServer
 from tests.support.missing_parts import HBASE
 from tests.support.servers import folder_of_a_server, start_or_skip
+from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables.hbase import HBaseTables
 
 _numbers = itertools.count(1)
 
@@ -53,7 +54,7 @@ def hbase_settings(hbase_server: HBaseServer) -> StoreSettings:
 @pytest.fixture(scope="session")
 def all_hbase_tables(hbase_settings: StoreSettings) -> Iterator[HBaseTables]:
     """The tables of this run, made once; tests share their rows, so take `fresh_hbase`."""
-    tables = HBaseTables(hbase_settings)
+    tables = hbase_tables(hbase_settings)
     tables.create()
     yield tables
     tables.close()

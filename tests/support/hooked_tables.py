@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aragog.zen.tables import CellTable, Tables
+from zengraph.tables import CellTable, Tables
 
 Hook = Callable[[], None]
 

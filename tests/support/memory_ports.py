@@ -25,12 +25,12 @@ from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import Enqueuer
 from aragog.stages.rescheduling import Rescheduling
 from aragog.stages.waiting_line import InLine
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.pipeline_stand import Sent
 from tests.support.stores import NOW_MS
+from urlspelling.domain import registered_domain
+from zengraph.tables.memory import MemoryTables
 
 AGENT = "test (+http://test.test/)"
 

@@ -27,11 +27,11 @@ from aragog.stages.page_limits import RunMarks
 from aragog.stages.refresh import RefreshStage, Tick
 from aragog.stages.rescheduling import Rescheduling
 from aragog.stages.store import StoreStage
-from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
+from urlspelling.domain import registered_domain
+from zengraph.tables.memory import MemoryTables
 
 
 @dataclass

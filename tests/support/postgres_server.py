@@ -17,14 +17,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import ManualClock
 from aragog.errors import CONFIG
 from aragog.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
-from aragog.zen.tables import TABLES, Tables
-from aragog.zen.tables.postgres import PostgresTables
 from tests.support.missing_parts import POSTGRES, skip_without
+from zengraph.tables import TABLES, Tables
+from zengraph.tables.postgres import PostgresTables
 
 OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
 PGBOUNCER_PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
@@ -70,7 +71,7 @@ def store_settings(dsn: str, **changes: object) -> StoreSettings:
 def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[PostgresTables, str]]:
     """The tables of this run, made once, and where they are; take `fresh_postgres`."""
     dsn = postgres_server.create_database("tables")
-    tables = PostgresTables(store_settings(dsn), clock=ManualClock())
+    tables = postgres_tables(store_settings(dsn), clock=ManualClock())
     tables.create()
     yield tables, dsn
     tables.close()

@@ -14,9 +14,9 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.journal_keys import beside_key, written_at_ms
-from aragog.zen.link_records import ListLimits
-from aragog.zen.tables import Tables
+from zengraph.links import ListLimits
+from zengraph.links._journal_keys import beside_key, written_at_ms
+from zengraph.tables import Tables
 
 NOW_MS = 1_700_000_000_000
 SAME = Likeness(body="a hash")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.zen.tables import Tables
-from aragog.zen.tables.memory import MemoryTables
-from aragog.zen.tables.sqlite import SqliteTables
+from zengraph.tables import Tables
+from zengraph.tables.memory import MemoryTables
+from zengraph.tables.sqlite import SqliteTables
 
 
 def memory(request: pytest.FixtureRequest) -> Tables:

@@ -23,6 +23,7 @@ from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TFramedTransport, TSocket
 
 from aragog.api.field_writers import FieldWriters
+from aragog.api.graphs import no_graphs
 from aragog.api.jobs import Jobs
 from aragog.api.listener import tls_context
 from aragog.api.operation import Parts, unshared
@@ -31,7 +32,6 @@ from aragog.api.thrift.handlers import services
 from aragog.api.thrift.listening import listen
 from aragog.api.thrift.server import ThriftServer
 from aragog.settings import ServingSettings
-from aragog.zen.application_graphs import no_graphs
 from tests.support.missing_parts import THRIFT, skip_without
 
 TIMEOUT_S = 60

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.client import Aragog
-from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.settings import load_settings
+from richpins.rich_pins import EXTRACTOR_VERSION
 from tests.support.standalone import standalone
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]

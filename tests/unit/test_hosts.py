@@ -1,34 +1,6 @@
-"""Hosts with and without ports, in every spelling that settings and headers use."""
+"""Names under which a local server is asked."""
 
-import pytest
-
-from aragog.hosts import (
-    and_parents,
-    is_ip,
-    is_loopback,
-    longest_match,
-    split_port,
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("example.com", ("example.com", "")),
-        ("example.com:8080", ("example.com", "8080")),
-        ("example.com:", ("example.com", "")),
-        ("127.0.0.1:80", ("127.0.0.1", "80")),
-        ("[::1]", ("[::1]", "")),
-        ("[::1]:80", ("[::1]", "80")),
-        ("::1", ("::1", "")),
-        ("2001:db8::1", ("2001:db8::1", "")),
-        ("host:name", ("host:name", "")),
-        ("host:٣", ("host:٣", "")),
-        ("", ("", "")),
-    ],
-)
-def test_a_port_is_digits_behind_a_host_or_a_bracket(text, parts):
-    assert split_port(text) == parts
+from aragog.hosts import is_ip, is_loopback
 
 
 def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():
@@ -40,23 +12,3 @@ def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():
     ]
     assert [is_loopback(host) for host in ("127.0.0.9", "::1", "localhost")] == [True] * 3
     assert [is_loopback(host) for host in ("10.0.0.1", "example.com", "")] == [False] * 3
-
-
-@pytest.mark.parametrize(
-    ("host", "names", "match"),
-    [
-        ("a.b.c", {"c", "b.c"}, "b.c"),
-        ("a.b.c", {"a.b.c", "b.c"}, "a.b.c"),
-        ("xb.c", {"b.c"}, None),
-        ("c", {"b.c"}, None),
-        ("[::1]", {"[::1]"}, "[::1]"),
-        ("", {""}, None),
-    ],
-)
-def test_the_longest_name_that_is_the_host_or_a_parent_of_it_matches(host, names, match):
-    assert longest_match(host, names) == match
-    assert match is None or match in list(and_parents(host))
-
-
-def test_a_host_and_its_parents_come_from_the_longest_on():
-    assert list(and_parents("a.b.c")) == ["a.b.c", "b.c", "c"]

@@ -13,7 +13,7 @@ from aragog.standalone.log_rotation import rotate_all
 
 WITH_A_THREAD_AT_EXIT = """
 import threading
-from aragog.urls import normalize
+from urlspelling import normalize
 ready = threading.Event()
 def run():
     normalize('/a?b=1', 'http://x.test/c')

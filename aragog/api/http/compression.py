@@ -16,7 +16,7 @@ from functools import partial
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from aragog.zen import zstd
+from aragog.urlstore import zstd
 
 LEAST_BYTES = 1024
 INLINE_BYTES = 65_536

@@ -28,9 +28,9 @@ from aragog.errors import (
     TakenDown,
 )
 from aragog.pages.preferences import PURPOSES
-from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 T = TypeVar("T")
 

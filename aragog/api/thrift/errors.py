@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 from aragog.api.problems import Problem
 from aragog.api.thrift.contract import idl
 from aragog.api.tokens import TokenRateExceeded
-from aragog.errors import (
-    ALL,
-    BAD_INPUT,
-    TRANSIENT,
-    SlowDown,
-    TakenDown,
-    VersionConflict,
-)
+from aragog.errors import ALL, BAD_INPUT, TRANSIENT, SlowDown, TakenDown, VersionConflict
 
 log = logging.getLogger(__name__)
 

@@ -21,13 +21,13 @@ from aragog.errors import CONFIG, StoreUnavailable
 from aragog.extras import has, require
 from aragog.fetcher.http2_hosts import Http2Hosts
 from aragog.fetcher.user_agent import has_contact
-from aragog.hosts import split_port
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
 from pinlater.brokers import kind_of
 from pinlater.redis.address import server_name
+from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:

@@ -18,8 +18,8 @@ from aragog.cli.operation_json import answer_of, json_of
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.settings import Settings
 from aragog.terminal import echo, echo_json, note
-from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 
 def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:

@@ -3,7 +3,7 @@ The common spelling of URL paths and rule patterns in which they are compared. P
 
 RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that must be
 escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters themselves.
-`aragog.urls` normalizes URLs in the same way, so a rule matches the normalized spelling of a URL
+`urlspelling` normalizes URLs in the same way, so a rule matches the normalized spelling of a URL
 exactly when it matches any other spelling of the same octets.
 """
 

@@ -15,11 +15,10 @@ from enum import Enum
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
 from aragog.urlstore.records import PageWrite
-from aragog.zen.leases import Lease
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from zengraph.records import Lease, Row
 
 
 class Standing(Enum):

@@ -15,23 +15,20 @@ from contextlib import closing
 import orjson
 
 from aragog.settings import RefreshSettings
-from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
-from aragog.zen.codec import IN
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.outlinks import PackedLinks
-from aragog.zen.properties import Cell, Row, newest_ms
+from urlspelling.domain import host
+from zengraph import IN, MultiGraph
+from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
+from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""
@@ -47,7 +44,7 @@ _MOVES = (b"m:", b"s:was:", b"s:from:")
 _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
-def alias_puts(zen: Zen, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
+def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
     canonical_id, properties = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
@@ -62,7 +59,7 @@ class AliasMerger:
 
     def __init__(
         self,
-        zen: Zen,
+        zen: MultiGraph,
         content: ContentStore,
         outlinks: OutlinkWriter,
         refresh: RefreshSettings | None = None,
@@ -124,7 +121,7 @@ class AliasMerger:
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
         if due:
-            self._zen.due_times.delete_many([(node_id(alias), int(due), now_ms)])
+            self._zen.by_number.delete_many([(node_id(alias), int(due), now_ms)])
             self._properties.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
         if nodes.SENTINEL in own:
             self._move(alias, own, canonical, row, now_ms)

@@ -9,10 +9,10 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from zengraph.records import Row
 
 STATE_VERSION = 1
 WATCHED, UNWATCHED = b"1", b"0"

@@ -17,7 +17,7 @@ from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
-from aragog.zen.properties import Row
+from zengraph.records import Row
 
 WITHHELD = frozenset(
     {

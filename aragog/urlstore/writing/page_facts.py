@@ -10,7 +10,7 @@ from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.records import Fact, PageWrite
 from aragog.urlstore.writing.agreement import is_failed_fetch
-from aragog.zen.properties import Row
+from zengraph.records import Row
 
 _OF_AN_ATTEMPT = (
     "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import orjson
 
 from aragog.settings import RefreshSettings
-from aragog.urls.domain import host
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
@@ -24,7 +23,8 @@ from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
-from aragog.zen.properties import Cell, Row
+from urlspelling.domain import host
+from zengraph.records import Cell, Row
 
 
 @dataclass(slots=True)

@@ -22,17 +22,15 @@ from dataclasses import dataclass
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Change, Changes, publish
-from aragog.urlstore.hosts import Hosts, SentPage
+from aragog.urlstore.hosts import Hosts, SentPage, host_order
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
-from aragog.zen.compaction import Compactor
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.links import Compactor, LinksWrite, OutlinkWriter
+from zengraph.records import Row, put_properties
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
 _POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
@@ -48,7 +46,7 @@ Unlist = Callable[[str, int], None]
 class Takedown:
     """Removes pages, whole hosts and whole domains."""
 
-    zen: Zen
+    zen: MultiGraph
     content: ContentStore
     outlinks: OutlinkWriter
     aliases: AliasMerger
@@ -64,7 +62,7 @@ class Takedown:
             self._mark([canonical], b"removed", now_ms)
         row = self._empty(canonical, now_ms)
         if alias_of(row, canonical) is None:
-            self.zen.hosts.delete(canonical, at_ms=now_ms)
+            self.zen.by_order.delete(node_id(canonical), host_order(canonical), at_ms=now_ms)
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
@@ -134,7 +132,7 @@ class Takedown:
         for some in self._parts([*pages, *others]):
             self.compactor.purge(some)
         for page in sent:
-            self.zen.hosts.delete_at(page.position, at_ms=max(now_ms, page.sent_at_ms))
+            self.zen.by_order.delete_at(page.position, at_ms=max(now_ms, page.sent_at_ms))
         for leave in lists:
             for url in pages:
                 leave(url, now_ms)
@@ -257,7 +255,7 @@ class Takedown:
         self._delete_cells(url, row, old.difference(_POINTERS), at_ms)
         due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
         if due and nodes.DUE in old:
-            self.zen.due_times.delete_many([(node_id(url), int(due), now_ms)])
+            self.zen.by_number.delete_many([(node_id(url), int(due), now_ms)])
         if key and nodes.CONTENT_KEY in old:
             self.content.delete(key)
         self._delete_cells(url, row, old.intersection(_POINTERS), at_ms)
@@ -271,7 +269,7 @@ class Takedown:
             self.zen.nodes.delete(node_id(url), sorted(columns), at_ms=at_ms)
 
     def _leave_host(self, url: str, now_ms: int) -> None:
-        self.zen.hosts.delete(url, at_ms=now_ms)
+        self.zen.by_order.delete(node_id(url), host_order(url), at_ms=now_ms)
 
     def _leave_page(self, url: str, _now_ms: int) -> None:
         """If the URL is an alias, its canonical URL no longer lists it."""

@@ -15,13 +15,13 @@ import orjson
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import DueIndex
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, alias_of, text
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
 from aragog.urlstore.writing.alias_merger import ALIAS, SOON_MS, AliasMerger, alias_puts
 from aragog.urlstore.writing.next_due import is_wanted
-from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
+from zengraph import MultiGraph
 
 _OF_AN_ALIAS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
 
@@ -30,7 +30,7 @@ class Trust:
     """Ends provisional aliases; `AliasMerger` moves the data."""
 
     def __init__(
-        self, zen: Zen, aliases: AliasMerger, refresh: RefreshSettings | None = None
+        self, zen: MultiGraph, aliases: AliasMerger, refresh: RefreshSettings | None = None
     ) -> None:
         self._zen = zen
         self._refresh = refresh or RefreshSettings()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.writing import page_plan
@@ -25,10 +26,8 @@ from aragog.urlstore.writing.agreement import (
 from aragog.urlstore.writing.next_due import vanished_fields
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
-from aragog.zen.graph import Zen
-from aragog.zen.leases import Lease
-from aragog.zen.node_ids import node_id
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.records import Lease, Row
 
 _COLUMNS = (
     nodes.SENTINEL,
@@ -61,7 +60,7 @@ class WritePlanner:
 
     def __init__(
         self,
-        zen: Zen,
+        zen: MultiGraph,
         trust: Trust,
         history: Sequence[str],
         refuses: Callable[[str], bool],

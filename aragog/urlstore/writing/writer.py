@@ -25,7 +25,8 @@ from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
-from aragog.urlstore.records import OutLink, PageWrite, Written
+from aragog.urlstore.node_ids import node_id
+from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
@@ -40,12 +41,9 @@ from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
-from aragog.zen.graph import Zen
-from aragog.zen.mutations import Mutation, put_properties
-from aragog.zen.node_ids import node_id
-from aragog.zen.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.outlinks import PackedLinks
-from aragog.zen.properties import Row
+from zengraph import MultiGraph
+from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
+from zengraph.records import Mutation, Row, put_properties
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +135,7 @@ class PageWriter:
 
     def __init__(
         self,
-        zen: Zen,
+        zen: MultiGraph,
         content: ContentStore,
         settings: StoreSettings,
         outlinks: OutlinkWriter,
@@ -222,11 +220,11 @@ class PageWriter:
         if writes:
             self._outlinks.write(writes, now_ms)
 
-    def _linkable(self, links: Iterable[OutLink]) -> PackedLinks:
+    def _linkable(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
         """Links without those to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
-        return PackedLinks.of(link for link in links if not self._tombstones.refuses(link.url))
+        return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
 
     def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
         """Write the changes before the nodes: a change may be reported twice, but is never lost."""
@@ -275,7 +273,7 @@ class PageWriter:
             if (due_at_ms := _outdated_due_ms(plan, rows.get(plan.canonical, {}))) is not None
         ]
         if outdated:
-            self._zen.due_times.delete_many(outdated)
+            self._zen.by_number.delete_many(outdated)
         if vanished := [_vanished_fields(plan) for plan in current if plan.gone]:
             self._zen.nodes.delete_many(vanished)
 

@@ -10,9 +10,9 @@ from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables import TABLES
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = [pytest.mark.hbase, pytest.mark.postgres]
 

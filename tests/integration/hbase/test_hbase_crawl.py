@@ -7,10 +7,9 @@ import json
 
 import pytest
 
-from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.stores import hbase_tables, url_store
 from aragog.client import Aragog
 from aragog.standalone import demo_sites
-from aragog.zen.tables.hbase import HBaseTables
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
@@ -25,7 +24,7 @@ DAL = "http://kitchen.test/r/dal-tadka"
 def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
     """The demo web, HBase behind its second gateway, and a bucket."""
     settings = dataclasses.replace(hbase_settings, hbase_prefix="crawl_")
-    tables = HBaseTables(settings)
+    tables = hbase_tables(settings)
     tables.create()
     tables.close()
     s3_server.create_bucket("crawl")

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import StoreUnavailable
-from aragog.zen.tables.hbase import HBaseTables
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.hbase
@@ -57,7 +57,7 @@ class Writer(threading.Thread):
 def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(
     hbase_server, hbase_settings, all_hbase_tables
 ):
-    tables = HBaseTables(hbase_settings)
+    tables = hbase_tables(hbase_settings)
     writers = [Writer(tables, name) for name in (b"dead-a", b"dead-b")]
     for writer in writers:
         writer.start()
@@ -81,7 +81,7 @@ def test_with_one_gateway_its_stop_is_reported_and_its_return_found(hbase_server
     settings = dataclasses.replace(
         hbase_settings, hbase_gateways=hbase_server.gateways[1:], hbase_timeout_ms=500
     )
-    tables = HBaseTables(settings)
+    tables = hbase_tables(settings)
     writer = Writer(tables, b"stop")
     writer.start()
     writer.wait_for(50)
@@ -100,7 +100,7 @@ def test_with_one_gateway_its_stop_is_reported_and_its_return_found(hbase_server
 def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged(
     hbase_server, hbase_settings, all_hbase_tables
 ):
-    tables = HBaseTables(hbase_settings)
+    tables = hbase_tables(hbase_settings)
     writer = Writer(tables, b"kill")
     writer.start()
     writer.wait_for(300)

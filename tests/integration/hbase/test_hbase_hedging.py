@@ -6,11 +6,11 @@ import pytest
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.api import hedged_reads
+from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.hbase import HBaseTables
 from tests.support import api_server, thrift_server
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
@@ -32,7 +32,7 @@ def late_primary(hbase_server, hbase_settings, all_hbase_tables, tmp_path):
         )
         serving = ServingSettings(standby_gateways=(hbase_server.gateways[1],))
         settings = Settings(data_dir=tmp_path, store=late, serving=serving)
-        primary = UrlStore(HBaseTables(late), MemoryContent(), late)
+        primary = UrlStore(hbase_tables(late), MemoryContent(), late)
         primary.put(URL, {"title": b"one"})
         hedged = hedged_reads(settings, primary)
         yield proxy, primary, hedged

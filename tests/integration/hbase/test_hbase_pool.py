@@ -16,12 +16,12 @@ import pytest
 import thriftpy2
 from thriftpy2.thrift import TApplicationException
 
-from aragog.errors import AragogError, BadInput, StoreUnavailable
-from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
-from aragog.zen.tables.hbase.table import HBaseTable
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
+from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
+from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
+from zengraph.tables.hbase.table import HBaseTable
 
 pytestmark = pytest.mark.hbase
 
@@ -349,8 +349,8 @@ def test_whatever_happybase_and_thriftpy2_raise_is_mapped():
 
     assert len(threads) > 6
     for each in threads:
-        with pytest.raises(AragogError) as caught, our_errors("there"):
+        with pytest.raises(ZengraphError) as caught, our_errors("there"):
             raise _made(each)
-        expected = BadInput if each is thrift_api.IllegalArgument else StoreUnavailable
+        expected = InvalidArgument if each is thrift_api.IllegalArgument else StoreUnavailable
         assert type(caught.value) is expected
         assert issubclass(each, FOREIGN)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import StoreUnavailable
-from aragog.zen.tables import Cell
-from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import HERE, jars, tool
 from tests.support.hbase_server import start_hbase
 from tests.support.missing_parts import JDK, unless
 from tests.support.servers import folder_of_a_server
 from tests.support.waiting import wait_until
+from zengraph.tables import Cell
 
 pytestmark = [pytest.mark.hbase, unless(shutil.which("javac"), JDK)]
 
@@ -53,7 +53,7 @@ def standby():
 def test_a_row_arrives_at_a_standby(
     hbase_server, hbase_settings, all_hbase_tables, standby, tmp_path
 ):
-    there = HBaseTables(replace(hbase_settings, hbase_gateways=standby.gateways))
+    there = hbase_tables(replace(hbase_settings, hbase_gateways=standby.gateways))
     name = f"{hbase_settings.hbase_prefix}n"
 
     def copy():

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
-from aragog.zen.tables import TABLES, Cell
-from aragog.zen.tables.hbase import HBaseTables
-from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase.tables import shell_commands
+from aragog.bootstrap.stores import hbase_tables
 from tests.support.documented import Shell, blocks
+from zengraph.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES, Cell
+from zengraph.tables.hbase import shell_commands
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 
 pytestmark = pytest.mark.hbase
 
@@ -30,7 +30,7 @@ def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing
 ):
     all_hbase_tables["n"].put(b"tables-1", {b"m:a": b"1"}, at_ms=1000)
 
-    HBaseTables(hbase_settings).create()
+    hbase_tables(hbase_settings).create()
 
     assert all_hbase_tables.check() == []
     assert all_hbase_tables["n"].get(b"tables-1") == {b"m:a": Cell(b"1", 1000)}
@@ -52,13 +52,13 @@ def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_s
     commands = shell.run(show.strip()).splitlines()
 
     assert printed == "the tables of hbase exist\n"
-    assert HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="page_")).check() == []
+    assert hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="page_")).check() == []
     assert len([line for line in commands if line.startswith("create 'page_")]) == len(TABLES)
     assert "FAST_DIFF" in commands[0]
 
 
 def test_two_makers_at_once_get_along(hbase_settings):
-    tables = [HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="both_")) for _ in "12"]
+    tables = [hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="both_")) for _ in "12"]
     failed = []
 
     def create(each):
@@ -85,7 +85,7 @@ def test_what_is_wrong_with_tables_is_reported_with_its_remedy(hbase_settings, a
     admin.create_table("odd_e", {"p": {}})
     admin.disable_table("odd_e")
 
-    reported = "\n".join(HBaseTables(settings).check())
+    reported = "\n".join(hbase_tables(settings).check())
 
     assert "odd_n: has no family c" in reported
     assert "odd_n: COMPRESSION of family m is GZ, not SNAPPY" in reported
@@ -104,12 +104,14 @@ def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
         hbase_settings, hbase_prefix="zstd_", hbase_compression="ZSTD", hbase_pool_size=1
     )
 
-    with pytest.raises(ConfigError, match=r"store\.hbase_compression: HBase does not support ZSTD"):
-        HBaseTables(settings).create()
+    with pytest.raises(
+        InvalidConfig, match=r"store\.hbase_compression: HBase does not support ZSTD"
+    ):
+        hbase_tables(settings).create()
 
 
 def test_a_missing_table_is_reported_with_its_remedy(hbase_settings):
-    tables = HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="nope_"))
+    tables = hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="nope_"))
 
     with pytest.raises(StoreUnavailable, match="run `aragog store create-tables`"):
         tables["n"].get(b"r")
@@ -118,11 +120,11 @@ def test_a_missing_table_is_reported_with_its_remedy(hbase_settings):
 def test_what_hbase_refuses_is_bad_input_and_the_connection_goes_on(all_hbase_tables):
     nodes = all_hbase_tables["n"]
 
-    with pytest.raises(BadInput, match="KeyValue size too large"):
+    with pytest.raises(InvalidArgument, match="KeyValue size too large"):
         nodes.put(b"tables-2", {b"m:a": bytes(11 << 20)}, at_ms=1000)
-    with pytest.raises(BadInput, match="family:qualifier"):
+    with pytest.raises(InvalidArgument, match="family:qualifier"):
         nodes.put(b"tables-2", {b"nocolon": b"1"}, at_ms=1000)
-    with pytest.raises(BadInput, match="Row length"):
+    with pytest.raises(InvalidArgument, match="Row length"):
         nodes.put(b"r" * 40_000, {b"m:a": b"1"}, at_ms=1000)
     assert nodes.get(b"tables-2") == {}
 
@@ -164,7 +166,7 @@ def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
 
 def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_hbase_tables):
     all_hbase_tables["h"].put_many([(b"scan-%04d" % n, {b"i:_": b""}, 1000) for n in range(300)])
-    tables = HBaseTables(
+    tables = hbase_tables(
         dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000)
     )
     rows = tables["h"].scan(b"scan-", b"scan-~")

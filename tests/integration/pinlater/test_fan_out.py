@@ -10,16 +10,14 @@ import pytest
 from aragog.api.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
-from aragog.urls.keys import url_key
-from aragog.zen.codec import IN, OUT
-from aragog.zen.indexes import MAX_LIMIT
-from aragog.zen.pair_edges import NewEdge, PairEdge
-from aragog.zen.tables.memory import MemoryTables
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE
 from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from urlspelling import url_key
+from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 
@@ -51,7 +49,7 @@ def begin(env):
 def test_a_worker_is_killed_in_the_middle_and_every_follower_has_the_story_once(place, tmp_path):
     users = [url_key(f"user:{n}") for n in range(FOLLOWERS)]
     with feeds(tmp_path) as (graph, address):
-        graph.put_edges([NewEdge(PairEdge(user, FOLLOWS, HUB), n) for n, user in enumerate(users)])
+        graph.put_edges([NewEdge(EdgeKey(user, FOLLOWS, HUB), n) for n, user in enumerate(users)])
         graph.put_edge(LATE, FOLLOWS, HUB, score=2**62)  # follows it after the story
         env = {"BROKER": place.broker, "API": address, "CLAIM_TIMEOUT_S": "2"}
         options = ["-Q", "pages,deliveries", "-c1"]

@@ -6,9 +6,9 @@ from aragog.fetcher.outcome import FetchRecord, OutcomeKind
 from aragog.pipeline.fetch_results import pack
 from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.pipeline.routing import Destination
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.settings import Settings
 from aragog.stages.page_updates import failure_write
-from aragog.urls.url_filter import UrlFilter
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, page
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.stages.enqueue import EnqueueOptions
 from aragog.standalone import demo_sites
-from aragog.urls.url_filter import UrlFilter
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

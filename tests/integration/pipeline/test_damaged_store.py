@@ -12,10 +12,10 @@ from aragog.stages.page_updates import PageUpdate, to_blob
 from aragog.stages.revalidation import JobSelection
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.store import UrlStore
-from aragog.zen.node_ids import node_id
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.sqlite import SqliteTables
 
 SHARDS = 4
 URLS = [f"http://h{number}.example/" for number in range(40)]

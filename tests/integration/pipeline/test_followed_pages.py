@@ -5,10 +5,10 @@ import pytest
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.followed_pages import FULL, FollowedPages
 from aragog.pipeline.messages import ResultBatch, UrlJob
+from aragog.pipeline.url_filter import UrlFilter
 from aragog.stages.discovery import Discovery
 from aragog.stages.enqueue import EnqueueOptions
 from aragog.stages.revalidation import JobSelection
-from aragog.urls.url_filter import UrlFilter
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 

@@ -13,9 +13,9 @@ from aragog.client import Aragog
 from aragog.errors import BadInput, BrokerUnavailable
 from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.urls import url_key
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

@@ -13,8 +13,8 @@ from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
-from aragog.urls import url_key
 from tests.support.waiting import wait_until
+from urlspelling import url_key
 
 pytestmark = pytest.mark.redis
 

@@ -4,12 +4,12 @@ import orjson
 import pytest
 
 from aragog.errors import InvalidMessage
-from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.stages.reextract import ReextractBatch, reextract_batch, walk
 from aragog.stages.watch import WatchBatch, apply_watches
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.refresh_policy import Seen
+from richpins.rich_pins import EXTRACTOR_VERSION
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from aragog.bootstrap.stores import postgres_tables
 from aragog.errors import StoreUnavailable
 from aragog.standalone import unprivileged
 from aragog.standalone.postgres_server import PostgresServer
-from aragog.zen.tables.postgres import PostgresTables
 from tests.support.missing_parts import PGBOUNCER, ROOT, skip_without
 from tests.support.postgres_server import OPTIONS, PGBOUNCER_PROGRAM, store_settings
 from tests.support.standalone import free_port
@@ -75,7 +75,7 @@ def writer(request):
 
 
 def opened(dsn, **changes):
-    tables = PostgresTables(store_settings(dsn, **changes))
+    tables = postgres_tables(store_settings(dsn, **changes))
     tables.create()
     return tables
 
@@ -152,7 +152,7 @@ def test_a_server_without_connections_left_is_named(postgres_server, postgres_ds
     tables = opened(postgres_dsn)
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE few LOGIN CONNECTION LIMIT 1 IN ROLE {admin.info.user}")
-    few = PostgresTables(store_settings(postgres_dsn.replace("//aragog@", "//few@")))
+    few = postgres_tables(store_settings(postgres_dsn.replace("//aragog@", "//few@")))
     with (
         psycopg.connect(postgres_dsn.replace("//aragog@", "//few@")),
         pytest.raises(StoreUnavailable, match="no connection left"),
@@ -248,7 +248,7 @@ def test_behind_pgbouncer_in_transaction_mode_nothing_is_lost(
         pooler = subprocess.Popen(
             [*launcher, PGBOUNCER_PROGRAM, "-q", str(config)], stderr=subprocess.DEVNULL
         )
-        tables = PostgresTables(
+        tables = postgres_tables(
             store_settings(f"postgresql://aragog@127.0.0.1:{port}/{name}", postgres_pooler=True)
         )
         try:

@@ -10,12 +10,12 @@ import pytest
 
 from aragog.api.http.services import Services
 from aragog.bootstrap.api import hedged_reads
-from aragog.errors import ConfigError, StoreUnavailable
+from aragog.bootstrap.stores import postgres_tables
+from aragog.errors import CONFIG, ConfigError, StoreUnavailable
 from aragog.secret import SecretUrl
 from aragog.settings import ServingSettings, Settings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.postgres import PostgresTables
 from tests.support import api_server
 from tests.support.job_places import freeze, thaw
 from tests.support.postgres_server import store_settings
@@ -42,17 +42,17 @@ def shown(dsn, query):
 def test_reads_go_to_a_replica_that_keeps_up_and_not_to_one_that_does_not(pair, tmp_path):
     primary, replica = pair
     store = store_settings(primary.dsn)
-    tables = PostgresTables(store)
+    tables = postgres_tables(store)
     tables.create()
     written = UrlStore(tables, MemoryContent(), store)
     written.put(URL, {"title": b"one"})
-    standby = PostgresTables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)), max_lag_s=1.0)
+    standby = postgres_tables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)), max_lag_s=1.0)
     settings = Settings(
         data_dir=tmp_path, store=store,
         serving=ServingSettings(standby_dsn=SecretUrl(replica.dsn), standby_max_lag_s=1.0),
     )  # fmt: skip
 
-    gone = PostgresTables(store_settings(f"postgresql://aragog@/postgres?host={tmp_path}"))
+    gone = postgres_tables(store_settings(f"postgresql://aragog@/postgres?host={tmp_path}"))
     hedged = hedged_reads(settings, UrlStore(gone, MemoryContent(), store))
     wait_until(lambda: _has_rows(standby))
     found = wait_until(lambda: _from_standby(hedged))
@@ -74,7 +74,7 @@ def test_no_read_fails_while_the_primary_stands_still(pair, tmp_path):
     # 10 of 29 reads over HTTP ended with DeadlineExceeded.
     primary, replica = pair
     store = store_settings(primary.dsn)
-    tables = PostgresTables(store)
+    tables = postgres_tables(store)
     tables.create()
     written = UrlStore(tables, MemoryContent(), store)
     written.put(URL, {"title": b"one"})
@@ -82,7 +82,7 @@ def test_no_read_fails_while_the_primary_stands_still(pair, tmp_path):
         data_dir=tmp_path, store=store, serving=ServingSettings(standby_dsn=SecretUrl(replica.dsn))
     )
     hedged = hedged_reads(settings, written)
-    standby = PostgresTables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)))
+    standby = postgres_tables(dataclasses.replace(store, dsn=SecretUrl(replica.dsn)))
     wait_until(lambda: _has_rows(standby))
     answers = Counter()
     over = threading.Event()
@@ -123,7 +123,7 @@ def _has_rows(tables):
     """False also while the replica has not received the tables."""
     try:
         return bool(list(tables["n"].scan(b"", None)))
-    except (StoreUnavailable, ConfigError):
+    except (StoreUnavailable, *CONFIG):
         return False
 
 
@@ -137,7 +137,7 @@ def _behind(tables):
 
 def test_doctor_names_a_replica_that_is_given_as_primary(pair):
     _, replica = pair
-    tables = PostgresTables(store_settings(replica.dsn))
+    tables = postgres_tables(store_settings(replica.dsn))
 
     problems = tables.check()
     with pytest.raises(StoreUnavailable, match="is a replica"):
@@ -159,11 +159,11 @@ def test_after_a_failover_the_other_server_is_written_to(pair):
     primary, replica = pair
     both = f"{primary.socket_folder},{replica.socket_folder}"
     dsn = f"postgresql://aragog@/postgres?host={both}&target_session_attrs=read-write"
-    tables = PostgresTables(store_settings(dsn))
+    tables = postgres_tables(store_settings(dsn))
     tables.create()
     tables["n"].put(b"failover", {b"m:a": b"1"}, at_ms=1)
     tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=1)
-    standby = PostgresTables(store_settings(replica.dsn))
+    standby = postgres_tables(store_settings(replica.dsn))
     wait_until(lambda: _has_rows(standby))
     standby.close()
 

@@ -6,14 +6,14 @@ import threading
 import psycopg
 import pytest
 
+from aragog.bootstrap.stores import postgres_tables
 from aragog.clock import SystemClock
-from aragog.errors import BadInput, ConfigError, StoreUnavailable
 from aragog.transfer.copy import copy_tables
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.postgres import PostgresTables
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.postgres_server import store_settings
 from tests.support.waiting import wait_until
+from zengraph.errors import InvalidArgument, InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.postgres
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture
 def tables(postgres_dsn):
     """Created tables in a database of this test's own."""
-    engine = PostgresTables(store_settings(postgres_dsn))
+    engine = postgres_tables(store_settings(postgres_dsn))
     engine.create()
     yield engine
     engine.close()
@@ -54,7 +54,7 @@ def test_tables_that_were_created_are_correct_and_creating_again_changes_nothing
 
 
 def test_several_processes_create_the_tables_at_once(postgres_dsn):
-    engines = [PostgresTables(store_settings(postgres_dsn)) for _ in range(4)]
+    engines = [postgres_tables(store_settings(postgres_dsn)) for _ in range(4)]
     threads = [threading.Thread(target=engine.create) for engine in engines]
     for thread in threads:
         thread.start()
@@ -68,11 +68,11 @@ def test_several_processes_create_the_tables_at_once(postgres_dsn):
 
 
 def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
-    engine = PostgresTables(store_settings(postgres_dsn))
+    engine = postgres_tables(store_settings(postgres_dsn))
 
     with pytest.raises(StoreUnavailable, match="create-tables"):
         engine["u"].get(b"row")
-    with pytest.raises(ConfigError, match="create-tables"):
+    with pytest.raises(InvalidConfig, match="create-tables"):
         engine["n"].get(b"row")
     engine.close()
 
@@ -80,8 +80,8 @@ def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
 def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres_dsn):
     tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=5)
     added = {1: lambda schema: f"ALTER TABLE {schema}.e ADD COLUMN note text"}
-    newer = PostgresTables(store_settings(postgres_dsn), upgrades=added)
-    with pytest.raises(ConfigError, match="run `aragog store upgrade`"):
+    newer = postgres_tables(store_settings(postgres_dsn), upgrades=added)
+    with pytest.raises(InvalidConfig, match="run `aragog store upgrade`"):
         newer["e"].get(b"row")
 
     steps = []
@@ -95,10 +95,10 @@ def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres
 
 def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):
     execute(postgres_dsn, "UPDATE aragog.meta SET value = '7' WHERE name = 'version'")
-    older = PostgresTables(store_settings(postgres_dsn))
+    older = postgres_tables(store_settings(postgres_dsn))
 
     for call in (older.create, older.schema.upgrade, lambda: older["u"].get(b"row")):
-        with pytest.raises(ConfigError, match=r"version 7.*there is no way back") as caught:
+        with pytest.raises(InvalidConfig, match=r"version 7.*there is no way back") as caught:
             call()
         assert "\n" not in str(caught.value)
     older.close()
@@ -107,7 +107,7 @@ def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):
 def test_behind_a_pooler_nothing_is_prepared_and_no_setting_of_the_session_is_sent(
     tables, postgres_dsn
 ):
-    pooled = PostgresTables(store_settings(postgres_dsn, postgres_pooler=True))
+    pooled = postgres_tables(store_settings(postgres_dsn, postgres_pooler=True))
 
     pooled["n"].put(b"row", {b"m:a": b"1"}, at_ms=5)
     pooled.write([("n", b"row", {b"m:b": b"2"}, 5), ("e", b"edge", {b"p:a": b"3"}, 5)])
@@ -131,7 +131,7 @@ def test_parts_of_a_node_are_merged_by_the_writer_that_makes_too_many(tables, po
 
 
 def test_a_write_of_several_tables_is_one_transaction(tables):
-    with pytest.raises(BadInput):
+    with pytest.raises(InvalidArgument):
         tables.write(
             [
                 ("n", b"row", {b"m:a": b"1"}, 5),
@@ -212,7 +212,7 @@ def test_doctor_names_a_missing_table_and_a_wrong_encoding(tables, postgres_serv
     assert tables.check() == ["the table f is missing: run `aragog store create-tables`"]
 
     execute(postgres_server.dsn, "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
-    latin = PostgresTables(store_settings(postgres_server.dsn_of("latin")))
+    latin = postgres_tables(store_settings(postgres_server.dsn_of("latin")))
     latin.create()
     (problem,) = latin.check()
     latin.close()
@@ -230,7 +230,7 @@ def test_doctor_names_a_missing_table_and_a_wrong_encoding(tables, postgres_serv
 def test_doctor_names_a_setting_of_the_database(tables, postgres_dsn, setting, problem):
     name = value(postgres_dsn, "SELECT current_database()")
     execute(postgres_dsn, f"ALTER DATABASE {name} SET {setting}")
-    engine = PostgresTables(store_settings(postgres_dsn))
+    engine = postgres_tables(store_settings(postgres_dsn))
 
     (found,) = engine.check()
     engine.close()
@@ -258,7 +258,7 @@ def test_doctor_names_missing_rights(tables, postgres_server, postgres_dsn):
         "GRANT USAGE ON SCHEMA aragog TO reader",
         "GRANT SELECT ON ALL TABLES IN SCHEMA aragog TO reader",
     )
-    reader = PostgresTables(store_settings(postgres_dsn.replace("//aragog@", "//reader@")))
+    reader = postgres_tables(store_settings(postgres_dsn.replace("//aragog@", "//reader@")))
 
     problems = reader.check()
     with pytest.raises(StoreUnavailable, match="lacks a right"):

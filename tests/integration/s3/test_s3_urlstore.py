@@ -11,8 +11,8 @@ from aragog.errors import ContentUnavailable, CorruptContent
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.s3 import S3Content
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.s3
 

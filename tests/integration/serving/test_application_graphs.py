@@ -15,13 +15,13 @@ from aragog.cli import main
 from aragog.client import GraphMutation, connect
 from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
-from aragog.urls.keys import url_key
-from aragog.zen.codec import OUT
-from aragog.zen.edges import count_column
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
 from tests.support.stores import stand
+from urlspelling import url_key
+from zengraph import OUT
+from zengraph.records import count_column
+from zengraph.tables.memory import MemoryTables
 
 DOCS = "docs/zen.md"
 

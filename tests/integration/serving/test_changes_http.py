@@ -10,10 +10,10 @@ import pytest
 
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import page, stand
 from tests.support.waiting import WITHIN_S
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -35,11 +35,11 @@ from aragog.fetcher.outcome import FetchRecord, Hop
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/p/1"
 DEADLINE_S = 60

@@ -5,11 +5,11 @@ import threading
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.api_server import parsed, read_all
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 GET = f"GET /v1/aliases?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()

@@ -11,10 +11,10 @@ from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A, LONG = "http://a.example/", "http://long.example/"
 READER, ENTRY = make("reader", ["read"])

@@ -6,10 +6,10 @@ from aragog.api.tokens import ADMIN, READ, WRITE, make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import load_settings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 TEAM, TEAM_ENTRY = make("team", [READ, WRITE])

@@ -13,10 +13,10 @@ from aragog.api.http.connection import MOST_PIPELINED
 from aragog.api.http.server import listen
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 GET = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()

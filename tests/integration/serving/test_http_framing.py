@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from aragog.api.tokens import make
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

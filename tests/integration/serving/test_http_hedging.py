@@ -10,10 +10,10 @@ from aragog.api.http.services import Services
 from aragog.api.large_reads import NobodyWaits
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import stand
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

@@ -9,10 +9,10 @@ from aragog.api.http.services import Services
 from aragog.api.tokens import make
 from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.urlstore.records import OutLink
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://shop.example/p"
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

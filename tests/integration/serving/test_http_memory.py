@@ -10,11 +10,11 @@ from aragog.api.memory import UNCOUNTED_BYTES
 from aragog.api.tokens import READ, make
 from aragog.client import connect
 from aragog.errors import TransientError
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A, BIG, SMALL = "http://a.example/", "http://big.example/", "http://small.example/"
 HOST = "HTTP/1.1\r\nHost: localhost\r\n"

@@ -10,10 +10,10 @@ from aragog.api.problems import Problem
 from aragog.api.tokens import READ, Bucket, Tokens, make
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}&include="

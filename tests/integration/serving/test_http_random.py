@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.fuzz.engine import edited
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 SEEDS = (

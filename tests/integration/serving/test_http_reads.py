@@ -17,10 +17,10 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.cases import cases
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -7,9 +7,9 @@ import pytest
 import zstandard
 
 from aragog.api.http.compression import coding_for
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}&include="

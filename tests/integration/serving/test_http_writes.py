@@ -13,9 +13,9 @@ from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 AT = f"/v1/urls?url={A}"

@@ -7,10 +7,10 @@ import pytest
 import trustme
 
 from aragog.api.http.connection import LINGER_BYTES
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 BODY = b"x" * 3_000_000
 POST = b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -28,12 +28,12 @@ from aragog.errors import AccessDenied
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
-from aragog.zen.tables.memory import MemoryTables
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server
 from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/lamp"
 

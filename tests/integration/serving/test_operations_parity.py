@@ -13,6 +13,7 @@ from aragog.api import fetching as fetching_module
 from aragog.api.batch_progress import BatchProgress, DomainProgress
 from aragog.api.graph import id_of
 from aragog.api.graph_edges import GraphMutation
+from aragog.api.graphs import ApplicationGraphs
 from aragog.api.http.services import Services
 from aragog.api.jobs import JobClaim, Jobs, QueueJob
 from aragog.api.operation import Parts
@@ -23,20 +24,19 @@ from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
-from aragog.errors import BadInput, InvalidUrl, TakenDown, VersionConflict
+from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
 from aragog.options import option_fields
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import StoreSettings, load_settings
-from aragog.urls import normalize
-from aragog.zen.application_graphs import ApplicationGraphs
-from aragog.zen.indexes import Schema
-from aragog.zen.tables.memory import MemoryTables
 from pinlater.cluster import Cluster, connect_shards
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
 from tests.unit.pages.test_main_text import FIRST, PAGE
+from urlspelling import normalize
+from zengraph import Schema
+from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
 
@@ -314,7 +314,7 @@ def called(client, name, arguments):
     args = args if isinstance(last, dict) else arguments
     try:
         return getattr(client, name)(*args, **kwargs)
-    except (BadInput, VersionConflict) as error:
+    except (*BAD_INPUT, VersionConflict) as error:
         return f"{type(error).__mro__[-5:]} {error}"
 
 
@@ -579,7 +579,7 @@ def test_every_bound_of_the_table_holds_over_every_way(ways, name):
 def refused(client, name, kwargs):
     try:
         getattr(client, name)(**kwargs)
-    except BadInput:
+    except BAD_INPUT:
         return True
     return False
 

@@ -14,11 +14,11 @@ from aragog.api.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
 from aragog.clock import ManualClock
 from aragog.pages import main_text
 from aragog.settings import PipelineSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 from tests.unit.pages.test_main_text import FIRST, LAST, PAGE
+from zengraph.tables.memory import MemoryTables
 
 A, ALIAS, B = "http://a.example/p", "http://a.example/old", "http://a.example/data"
 HTML = {"content_type": "text/html; charset=utf-8"}

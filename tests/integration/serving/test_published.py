@@ -19,12 +19,12 @@ from aragog.identity.keys import new_key, read_keys, rotated, write_keys
 from aragog.identity.published_files import Publication
 from aragog.settings import FetchSettings, Settings
 from aragog.settings.in_use import SettingsInUse
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.origin import Origin, page, redirect
 from tests.support.signatures import AGENT, Sent, identity, verified_by
 from tests.support.stores import stand
 from tests.support.tls import authority, server_context
+from zengraph.tables.memory import MemoryTables
 
 PATH = "/.well-known/http-message-signatures-directory"
 TAG = "http-message-signatures-directory"

@@ -16,10 +16,10 @@ from aragog.client import GraphMutation, connect
 from aragog.errors import BadInput
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore import nodes
-from aragog.zen.application_graphs import ApplicationGraph
-from aragog.zen.node_ids import node_id
-from aragog.zen.read_bytes import CountedRows, counted_rows
+from aragog.urlstore.node_ids import node_id
 from tests.support import api_server, thrift_server
+from zengraph import Graph
+from zengraph.records import CountedRows, counted_rows
 
 URL = "http://a.example/"
 PART = 900_000
@@ -225,7 +225,7 @@ def test_a_put_that_replaces_all_fields_replaces_an_oversized_record(store, http
     assert http.get(f"/v1/urls?url={oversized}").json["fields"] == {"team.small": "2"}
 
 
-def fill(graph: ApplicationGraph, count: int, size: int) -> list[bytes]:
+def fill(graph: Graph, count: int, size: int) -> list[bytes]:
     keys = [bytes([number]) * 16 for number in range(count)]
     for key in keys:
         graph.put_node(key, {"value": b'"%b"' % (b"x" * size)})

@@ -19,11 +19,11 @@ from aragog.api.tokens import make
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.examples import examples
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/"
 PING = b"\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand
 from tests.support.thrift_server import generated, running
+from zengraph.tables.memory import MemoryTables
 
 # The library of the same version as Debian's compiler; generated code and library go together.
 MODULE = """module aragog.test/client

@@ -10,10 +10,10 @@ from aragog.api.memory import SMALL_BYTES
 from aragog.api.thrift import wire
 from aragog.api.tokens import READ, make
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 URL, BIG = b"http://shop.example/", b"http://big.example/"
 PING = b"\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

@@ -8,10 +8,10 @@ import pytest
 from aragog.api.tokens import READ, WRITE, Tokens, make
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 

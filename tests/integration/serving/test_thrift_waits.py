@@ -12,11 +12,11 @@ from aragog.api.fetching import FetchResponse, FetchState
 from aragog.api.job_waits import JobWaits
 from aragog.api.steps import Wait
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 LONG_MS = 60_000
 PING = b"\x00\x00\x00\x11\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

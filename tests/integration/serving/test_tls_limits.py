@@ -5,11 +5,11 @@ import ssl
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PING = b"\x00\x00\x00\x11\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"

@@ -24,8 +24,8 @@ from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 URLS = [f"https://www.a.example/{name}" for name in ("b", "a?z=1&a=2", "")]
 FETCH = FetchRecord(

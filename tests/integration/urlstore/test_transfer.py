@@ -45,9 +45,9 @@ from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables import TABLES
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand, page, stand
+from zengraph.tables import TABLES
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 

@@ -17,10 +17,10 @@ from aragog.api.hedging import (
 from aragog.api.large_reads import AT_ONCE, FREE_BYTES, MOST_BYTES, NobodyWaits, TooManyReads
 from aragog.clock import ManualClock
 from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
-from aragog.zen.read_bytes import counted_rows
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.waiting import wait_until
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/"
 

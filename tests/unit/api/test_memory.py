@@ -7,8 +7,8 @@ import pytest
 from aragog.api.http.batch_get import read_urls
 from aragog.api.memory import GrowingBytes, MemoryLimit, UnreadBytes
 from aragog.api.problems import Problem
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 URLS = [f"http://big.example/{n}" for n in range(60)]
 

@@ -19,8 +19,8 @@ from aragog.errors import BadInput, Unsupported
 from aragog.options import Option, checked, given, option_fields
 from aragog.stages.enqueue import EnqueueArguments
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
 
@@ -146,7 +146,7 @@ def test_the_decimal_fields_are_those_of_the_page_types():
     from dataclasses import fields, is_dataclass
     from decimal import Decimal
 
-    from aragog.pages import page_types
+    from richpins import page_types
 
     found = set()
     for module in pkgutil.iter_modules(page_types.__path__, f"{page_types.__name__}."):

@@ -14,8 +14,8 @@ from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.waiting import wait_until
+from zengraph.tables.memory import MemoryTables
 
 
 class Read(ThreadCall):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pages.extraction import extract
 from bench import value_invariants
 from bench.value_invariants import QUICK, said_twice_agrees, stands_in_page
+from richpins.extraction import extract
 
 URL = "https://pot.example/pot"
 ARTICLE = (

@@ -13,8 +13,8 @@ from aragog.errors import BadInput, ConfigError
 from aragog.settings import Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 RULES = Settings(extract={"a.example": {"price": "css:.price"}})

@@ -6,8 +6,8 @@ from aragog.cli.run_report import best_of, card
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import page
+from zengraph.tables.memory import MemoryTables
 
 LAMP = "http://shop.test/lamp"
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
-from aragog.urls.domain import registered_domain, reversed_host
-from aragog.zen.mutations import put_host
-from aragog.zen.tables.memory import MemoryTables
+from aragog.urlstore.hosts import host_put
 from tests.support.stores import NOW_MS, stand
+from urlspelling.domain import registered_domain, reversed_host
+from zengraph.tables.memory import MemoryTables
 
 
 def listed(
@@ -17,11 +17,7 @@ def listed(
 ):
     store = stand(MemoryTables()).store
     store.zen.mutate(
-        [
-            put_host(f"http://{host}/{n}", {b"i:u": b"x"}, NOW_MS)
-            for host in hosts
-            for n in range(per_host)
-        ]
+        [host_put(f"http://{host}/{n}", NOW_MS) for host in hosts for n in range(per_host)]
     )
     return DomainList(store.pages.hosts, key_of, known, divided, **more)
 
@@ -98,8 +94,8 @@ def test_a_domain_with_many_urls_costs_as_much_as_one_with_a_few():
     """The walk skips the URLs of a domain instead of reading them."""
     tables = MemoryTables()
     store = stand(tables).store
-    store.zen.mutate([put_host(f"http://a.com/{n}", {b"i:u": b"x"}, NOW_MS) for n in range(5000)])
-    store.zen.mutate([put_host("http://b.com/", {b"i:u": b"x"}, NOW_MS)])
+    store.zen.mutate([host_put(f"http://a.com/{n}", NOW_MS) for n in range(5000)])
+    store.zen.mutate([host_put("http://b.com/", NOW_MS)])
     given_out, scan = [], tables["h"].scan
 
     def counted(*args, **more):

@@ -10,9 +10,9 @@ from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
-from aragog.urls.canonical import Evidence, decide
 from aragog.urlstore.records import Likeness, OutLink
 from tests.support.stores import SAME, page
+from urlspelling.canonical import Evidence, decide
 
 PAGE, ALIAS = "http://example.com/page", "http://example.com/page?ref=home"
 

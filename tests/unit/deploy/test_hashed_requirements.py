@@ -33,9 +33,12 @@ def digests(name):
 def test_what_pip_would_install_is_chosen_with_its_hashes():
     version, (digest, *_) = digests("six")
 
-    (entry,) = chosen(
-        {"install": [item("Six", version, digest), item("aragog_crawler", "0", "")]}, LOCK
-    )
+    ours = {
+        "metadata": {"name": "aragog_crawler", "version": "0"},
+        "download_info": {"dir_info": {}},
+    }
+
+    (entry,) = chosen({"install": [item("Six", version, digest), ours]}, LOCK)
 
     assert entry.startswith(f"six=={version} ")
     assert f"--hash=sha256:{digest}" in entry

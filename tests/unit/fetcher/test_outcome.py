@@ -6,9 +6,18 @@ import orjson
 import pytest
 
 from aragog.api.http.openapi.document import DOCUMENT
-from aragog.fetcher.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
+from aragog.fetcher.attempt import TEMPORARY
+from aragog.fetcher.outcome import (
+    RECORD_FIELDS,
+    SINGLE_VALUES,
+    WITHHELD,
+    FetchRecord,
+    Hop,
+    OutcomeKind,
+)
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.urlstore import record_reader
+from urlspelling.canonical import KnownPage, is_gone
 
 A, B = "http://a.test/", "http://b.test/"
 EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}
@@ -75,3 +84,10 @@ def test_what_is_no_name_is_no_outcome(name):
 
 def test_the_api_shows_only_what_it_documents():
     assert "colour" not in orjson.loads(orjson.dumps(FetchRecord.read(NEWER)))
+
+
+@pytest.mark.parametrize("status", range(400, 500))
+def test_a_known_url_is_gone_where_a_fetch_would_say_so(status):
+    existing = {*TEMPORARY, *WITHHELD, 429}
+
+    assert is_gone(KnownPage(status=status)) is (status not in existing)

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.pages import preferences as p
 from aragog.pages.preferences import DRAFTS, UseStatement
-from aragog.pages.robots_meta import from_headers, from_meta, unavailable_at_ms
+from richpins.robots_meta import from_headers, from_meta, unavailable_at_ms
 
 S, IN, T = p.SEARCH, p.AI_INPUT, p.AI_TRAIN
 

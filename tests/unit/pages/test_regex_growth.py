@@ -9,21 +9,24 @@ import re
 
 import pytest
 
-from aragog.pages import canonical_evidence, plain_text, sitemaps
-from aragog.pages.structured_data import lenient_json
+from aragog.pages import sitemaps
+from richpins import _plain_text as plain_text
+from richpins import canonical_evidence
+from richpins.extraction import extract
+from richpins.structured_data import lenient_json
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import PACKAGES, inventory, unreadable_calls
 
 CUT = {
-    "aragog.pages.visible_text.captions:_BEFORE": 60,
-    "aragog.pages.structured_data.lenient_json:_WRAPPERS_END": 200,
+    "richpins.visible_text.captions:_BEFORE": 60,
+    "richpins.structured_data.lenient_json:_WRAPPERS_END": 200,
 }
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
     "aragog.stages.enqueue",  # the pattern of an option in the table of operations
-    "aragog.pages.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
-    "aragog.pages.values.yields",  # a constant word
-    "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
+    "richpins.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
+    "richpins.values.yields",  # a constant word
+    "urlspelling._query",  # the rules of query.json, which the inventory finds compiled
 }
 
 
@@ -145,3 +148,22 @@ def call(pattern, method):
     if method == "finditer":
         return lambda text: sum(1 for _ in pattern.finditer(text))
     return getattr(pattern, method)
+
+
+KETTLE = """<script type="application/ld+json">{"@type": "Product", "name": "Kettle Blue",
+"offers": {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}}</script><h1>Kettle Blue</h1>"""
+
+
+def shop_page(markup):
+    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [">ean<b>", ">brand:<br><br>", "in stock ", "<p>brand</p>", "<script>"],
+)
+def test_a_hostile_product_page_takes_time_in_proportion_to_its_length(unit):
+    page = f"{KETTLE}add to cart{unit * (60_000 // len(unit))}"
+
+    assert not grows_too_fast(shop_page, page)
+    assert shop_page(page).type == "product"

@@ -3,10 +3,10 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.pages.document import parse
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.selectors import SelectedPage, SiteRules, parsed, rule_types
 from aragog.stages.page_analysis import read_page
+from richpins.document import parse
 from tests.support.byte_streams import html_result
 
 URL = "https://www.books.example/catalogue/1"

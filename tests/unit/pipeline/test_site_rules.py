@@ -5,7 +5,7 @@ import pytest
 from aragog.errors import ConfigError
 from aragog.pipeline.site_rules import other_spelling, take_up_site_rules
 from aragog.settings import Settings
-from aragog.urls import normalize, use_site_rules
+from urlspelling import normalize, use_site_rules
 
 URL = "http://operator.test/?b=1&x=2&a=3"
 

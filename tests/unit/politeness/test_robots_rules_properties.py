@@ -12,8 +12,8 @@ from aragog.politeness.robots_parser.match import Matcher
 from aragog.politeness.robots_parser.parse import Rule, escaped
 from aragog.politeness.robots_parser.spelling import comparable_path, path_of
 from aragog.politeness.robots_rules import RobotsRules, rules_for_status
-from aragog.urls import normalize
-from aragog.urls.parser import parse
+from urlspelling import normalize
+from urlspelling import resolve as parse
 
 PIECES = st.sampled_from(
     [

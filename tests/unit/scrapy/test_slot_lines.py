@@ -16,7 +16,7 @@ from aragog.scrapy.slot_lines import (
     SlotLines,
 )
 from aragog.stages.single_fetch import SlotSearch
-from aragog.urls.domain import host
+from urlspelling.domain import host
 
 SLOT = Slot("a.test", 0.0, 0, 1e5, 1)
 GO, REFUSED = SlotSearch(SLOT, 0, 0.1), SlotSearch(None, 0)

@@ -8,8 +8,8 @@ from scrapy.settings import Settings
 from aragog.scrapy.stored_pages import StoredPages
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.test/lamp"
 HTML = "<title>Lämp</title><a href='next'>n</a>".encode("latin-1")

@@ -6,11 +6,11 @@ import orjson
 import pytest
 
 from aragog.errors import InvalidMessage
-from aragog.pages.rich_pins import EXTRACTOR_VERSION
 from aragog.settings import PipelineSettings
 from aragog.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
+from richpins.rich_pins import EXTRACTOR_VERSION
 from tests.support.stores import NOW_MS, page
 
 URL, BARE = "http://a.example/", "http://b.example/"

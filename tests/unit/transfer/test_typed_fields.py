@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aragog.pages.field_types import NUMBER, FieldType, extracted_types
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.field_formats import FieldFormats, parse
+from richpins.field_types import NUMBER, FieldType, extracted_types
 
 TYPES = TypedFields(
     FieldFormats(

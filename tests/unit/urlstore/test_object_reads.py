@@ -12,8 +12,8 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.object_reads import PAUSES_S
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 

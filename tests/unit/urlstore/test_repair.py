@@ -6,10 +6,10 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.due_index import due_put
 from aragog.urlstore.hosts import host_put
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.writing.alias_merger import alias_puts
-from aragog.zen.node_ids import node_id
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, SAME, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 PAGE, ALIAS, LINKING = (f"http://{x}.example/" for x in ("page", "alias", "linking"))
 LATER_MS = NOW_MS + 86_400_000

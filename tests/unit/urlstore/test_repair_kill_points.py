@@ -12,8 +12,8 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -129,8 +129,8 @@ def test_urls_that_a_repair_made_due_are_still_due_after_another_one(tmp_path):
 def test_a_repair_that_waits_for_no_content_leaves_it_to_one_that_makes_its_pages_due(tmp_path):
     damaged(tmp_path)
     store = opened(tmp_path, NOW_MS + HOUR_MS)
-    for position, _ in list(store.zen.hosts.walk()):
-        store.zen.hosts.delete_at(position, at_ms=NOW_MS + HOUR_MS)
+    for position, _ in list(store.zen.by_order.walk()):
+        store.zen.by_order.delete_at(position, at_ms=NOW_MS + HOUR_MS)
     store.close()
 
     first = repaired(tmp_path, NOW_MS + HOUR_MS, wait=False)
@@ -149,8 +149,8 @@ def test_a_repair_whose_note_was_damaged_is_done_by_the_next_one(tmp_path, text)
     """Every later repair ended with the same traceback."""
     damaged(tmp_path)
     store = opened(tmp_path, NOW_MS + HOUR_MS)
-    for position, _ in list(store.zen.hosts.walk()):
-        store.zen.hosts.delete_at(position, at_ms=NOW_MS + HOUR_MS)
+    for position, _ in list(store.zen.by_order.walk()):
+        store.zen.by_order.delete_at(position, at_ms=NOW_MS + HOUR_MS)
     store.close()
     repaired(tmp_path, NOW_MS + HOUR_MS, wait=False)
     (note,) = (tmp_path / "store").glob("*.salvaged")

@@ -9,6 +9,7 @@ from aragog.urlstore.feed import Change, Feed, publish
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.maintenance import Maintenance
+from aragog.urlstore.node_ids import NAMING
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.schedule import Schedule
@@ -17,12 +18,11 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.removal import Takedown
-from aragog.zen.compaction import Compactor
-from aragog.zen.compaction_plan import CompactionPlan, PlannedRow
-from aragog.zen.graph import Zen
-from aragog.zen.outlink_writer import OutlinkWriter
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
+from zengraph import MultiGraph
+from zengraph.links import Compactor, OutlinkWriter
+from zengraph.links._plan import CompactionPlan, PlannedRow
+from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
 
@@ -34,10 +34,10 @@ class Parts:
         self.time = ManualClock(NOW_MS)
         self.clock = WriteClock(self.time)
         self.tables = MemoryTables(self.time, masking=True)
-        self.zen = Zen(self.tables, clock=self.time)
+        self.zen = MultiGraph(self.tables, clock=self.time)
         self.content = MemoryContent()
-        self.compactor = Compactor(self.tables, self.time)
-        outlinks = OutlinkWriter(self.tables, "all", self.time)
+        self.compactor = Compactor(self.tables, NAMING, self.time)
+        outlinks = OutlinkWriter(self.tables, NAMING, "all", self.time)
         self.merger = AliasMerger(self.zen, self.content, outlinks)
         tombstones = Tombstones(self.zen)
         takedown = Takedown(

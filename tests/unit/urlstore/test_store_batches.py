@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, SAME, body, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = URLS = [f"http://{x}.example/" for x in "abc"]
 

@@ -4,9 +4,9 @@ import pytest
 
 from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.writing.alias_merger import SOON_MS
-from aragog.zen import compaction
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
+from zengraph.links import _compaction as compaction
 
 A, B, C, D, E, F = (f"http://{x}.example/" for x in "abcdef")
 URLS = [A, B, C, D, E, F]

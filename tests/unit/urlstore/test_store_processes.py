@@ -11,10 +11,10 @@ from aragog.clock import ManualClock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.compaction import GRACE_MS
-from aragog.zen.compaction_claims import LOCK_MS
-from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.stores import NOW_MS, body, page
+from zengraph.links._claims import LOCK_MS
+from zengraph.links._compaction import GRACE_MS
+from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

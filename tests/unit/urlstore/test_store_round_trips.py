@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
 
 A, B, C = (f"http://{x}.example/" for x in "abc")
 

@@ -24,9 +24,9 @@ from aragog.api.problems import Overloaded, Problem, problem_of
 from aragog.api.tokens import READ, WRITE, Tokens
 from aragog.clock import SystemClock
 from aragog.errors import ALL
-from aragog.urls.normalize import normalize
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 
 REFRESH_WAIT_MS = 10_000
 SHOWN_LINKS = 50

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from celery import Celery
+from support.waiting import wait_until
 
 from pinlater.worker import at_least_once
-from support.waiting import wait_until
 
 app = Celery("shop", broker=os.environ.get("SHOP_BROKER", "memory://"), set_as_current=False)
 app.conf.broker_transport_options = {"claim_timeout_s": 2}

@@ -1,1 +1,0 @@
-"""Detect and decode the character encodings of pages. No I/O."""

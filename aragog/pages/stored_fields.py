@@ -1,0 +1,16 @@
+"""The types of the fields that a crawl stores of a page: those of its Rich Pin and its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from aragog.pages import main_text
+from richpins.field_types import TEXT, FieldType, extracted_types
+
+
+@cache
+def stored_types() -> Mapping[str, FieldType]:
+    """Return the type of each field by name; imports all page types."""
+    texts = dict.fromkeys((*main_text.FIELDS.values(), main_text.VERSION_FIELD), TEXT)
+    return {**extracted_types(), **texts}

@@ -1,0 +1,68 @@
+"""Page links, read as edges of the graph."""
+
+from __future__ import annotations
+
+from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import list_id
+from urlspelling import url_key
+from zengraph import MAX_LIMIT, OUT, Edge, Edges
+from zengraph.links import Link, LinkGraph, from_lines
+from zengraph.tables import Tables
+
+LINK = 0
+"""The type of page links; they are packed, and written with their page."""
+
+
+class LinkEdges:
+    """Page links, read as edges; each has the properties `url`, `text` and `rel`."""
+
+    def __init__(self, tables: Tables, links: LinkGraph) -> None:
+        self._nodes = tables["n"]
+        self._outlinks = links.writer
+        self._lists = links.lists
+
+    def edges(
+        self, node_id: bytes, direction: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> Edges:
+        """
+        The links of a page, as `MultiGraph.edges` lists edges.
+
+        Outgoing ones are in the order of the page, with the position as score; incoming ones by
+        source. The cursor of outgoing links is a position, that of incoming ones a source.
+        """
+        limit = min(limit, MAX_LIMIT)
+        if direction == OUT:
+            links = self._out(node_id)
+            start = int.from_bytes(cursor or b"")
+            items = [
+                _edge(score, *link)
+                for score, link in enumerate(links[start : start + limit], start)
+            ]
+            end = start + len(items)
+            return Edges(items, end.to_bytes(4) if end < len(links) else None)
+        target = self._url(node_id)
+        items = []
+        for line in self._lists.lines(list_id(target.encode()), cursor or b"") if target else ():
+            if len(items) == limit:
+                return Edges(items, items[-1].properties["url"])
+            source, text, rel, at_ms = self._lists.inlink(line)
+            items.append(_edge(at_ms, source, text, rel))
+        return Edges(items, None)
+
+    def count(self, node_id: bytes, direction: bytes) -> int:
+        """The number of links; those to a page from counts, except for what awaits compaction."""
+        if direction == OUT:
+            return len(self._out(node_id))
+        target = self._url(node_id)
+        return self._lists.count([list_id(target.encode())]) if target else 0
+
+    def _out(self, node_id: bytes) -> list[Link]:
+        return list(from_lines(self._outlinks.of(node_id).lines))
+
+    def _url(self, node_id: bytes) -> str:
+        return nodes.text(self._nodes.get(node_id, [nodes.URL]), nodes.URL) or ""
+
+
+def _edge(score: int, url: str, text: str, rel: str) -> Edge:
+    values = {"url": url.encode(), "text": text.encode(), "rel": rel.encode()}
+    return Edge(url_key(url), score, values)

@@ -1,1 +1,0 @@
-"""Zen: nodes, properties, edges, indexes and counts over cell tables."""

@@ -1,1 +1,0 @@
-"""Posting lists: the packed inlinks of URLs; short ones in groups, long ones in their own rows."""

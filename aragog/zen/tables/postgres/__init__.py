@@ -1,5 +1,0 @@
-"""Cell tables on PostgreSQL: connections, the schema, the two layouts of rows."""
-
-from aragog.zen.tables.postgres.tables import PostgresTables
-
-__all__ = ["PostgresTables"]

@@ -1,0 +1,130 @@
+"""Resolve the references of one page to absolute, normalized URLs, each spelling once."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import quote_from_bytes
+
+from richpins.encodings import labels
+from urlspelling import MAX_URL_CHARS, InvalidUrl, normalize, with_query
+
+MAX_HREF_CHARS = MAX_URL_CHARS
+"""Longer references are data, not addresses."""
+
+_WHITESPACE = " \t\n\f\r"
+_NOT_FETCHED = (
+    "javascript:", "mailto:", "tel:", "data:", "sms:", "whatsapp:", "about:", "blob:", "ftp:",
+    "file:", "viber:", "skype:", "fb-messenger:", "android-app:", "ios-app:", "intent:",
+)  # fmt: skip
+
+_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
+"""An escape that normalization keeps: in capitals, and not of a letter, a digit or `-._~`."""
+_PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
+_QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
+_PLAIN_REFERENCE = re.compile(
+    r"(https?://[a-z0-9.-]+(?::[0-9]+)?(?:/|\Z)|/(?:/[a-z0-9.-]+(?::[0-9]+)?/)?"
+    r"|(?:\.\./|)*+(?=[A-Za-z0-9_~%-]))"
+    rf"(?![./])({_PATH}(?:{_ESCAPE}{_PATH}|)*+)"
+    rf"(?:\?({_QUERY}(?:{_ESCAPE}{_QUERY}|)*+))?"
+)
+"""
+A prefix (scheme and host, `/`, `../` or nothing), a path and a query, all of what the parser and
+normalization keep, except empty segments and dots in the path. Most references match.
+"""
+
+
+class LinkResolver:
+    """
+    Resolves the references of one page.
+
+    `base` is the `href` of its base element. It is used only if it resolves against the page's own
+    URL to an http(s) URL. `encoding` is that of the page: in it, and not in UTF-8, browsers write
+    the letters of a query, and only then does the site understand them (URL Standard, "query
+    state"). Paths are always in UTF-8.
+    """
+
+    def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
+        self.base_url = url
+        self._encoding = encoding
+        self._known: dict[str, str | None] = {}
+        self._fronts: dict[str, str] = {}
+        if base is not None:
+            self.base_url = self.resolve(base) or url
+            self._known, self._fronts = {}, {}
+
+    def resolve(self, href: str) -> str | None:
+        """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
+        if "#" in href:
+            href = without_fragment(href)
+        if href in self._known:
+            return self._known[href]
+        self._known[href] = url = self._resolve(href)
+        return url
+
+    def _resolve(self, href: str) -> str | None:
+        """
+        Resolve a plain reference from the normalized form of an earlier one with the same prefix.
+
+        Such references differ only in their path and query. The first path is normalized; the
+        others are concatenated, which takes a tenth of the time.
+        """
+        plain = _PLAIN_REFERENCE.fullmatch(href)
+        if plain is None or len(href) > MAX_HREF_CHARS:
+            return self._normalized(href)
+        front, path, query = plain.groups()
+        if "//" in path or "/." in path:
+            return self._normalized(href)
+        start = self._fronts.get(front)
+        url = self._first(front, path) if start is None else start + path
+        if url is not None and query is not None:
+            url = with_query(url, query)
+        return url if url is None or len(url) <= MAX_URL_CHARS else None
+
+    def _first(self, front: str, path: str) -> str | None:
+        """Resolve the first plain reference with a prefix, and keep the prefix for the others."""
+        start = _absolute(front) if front[:4] == "http" else None
+        if start is None:
+            url = self._normalized(front + path)
+            if url is None or not url.endswith(path):
+                return url
+            start = url.removesuffix(path)
+        self._fronts[front] = start
+        return start + path
+
+    def _normalized(self, href: str) -> str | None:
+        stripped = href.strip(_WHITESPACE)
+        if len(stripped) > MAX_HREF_CHARS or stripped[:16].lower().startswith(_NOT_FETCHED):
+            return None
+        if "?" in stripped and not stripped.isascii():
+            stripped = in_encoding(stripped, self._encoding)
+        try:
+            return normalize(stripped, self.base_url)
+        except InvalidUrl:
+            return None
+
+
+@lru_cache(8_192)
+def _absolute(front: str) -> str | None:
+    """Normalize a scheme and host with a slash; pages of a site name the same hosts."""
+    try:
+        return normalize(front)
+    except InvalidUrl:
+        return None
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def in_encoding(href: str, encoding: str) -> str:
+    """Return a reference whose query has the bytes of an encoding in place of non-ASCII letters."""
+    address, number, fragment = href.partition("#")
+    path, question, query = address.partition("?")
+    written = _NOT_ASCII.sub(lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query)
+    return f"{path}{question}{written}{number}{fragment}"
+
+
+def without_fragment(href: str) -> str:
+    """Return `href` without its fragment, unless a space or control character precedes that."""
+    address = href.partition("#")[0]
+    return address if not address or address[-1] > " " else href

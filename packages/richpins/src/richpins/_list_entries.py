@@ -1,0 +1,76 @@
+"""
+Tell the subject of a page from the entries of a list, such as the products of a category.
+
+Entries have the markup of a subject, but none of them is what the page is about: the page has
+neither the URL nor the name of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values.scalars import text
+
+_WORD = re.compile(r"\w+")
+_LISTS = frozenset({"itemlist", "listitem"})
+_FEWEST = 3
+"""Fewer similar items are a subject and its variants or parts more often than a list."""
+_EXAMINED = 200
+
+
+def words(name: str) -> set[str]:
+    """Return the words of a name in lower case."""
+    return set(_WORD.findall(name.lower()))
+
+
+def words_of(node: Node) -> set[str]:
+    """Return the words of an item's name or headline."""
+    return words(text(node.first("name", "headline")) or "")
+
+
+def addresses_of(sources: Sources) -> set[str]:
+    """Return the URLs of the page, without scheme and query."""
+    document = sources.document
+    addresses = {_bare(document.url)}
+    addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
+    og_url = sources.metas.first("og:url")
+    return addresses | ({_bare(og_url)} if og_url else set())
+
+
+def has_address(node: Node, page_addresses: set[str]) -> bool:
+    """Return True if an item declares one of the page's addresses."""
+    addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
+    return any(
+        _bare(address.id or "" if isinstance(address, Node) else str(address)) in page_addresses
+        for address in addresses
+        if address
+    )
+
+
+def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
+    """
+    Return True if `chosen`, the best of `nodes`, is one of at least three entries of a list.
+
+    An item is none if it has the page's URL. Neither is it if a title of the page repeats half of
+    its name, unless it is marked as an entry: categories and their products share words.
+    """
+    alike = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][:_EXAMINED]
+    if len({frozenset(words_of(node)) for node in alike}) < _FEWEST:
+        return False
+    if has_address(chosen, addresses_of(sources)):
+        return False
+    if chosen.parent is not None and chosen.parent.is_a(_LISTS):
+        return True
+    named, document = words_of(chosen), sources.document
+    titles = (sources.metas.first("og:title"), document.title, *document.headings)
+    return chosen.parent is None and not any(
+        2 * len(named & words(title)) >= len(named) for title in titles if title
+    )
+
+
+def _bare(url: str) -> str:
+    url = url.partition("#")[0].partition("?")[0]
+    return url.partition("://")[2].removeprefix("www.").rstrip("/").lower() or url

@@ -1,0 +1,74 @@
+"""
+Recognize permalinks, the signs beside headings that link to the heading itself: `¶`, `§`, `#`.
+
+Sphinx, MkDocs, GitHub and other programs write them. They are not part of any text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from richpins._plain_text import block_text
+
+_SIGNS = frozenset("¶§#🔗⚓∞⛓⌗")
+_INVISIBLE = "\u200b\u200d\u2060\ufe0e\ufe0f\ufeff"
+_CLASSES = re.compile(
+    r"\b(?:header-?link|(?:header|heading)-?anchor|hash-?link|anchor-?link|anchorjs-link|perma-?link"
+    r"|headeranchor-link|section-?(?:anchor|link)|toclink-anchor|self-link|anchor)\b",
+    re.IGNORECASE,
+)
+_LABELS = re.compile(
+    r"(?:permanent |direct |perma)?link(?: to (?:this|the) .{1,80})?", re.IGNORECASE
+)
+_MAX_CHARS = 100
+_AT_END = frozenset("¶§🔗⚓")
+_BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
+
+
+def is_sign(text: str) -> bool:
+    """Return True for the text of a permalink: one of its signs, and nothing else."""
+    return text.strip().strip(_INVISIBLE).strip() in _SIGNS
+
+
+def is_permalink(text: str, href: str, css_class: str) -> bool:
+    """
+    Return True if a link of this text, target and class is a permalink.
+
+    Its target is a fragment, and its text is a sign. Or its class is one that such links have, and
+    its text is a label such as `Link to this heading`, or has no letters. A link to another page is
+    none, whatever its text.
+    """
+    if "#" not in href or len(text) > _MAX_CHARS:
+        return False
+    shown = text.strip().strip(_INVISIBLE).strip()
+    if shown in _SIGNS:
+        return True
+    if not _CLASSES.search(css_class):
+        return False
+    return not any(map(str.isalnum, shown)) or _LABELS.fullmatch(shown) is not None
+
+
+def without_trailing_sign(text: str) -> str:
+    """Return a heading's text without `¶` or the like at its end; a `#` may belong to it (`C#`)."""
+    bare = text.rstrip(_BLANKS)
+    return (bare[:-1].rstrip(_BLANKS) if bare[-1:] in _AT_END else text) or text
+
+
+def heading_text(node: Any) -> str:
+    """
+    Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
+
+    A heading that is nothing but a sign keeps it.
+    """
+    text = block_text(node)
+    for link in node.css("a[href]"):
+        attributes = link.attributes
+        own = link.text()
+        if is_permalink(own, attributes.get("href") or "", attributes.get("class") or ""):
+            sign = " ".join(own.split())
+            if sign and text.endswith(sign):
+                text = text[: -len(sign)].rstrip()
+            elif sign and text.startswith(sign):
+                text = text[len(sign) :].lstrip()
+    return without_trailing_sign(text)

@@ -1,0 +1,227 @@
+"""
+Decide what a page is about: its type, and the items that describe its subject.
+
+A page carries many items: the site, its owner, breadcrumbs, related things. The subject of the page
+is chosen by the item's type, its position (at the top level or as a main entity), whether it names
+the page's URL or title, and how many properties it has. Items of the same type in other syntaxes,
+and repetitions, are used as additional sources.
+
+A page whose subject has no page type (an event, a course, a person, an organization, or the page
+itself) has the type `page`; its title, text and image come from the item, and `types` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from richpins._list_entries import addresses_of, has_address, is_entry, words, words_of
+from richpins.page_facts.site_names import bare
+from richpins.page_types import PageType, page_types
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources, by_trust
+from richpins.values.scalars import text
+
+_LEAST_WEIGHT = 20
+_BEHIND_OTHERS = -45
+"""What a place or a video loses where another item comes first."""
+_MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
+_MAX_SOURCES = 8
+_EXAMINED = 200
+"""How many items of a type are looked at."""
+# What speaks for one of several items of a type, each as a share of the whole. Its position counts
+# from -4.5 to 1.
+_NAMES_PAGE = 3.0
+_IS_COMPLETE = 2.5
+_SHARES_TITLE = 2.0
+_HAS_PROPERTIES = 1.5
+_MANY_PROPERTIES = 12
+
+_PARTS = frozenset(
+    "website breadcrumblist imageobject listitem itemlist sitenavigationelement wpheader wpfooter "
+    "wpsidebar wpadblock webpageelement searchaction readaction contactpoint postaladdress "
+    "aggregaterating rating comment speakablespecification entrypoint categorization "
+    "nutritioninformation offer aggregateoffer".split()
+)
+"""Types that occur in pages on any subject."""
+_PERSONS = frozenset({"person", "profilepage"})
+_ORGANIZATIONS = frozenset(
+    "organization corporation newsmediaorganization ngo onlinebusiness onlinestore brand "
+    "governmentorganization performinggroup musicgroup sportsteam sportsorganization".split()
+)
+_OWNERS = _PERSONS | _ORGANIZATIONS
+_PAGES = frozenset(
+    "webpage aboutpage collectionpage contactpage faqpage itempage medicalwebpage profilepage "
+    "qapage checkoutpage searchresultspage realestatelisting".split()
+)
+_COMMON = _PARTS | _OWNERS | _PAGES
+_MAIN = frozenset({"mainentity", "mainentityofpage"})
+_CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
+"""Items in these roles created the page, even if no item around them states what they created."""
+
+
+def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
+    """Return the type of the page and the items that describe its subject, most trusted first."""
+    og_type = (sources.metas.first("og:type") or "").strip().lower()
+    best: tuple[float, PageType, list[Node]] | None = None
+    for page_type in page_types() if sources.graph.nodes else ():
+        nodes = [n for n in sources.graph.of_types(page_type.schema_types) if n.properties]
+        chosen = chosen_of(sources, page_type, nodes) if nodes else None
+        if chosen is None or _is_listed(sources, page_type, chosen, nodes):
+            continue
+        weight = _weight(sources, page_type, chosen, og_type)
+        if best is None or weight > best[0]:
+            best = (weight, page_type, _behind(chosen, nodes))
+    if best is not None and best[0] > _LEAST_WEIGHT:
+        return best[1], best[2]
+    declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
+    return declared if declared is not None else _declared_by_tags(sources, og_type), []
+
+
+def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
+    """Return how likely `chosen` is the subject of the page."""
+    weight = page_type.weight + _position_rank(chosen)
+    if og_type in page_type.og_types:
+        weight += page_type.og_weight
+    if page_type.yields_to_others and _follows_another(sources, chosen):
+        weight += _BEHIND_OTHERS
+    return weight + page_type.adjustment(sources, chosen, og_type)
+
+
+def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
+    """Return the type that the meta elements of a page declare most clearly, or None."""
+    declared = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
+    return declared if declared.declared(sources, og_type) else None
+
+
+def _follows_another(sources: Sources, node: Node) -> bool:
+    """Return True if another item comes first: a trip before its places, a fair, a course."""
+    other = next(_special(sources), None)
+    return other is not None and other.where != node.where and not other.is_a(_typed())
+
+
+@cache
+def _typed() -> frozenset[str]:
+    """Return all types of schema.org that a page type describes."""
+    return frozenset(name for page_type in page_types() for name in page_type.schema_types)
+
+
+def _position_rank(node: Node) -> int:
+    """Rank how strongly an item's position indicates that it is the page's subject."""
+    if node.parent is None:
+        return 10 if "mainentityofpage" in node.properties else 0
+    if node.role in _MAIN_ROLES and not (node.role == "about" and node.parent.is_a(_typed())):
+        return 5
+    return -45
+
+
+def _is_listed(sources: Sources, page_type: PageType, chosen: Node, nodes: list[Node]) -> bool:
+    """Return True for an entry of a list, unless the page's tags declare a page of this type."""
+    og_type = (sources.metas.first("og:type") or "").strip().lower()
+    if og_type in page_type.og_types or _declared_by_tags(sources, og_type) is page_type:
+        return False
+    return not page_type.is_complete(chosen) and is_entry(sources, chosen, nodes)
+
+
+def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
+    """Return the item of `page_type` that the page is about; `nodes` has at least one."""
+    if len(nodes) == 1:
+        return nodes[0]
+    addresses = addresses_of(sources)
+    title = words(sources.metas.first("og:title") or sources.document.title or "")
+
+    def score(node: Node) -> float:
+        named = words_of(node)
+        overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
+        return (
+            (_NAMES_PAGE if has_address(node, addresses) else 0.0)
+            + _SHARES_TITLE * overlap
+            + _position_rank(node) / 10
+            + _HAS_PROPERTIES * min(len(node.properties), _MANY_PROPERTIES) / _MANY_PROPERTIES
+            + (_IS_COMPLETE if page_type.is_complete(node) else 0.0)
+        )
+
+    return max(nodes[:_EXAMINED], key=score)
+
+
+def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
+    """
+    Return `chosen` and its repetitions, most trusted first, then the sole items of their type in
+    other syntaxes, whatever their names.
+    """
+    name = words_of(chosen)
+    same, alone = [chosen], []
+    for node in nodes[:_EXAMINED]:
+        if node is chosen:
+            continue
+        other = words_of(node)
+        alike = not name or not other or len(name & other) * 2 > max(len(name), len(other))
+        if alike and (node.parent is None or node.role in _MAIN_ROLES):
+            same.append(node)
+        elif node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1:
+            alone.append(node)
+    return [*by_trust(same), *by_trust(alone)][:_MAX_SOURCES]
+
+
+def other_subject(sources: Sources) -> list[Node]:
+    """
+    Return the item that the page is about, or none.
+
+    The candidates are, in this order: the first item of an uncommon type; the main entity of a
+    page; a person or organization that the page is named after; the page's description of itself.
+    """
+    if not sources.graph.nodes:
+        return []
+    for candidates in (_special(sources), _main(sources), _named(sources), _described(sources)):
+        node = next(candidates, None)
+        if node is not None:
+            return [node]
+    return []
+
+
+def _special(sources: Sources) -> Iterator[Node]:
+    """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
+    by_types: dict[tuple[str, ...], list[Node]] = {}
+    for node in sources.graph.top:
+        if node.properties and node.types and node.role not in _CREATORS:
+            by_types.setdefault(node.types, []).append(node)
+    addresses = addresses_of(sources)
+    for nodes in by_types.values():
+        if nodes[0].is_a(_COMMON):
+            continue
+        chosen = next((node for node in nodes if has_address(node, addresses)), nodes[0])
+        if not is_entry(sources, chosen, nodes):
+            yield chosen
+
+
+def _main(sources: Sources) -> Iterator[Node]:
+    for node in sources.graph.of_types(_PAGES):
+        for value in node.all("mainentity"):
+            if isinstance(value, Node) and value.properties and not value.is_a(_PARTS):
+                yield value
+    yield from (
+        node for node in sources.graph.of_types(_OWNERS) if node.role in _MAIN and node.properties
+    )
+
+
+def _named(sources: Sources) -> Iterator[Node]:
+    document = sources.document
+    shown = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
+    called = {bare(name) for name in shown}
+    for node in sources.graph.top:
+        if node.role in _CREATORS:
+            continue
+        if node.properties and node.is_a(_OWNERS):
+            name = bare(text(node.first("name")) or "")
+            if not called or (name and name in called):
+                yield node
+
+
+def _described(sources: Sources) -> Iterator[Node]:
+    yield from (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
+    if sources.document.title is None and sources.document.heading is None:
+        yield from (
+            n
+            for n in sources.graph.top
+            if n.types and "name" in n.properties and n.role not in _CREATORS
+        )

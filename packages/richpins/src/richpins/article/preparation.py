@@ -1,0 +1,232 @@
+"""
+Make the tree that trafilatura reads from the page's own tree, so that both agree on what is there.
+
+The page's parser writes the tree out, and lxml reads it. Links become absolute (`<base>` included),
+and those that are not http(s) lose their target. Each image becomes one character. Permalinks and
+templates are removed, and code becomes a single text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from lxml import etree, html
+
+from richpins._permalinks import is_permalink
+from richpins.article.images import ArticleImage, place_images
+from richpins.article.restoration import Structure, structures_of
+
+if TYPE_CHECKING:
+    from richpins.document import Document
+
+_PARSER_OPTIONS = {"remove_comments": True, "remove_pis": True, "huge_tree": True}
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
+    " small span strike strong sub sup time tt u var wbr".split()
+)
+_NO_TEXT = frozenset({"script", "style", "noscript"})
+_NO_XML = dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF], " ")
+for _kept in (0x9, 0xA, 0xD):
+    del _NO_XML[_kept]
+_SPACES = re.compile(r"[ \t\r\n\f]+")
+_DROPPED = ("template",)
+_CODE = ("code", "kbd", "samp", "tt", "var")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
+_JOINERS = ("\u200c", "\u200d")
+_FIRST_STAND_IN = 0x10600
+"""Linear A: letters to Unicode, and in no text but those about Crete."""
+_MAX_STAND_INS = 200
+_INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+"""Hints for line breaks, and the byte order mark; readers see nothing of them."""
+
+
+@dataclass(slots=True)
+class ArticleTree:
+    """A tree for trafilatura, and what its stand-ins stand for."""
+
+    tree: Any
+    images: dict[str, ArticleImage] = field(default_factory=dict)
+    """By the character that stands for it."""
+    characters: dict[int, str] = field(default_factory=dict)
+    """By the code point that stands for it; for `str.translate`."""
+    structures: list[Structure] = field(default_factory=list)
+    text: str = ""
+    """The text of the tree with single spaces, and one at the border of each block."""
+
+
+def prepare(page: Document, *, with_images: bool) -> ArticleTree:
+    """Return a page as a tree of lxml; `page` stays as it is."""
+    markup = page.tree.html or "<html></html>"
+    stand_ins = _stand_ins(markup)
+    parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
+    readable = markup.translate({**_NO_XML, **stand_ins}).encode("utf-8", "replace")
+    tree = html.document_fromstring(readable, parser=parser)
+    article = ArticleTree(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
+    etree.strip_elements(tree, *_DROPPED, with_tail=False)
+    for script in tree.iter("script"):
+        _restore_escapes(script, stand_ins)
+    for link in list(tree.iter("a")):
+        _prepare_link(link, page)
+    _prepare_code(tree)
+    _tidy_space(tree)
+    if with_images:
+        article.images = place_images(tree, page.base_url, markup)
+    article.text = _text_of(tree)
+    article.structures = structures_of(tree)
+    return article
+
+
+def _stand_ins(markup: str) -> dict[int, str]:
+    """
+    Return letters that stand for characters that trafilatura deletes although readers need them.
+
+    It deletes what `str.isprintable` denies. That includes the joiners that Persian and Hindi spell
+    with, marks of direction, and letters newer than this Python.
+    """
+    if markup.isascii() and "\\u200" not in markup:
+        return {}
+    present = set(markup)
+    deleted = [*_JOINERS, *sorted(c for c in present - {*_JOINERS} if _is_deleted_text(c))]
+    free = (c for c in map(chr, range(_FIRST_STAND_IN, _FIRST_STAND_IN + 311)) if c not in present)
+    return {ord(c): new for c, new in zip(deleted[:_MAX_STAND_INS], free, strict=False)}
+
+
+def _restore_escapes(script: Any, stand_ins: dict[int, str]) -> None:
+    """The article may stand in JSON-LD, with escapes that become characters too late."""
+    text = script.text or ""
+    for joiner in _JOINERS:
+        if ord(joiner) in stand_ins:
+            text = text.replace(f"\\u{ord(joiner):04x}", stand_ins[ord(joiner)])
+    script.text = text
+
+
+def _is_deleted_text(character: str) -> bool:
+    if character.isprintable() or character in _INVISIBLE:
+        return False
+    category = unicodedata.category(character)
+    return category == "Cf" or (category == "Cn" and ord(character) & 0xFFFE != 0xFFFE)
+
+
+def _prepare_link(link: Any, page: Document) -> None:
+    href = link.attrib.pop("href", None)
+    if href is None:
+        return
+    if is_permalink(link.text_content(), href, link.get("class") or ""):
+        link.drop_tree()
+        return
+    target = absolute(page, href)
+    if target is not None:
+        link.set("href", target)
+
+
+def absolute(page: Document, href: str) -> str | None:
+    """
+    Return the target of a link with its fragment, normalized; None if it is not http(s).
+
+    A reference to the page itself (`#part`) has the page's own URL, or that of its base element.
+    """
+    front, _, fragment = href.strip().partition("#")
+    url = page.resolve(front or page.base_url)
+    if url is None or not fragment:
+        return url
+    return f"{url}#{quote(fragment, safe=_FRAGMENT_SAFE)}"
+
+
+def _tidy_space(tree: Any) -> None:
+    """
+    Leave single spaces, and none between blocks: trafilatura counts characters.
+
+    How a page's source is indented then changes nothing.
+    """
+    for element in tree.iter():
+        if element.tag == "code" or element.tag in _NO_TEXT:
+            inner = element.text
+        else:
+            is_block = element.tag not in _INLINE
+            inner = _tidied(element.text, at_start=is_block, at_end=is_block and not len(element))
+        element.text = inner
+        following = element.getnext()
+        ends = following is None and _is_block(element.getparent())
+        element.tail = _tidied(
+            element.tail,
+            at_start=_is_block(element),
+            at_end=ends or (following is not None and _is_block(following)),
+        )
+
+
+def _is_block(element: Any) -> bool:
+    return element is not None and element.tag not in _INLINE and element.tag != "img"
+
+
+def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
+    if not text:
+        return None
+    single = _SPACES.sub(" ", text)
+    if at_start:
+        single = single.lstrip(" ")
+    if at_end:
+        single = single.rstrip(" ")
+    return single or None
+
+
+def _text_of(tree: Any) -> str:
+    parts: list[str] = []
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        is_inline = element.tag in _INLINE
+        if not is_inline:
+            parts.append(" ")
+        if event == "start":
+            if element.text and element.tag not in _NO_TEXT:
+                parts.append(element.text)
+        elif element.tail:
+            parts.append(element.tail)
+    return " ".join("".join(parts).split())
+
+
+def _prepare_code(tree: Any) -> None:
+    """Make each code element one text; a line end at its start marks a block."""
+    for block in list(tree.iter("pre")):
+        for line_break in list(block.iter("br")):
+            line_break.tail = "\n" + (line_break.tail or "")
+        _only_text(block, "\n" + block.text_content().strip("\n"))
+        block.tag = "code"
+    for heading in tree.iter(*_HEADINGS):
+        if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
+            _only_text(heading, heading.text_content())  # of code alone, it would be a paragraph
+    for line_break in tree.xpath("//code//br"):
+        line_break.tail = "\n" + (line_break.tail or "")
+    for code in list(tree.iter(*_CODE)):
+        if len(code) and not (code.text or "").startswith("\n"):
+            _flatten(code)
+
+
+def _own_text(element: Any) -> str:
+    return "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
+
+
+def _flatten(code: Any) -> None:
+    links = list(code.iter("a"))
+    text = code.text_content()
+    whole = links[0] if len(links) == 1 else None
+    if whole is not None and whole.text_content().strip() == text.strip() and whole.get("href"):
+        href = whole.get("href")  # a link in code becomes code in a link, which Markdown has
+        inner = html.Element(code.tag)
+        inner.text = text
+        _only_text(code, None)
+        code.tag = "a"
+        code.attrib.clear()
+        code.set("href", href)
+        code.append(inner)
+        return
+    _only_text(code, " ".join(text.split()) if code.tag != "code" else text)
+
+
+def _only_text(element: Any, text: str | None) -> None:
+    for child in list(element):
+        element.remove(child)
+    element.text = text

@@ -1,0 +1,393 @@
+"""
+Write what trafilatura found of a page as Markdown (CommonMark with GitHub's tables) or as text.
+
+Every character of the page's text that Markdown would read as markup is escaped: what a page shows
+as text stays text, also where a program renders the Markdown. Links and images are http(s) only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from richpins.article.gaps import MissingGaps
+from richpins.article.images import ArticleImage
+from richpins.article.preparation import ArticleTree
+
+_SPACE = re.compile(r"[^\S\u00a0]+")
+_ESCAPED = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{1,32};)")
+_BLOCK_START = re.compile(r"(?:(\d{1,9})(?=[.)](?:\s|\Z))|(?=[#>+=|-]))")
+_MATH = re.compile(r"(?<!\S)\\\[(.{1,300}?)\\\]|\\\((.{1,300}?)\\\)", re.DOTALL)
+_NO_MATH = re.compile(r"[<>`$]|&#?\w+;|\n")
+_ENTITY = re.compile(r"&(?=#?\w{1,32};)")
+_RUNS = re.compile("`+")
+
+_HEADING_LEVEL = re.compile(r"h([1-6])")
+_MARKERS = {"#b": "**", "#i": "*"}
+_HTML_TAGS = {"#sup": "sup", "#sub": "sub"}
+_BLOCKS = frozenset({"p", "head", "list", "item", "table", "quote", "div", "body", "main", "row"})
+_MAX_COMPARED = 12
+"""Characters on each side of a border that are looked up in the page."""
+_MAX_DEPTH = 60
+"""Elements nested deeper are written as the text that they contain."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What encloses the elements that are written."""
+
+    depth: int = 0
+    link: bool = False
+    cell: bool = False
+    markers: frozenset[str] = frozenset()
+
+    def inside(self, **changes: Any) -> _Place:
+        return replace(self, depth=self.depth + 1, **changes)
+
+
+def to_markdown(body: Any, article: ArticleTree) -> str:
+    """Return the body that trafilatura found as Markdown; `article` has its images."""
+    return "\n\n".join(_Writer(article, markdown=True).body(body))
+
+
+def to_text(body: Any, article: ArticleTree) -> str:
+    """Return the body that trafilatura found as plain text, one block a line, without images."""
+    return "\n".join(_Writer(article, markdown=False).body(body))
+
+
+class _Writer:
+    def __init__(self, article: ArticleTree, *, markdown: bool) -> None:
+        self._article = article
+        self._markdown = markdown
+        self._gaps = MissingGaps(article.text)
+        alone = [sign for sign, image in article.images.items() if image.alone]
+        self._alone_signs = {ord(sign): f"\0{sign}\0" for sign in alone}
+
+    def body(self, body: Any) -> list[str]:
+        """The blocks of a body, with its images."""
+        found = self.blocks(body, _Place())
+        if not self._article.images:
+            return found
+        written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
+        return [block.translate(written) for block in found]
+
+    def _image(self, image: ArticleImage) -> str:
+        alt = _ESCAPED.sub(r"\\\g<0>", image.alt).replace("|", r"\|")
+        return f"![{alt}]({_address(image.source)})"
+
+    def blocks(self, element: Any, place: _Place) -> list[str]:
+        """The blocks of an element's content; a run of text between two of them is one, too."""
+        if place.depth > _MAX_DEPTH:
+            return self._paragraph(self._text(" ".join(element.itertext())))
+        found: list[str] = []
+        run: list[str] = [self._text(element.text)]
+        for child in element:
+            write = self._block(child)
+            if write is None:
+                self._add_inline(run, child, place)
+            else:
+                found += self._paragraph("".join(run))
+                found += write(child, place)
+                run = []
+            self._add_tail(run, child)
+        return found + self._paragraph("".join(run))
+
+    def _block(self, element: Any) -> Callable[[Any, _Place], list[str]] | None:
+        tag = str(element.tag)
+        if tag == "code":
+            return self._code_block if _is_block_code(element) else None
+        named = {
+            "head": self._heading, "list": self._list, "table": self._table, "quote": self._quote,
+        }  # fmt: skip
+        if tag in named:
+            return named[tag]
+        return self._container if tag in _BLOCKS else None
+
+    def _container(self, element: Any, place: _Place) -> list[str]:
+        return self.blocks(element, place.inside())
+
+    def _paragraph(self, run: str) -> list[str]:
+        blocks = self._with_images_alone(_tidy(run))
+        return [self._as_lines(text) for text in blocks] if self._markdown else blocks
+
+    def _with_images_alone(self, text: str) -> list[str]:
+        """The text, and the images before and after it that stand alone."""
+        if not self._alone_signs:
+            return [text] if text else []
+        parts = text.translate(self._alone_signs).split("\0")
+        return [part for part in map(str.strip, parts) if part]
+
+    def _as_lines(self, text: str) -> str:
+        """Escape what would begin a block at the start of one of the lines."""
+        return "  \n".join(map(_escape_start, text.split("\n")))
+
+    def _heading(self, element: Any, place: _Place) -> list[str]:
+        text = _tidy(self._inline(element, place)).replace("\n", " ")
+        text, *images = self._heading_parts(text)
+        if not text or not self._markdown:
+            return [text, *images] if text else images
+        level = _HEADING_LEVEL.match(element.get("rend") or "")
+        if text.endswith("#"):
+            text = f"{text[:-1]}\\#"
+        return [f"{'#' * int(level[1] if level else 2)} {text}", *images]
+
+    def _heading_parts(self, text: str) -> list[str]:
+        parts = self._with_images_alone(text)
+        words = [part for part in parts if part not in self._article.images]
+        return [" ".join(words), *(part for part in parts if part in self._article.images)]
+
+    def _quote(self, element: Any, place: _Place) -> list[str]:
+        blocks = self.blocks(element, place.inside())
+        if not self._markdown or not blocks:
+            return blocks
+        return [_prefixed("\n\n".join(blocks), "> ", "> ")]
+
+    def _code_block(self, element: Any, _: _Place) -> list[str]:
+        text = self._plain("".join(element.itertext())).strip("\n")
+        if not text.strip() or not self._markdown:
+            return [text] if text.strip() else []
+        fence = "`" * max(3, 1 + _longest_run(text))
+        return [f"{fence}\n{text}\n{fence}"]
+
+    def _list(self, element: Any, place: _Place) -> list[str]:
+        is_ordered = element.get("rend") == "ol"
+        items: list[str] = []
+        for number, (item, blocks) in enumerate(self._items(element, place), start=1):
+            is_numbered = is_ordered and self._markdown and item is not None
+            marker = f"{number}. " if is_numbered else "- "
+            is_nested = len(blocks) > 1 and all(_is_list_text(block) for block in blocks[1:])
+            joined = ("\n" if is_nested or not self._markdown else "\n\n").join(blocks)
+            items.append(_prefixed(joined, marker, " " * len(marker)))
+        if not items:
+            return []
+        return ["\n".join(items)]
+
+    def _items(self, element: Any, place: _Place) -> Iterator[tuple[Any, list[str]]]:
+        loose = self._paragraph(self._text(element.text))
+        if loose:
+            yield None, loose
+        for child in element:
+            inner = place.inside()
+            blocks = self.blocks(child, inner) if child.tag == "item" else self._alone(child, inner)
+            blocks += self._paragraph(self._text(child.tail))
+            if blocks:
+                yield child, blocks
+
+    def _alone(self, element: Any, place: _Place) -> list[str]:
+        write = self._block(element)
+        if write is not None:
+            return write(element, place)
+        run: list[str] = []
+        self._add_inline(run, element, place)
+        return self._paragraph("".join(run))
+
+    def _table(self, element: Any, place: _Place) -> list[str]:
+        rows = [list(row.iter("cell")) for row in element.iter("row")]
+        rows = [row for row in rows if row]
+        inner = place.inside(cell=True)
+        lines = [[self._cell(cell, inner) for cell in row] for row in rows]
+        kept = [index for index, line in enumerate(lines) if any(line)]
+        if not kept:
+            return []
+        width = max(len(lines[index]) for index in kept)
+        padded = [lines[index] + [""] * (width - len(lines[index])) for index in kept]
+        if self._markdown:
+            has_head = any(cell.get("role") == "head" for cell in rows[kept[0]])
+            padded.insert(1 if has_head else 0, ["---"] * width)
+            if not has_head:
+                padded.insert(0, [""] * width)
+        return ["\n".join(f"| {' | '.join(line)} |" for line in padded)]
+
+    def _cell(self, element: Any, place: _Place) -> str:
+        """The content of a cell on one line: Markdown has no blocks in cells."""
+        text = " ".join(_tidy(self._inline(element, place)).split())
+        # A pipe ends a cell even in a code span, and there an escape is read first.
+        return re.sub(r"(?<!\\)\|", r"\\|", text) if self._markdown else text
+
+    def _inline(self, element: Any, place: _Place) -> str:
+        """The content of an element as inline text; blocks in it are divided by spaces."""
+        if place.depth > _MAX_DEPTH:
+            return self._text(" ".join(element.itertext()))
+        run = [self._text(element.text)]
+        for child in element:
+            self._add_inline(run, child, place)
+            self._add_tail(run, child)
+        return "".join(run)
+
+    def _add_tail(self, run: list[str], child: Any) -> None:
+        text = self._text(child.tail)
+        if text and self._is_parted("".join(child.itertext()), child.tail):
+            text = f" {text}"
+        if text:
+            run.append(text)
+
+    def _is_parted(self, before: str, after: str) -> bool:
+        """
+        Return True if white space is missing between two texts.
+
+        trafilatura removes it between some elements that the page has it between.
+        """
+        if not before or not after or before[-1].isspace() or after[0].isspace():
+            return False
+        left = " ".join(before[-_MAX_COMPARED:].split())
+        right = " ".join(after[:_MAX_COMPARED].split())
+        page = self._article.text
+        if not left or not right or f"{left}{right}" in page:
+            return False
+        return (left[-1].isalnum() and right[0].isalnum()) or f"{left} {right}" in page
+
+    def _add_inline(self, run: list[str], child: Any, place: _Place) -> None:
+        text = self._inline_element(child, place)
+        if child.tag in _BLOCKS or self._is_parted(_text_before(child), "".join(child.itertext())):
+            text = f" {text} "
+        elif text.startswith("`") and run and run[-1].endswith("`"):
+            text = f" {text}"  # two spans of code would be one
+        if text.startswith("[") and run and run[-1].endswith("!"):
+            run[-1] = f"{run[-1][:-1]}\\!"
+        run.append(text)
+
+    def _inline_element(self, child: Any, place: _Place) -> str:
+        if child.tag == "lb":
+            return " " if place.cell else "\n"
+        if child.tag == "code" or (child.tag == "hi" and child.get("rend") == "#t"):
+            return self._code_span(child)
+        if child.tag == "ref":
+            return self._link(child, place)
+        if child.tag == "del":
+            return self._emphasized(child, place, "~~")
+        if child.tag == "hi":
+            rend = child.get("rend") or ""
+            if rend in _HTML_TAGS and self._markdown:
+                return _wrapped(self._inline(child, place.inside()), f"<{_HTML_TAGS[rend]}>")
+            return self._emphasized(child, place, _MARKERS.get(rend, ""))
+        return self._inline(child, place.inside())
+
+    def _emphasized(self, element: Any, place: _Place, marker: str) -> str:
+        inner = self._inline(
+            element, place.inside(markers=place.markers | {marker} if marker else place.markers)
+        )
+        if not (self._markdown and marker) or marker in place.markers or "\n" in inner.strip():
+            return inner
+        return _wrapped(inner, marker) if _can_be_emphasized(element, inner) else inner
+
+    def _code_span(self, element: Any) -> str:
+        text = self._plain("".join(element.itertext()))
+        stripped = " ".join(text.split())
+        if not self._markdown or not stripped:
+            return text
+        fence = "`" * (1 + _longest_run(stripped))
+        if stripped[0] == "`" or stripped[-1] == "`":
+            stripped = f" {stripped} "
+        return _with_spaces_of(text, f"{fence}{stripped}{fence}")
+
+    def _link(self, element: Any, place: _Place) -> str:
+        inner = self._inline(element, place.inside(link=True))
+        target = element.get("target")
+        text = " ".join(inner.split())
+        if not self._markdown or place.link or not text or not _is_safe(target):
+            return inner
+        return _with_spaces_of(inner, f"[{text}]({_address(target)})")
+
+    def _plain(self, text: str | None) -> str:
+        return (text or "").translate(self._article.characters)
+
+    def _text(self, text: str | None) -> str:
+        """Text with single spaces, and escaped in Markdown."""
+        shown = _SPACE.sub(" ", self._plain(self._gaps.restored(text) if text else text))
+        if not self._markdown or not shown.strip():
+            return shown
+        if "\\" not in shown:
+            return _ESCAPED.sub(r"\\\g<0>", shown)
+        return _with_math(shown)
+
+
+def _text_before(element: Any) -> str:
+    """The text that ends where an element begins, in the same parent."""
+    previous = element.getprevious()
+    if previous is None:
+        parent = element.getparent()
+        return "" if parent is None else parent.text or ""
+    return previous.tail or "".join(previous.itertext())
+
+
+def _is_block_code(element: Any) -> bool:
+    return "\n" in "".join(element.itertext())
+
+
+def _is_safe(target: str | None) -> bool:
+    return target is not None and target.startswith(("http://", "https://"))
+
+
+def _with_math(text: str) -> str:
+    """Escape text around formulas, which become `$…$`; one that holds markup is text."""
+    parts, at = [], 0
+    for match in _MATH.finditer(text):
+        formula = (match[1] or match[2]).strip()
+        if not formula or _NO_MATH.search(formula):
+            continue
+        parts += [_ESCAPED.sub(r"\\\g<0>", text[at : match.start()]), f"${formula}$"]
+        at = match.end()
+    return "".join([*parts, _ESCAPED.sub(r"\\\g<0>", text[at:])])
+
+
+def _tidy(run: str) -> str:
+    """Single spaces, and none around line breaks."""
+    lines = [_SPACE.sub(" ", line).strip() for line in run.split("\n")]
+    return "\n".join(line for line in lines if line)
+
+
+def _escape_start(line: str) -> str:
+    match = _BLOCK_START.match(line)
+    if match is None:
+        return line
+    return f"{match[1]}\\{line[match.end() :]}" if match[1] else f"\\{line}"
+
+
+def _prefixed(text: str, first: str, others: str) -> str:
+    head, *rest = text.split("\n")
+    lines = [f"{others}{line}" if line else others.rstrip() for line in rest]
+    return "\n".join([f"{first}{head}", *lines])
+
+
+def _is_list_text(block: str) -> bool:
+    return block.startswith(("- ", "1. "))
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _RUNS.findall(text)), default=0)
+
+
+def _with_spaces_of(text: str, replaced: str) -> str:
+    before, after = text[:1].isspace(), text[-1:].isspace()
+    return f"{' ' if before else ''}{replaced}{' ' if after else ''}"
+
+
+def _wrapped(inner: str, marker: str) -> str:
+    text = inner.strip()
+    if not text:
+        return inner
+    closing = marker.replace("<", "</")
+    return _with_spaces_of(inner, f"{marker}{text}{closing}")
+
+
+def _can_be_emphasized(element: Any, inner: str) -> bool:
+    """Whether CommonMark reads the markers as such: none between a sign and a letter."""
+    text = inner.strip()
+    if not text:
+        return False
+    after = (element.tail or "")[:1]
+    previous = element.getprevious()
+    if previous is not None:
+        before = (previous.tail or "".join(previous.itertext()) or " ")[-1:]
+    else:
+        before = (element.getparent().text or " ")[-1:] if element.getparent() is not None else " "
+    opens = text[0].isalnum() or not before.isalnum() or inner[0].isspace()
+    closes = text[-1].isalnum() or not after.isalnum() or inner[-1].isspace()
+    return opens and closes
+
+
+def _address(url: str) -> str:
+    safe = _ENTITY.sub(r"\\&", url.replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E"))
+    return f"<{safe}>" if re.search(r"[\s()]", safe) else safe

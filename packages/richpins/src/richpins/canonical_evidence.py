@@ -1,0 +1,164 @@
+"""
+Collect the evidence in a page and its HTTP response for its canonical URL.
+
+`urlspelling.canonical` makes the decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from richpins import robots_meta as robots
+from richpins.document import Document, LinkElement
+from richpins.robots_meta import PageRobots
+from urlspelling import why_no_page
+from urlspelling.canonical import Evidence, Redirect
+from urlspelling.link_header import parse_link_header
+
+Headers = Iterable[tuple[str, str]]
+
+MAX_CANDIDATES = 16
+"""Maximum number of one kind; a page with more canonical URLs than this is ignored."""
+MAX_ALTERNATES = 500
+
+_SPACE = "\t\n\f\r "
+_REFRESH_TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)[0-9.]*+|\.[0-9.]*+)(?=[;,\t\n\f\r ]|\Z)")
+_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*+=[\t\n\f\r ]*+", re.IGNORECASE)
+_MAX_REFRESH_S = 2_147_483_647.0
+
+
+def collect(
+    document: Document,
+    *,
+    url: str,
+    final_url: str,
+    status: int = 200,
+    redirects: tuple[Redirect, ...] = (),
+    headers: Headers = (),
+) -> Evidence:
+    """
+    Collect all evidence from one fetch, with every URL normalized.
+
+    `url` is the requested URL, `final_url` the one that returned the page, `redirects` the hops
+    between the two in order, and `headers` those of the last response, with names in any case.
+    """
+    targets = _Targets(document)
+    links = document.link_elements
+    return Evidence(
+        url=url,
+        final_url=final_url,
+        status=status,
+        redirects=redirects,
+        link_header=tuple(_from_link_headers(headers, final_url, targets)),
+        link_canonical=targets.of("link canonical", _hrefs(links, "canonical", in_head=True)),
+        body_canonical=targets.of("body canonical", _hrefs(links, "canonical", in_head=False)),
+        og_url=targets.one("og:url", document.meta("og:url")),
+        meta_refresh=_refresh(document, targets),
+        is_amp="amp" in document.html_attributes or "⚡" in document.html_attributes,
+        amp_url=next(iter(targets.of("amphtml", _hrefs(links, "amphtml", in_head=True))), None),
+        hreflang=tuple(_alternates(links, targets)),
+        unparsable=tuple(targets.unparsable),
+        placeholders=tuple(targets.placeholders),
+    )
+
+
+def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -> PageRobots:
+    """
+    Combine the robots directives of the page's meta elements and the X-Robots-Tag headers.
+
+    `agent` is the crawler's product token, the same as in `document.parse`.
+    """
+    return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
+
+
+def meta_refresh(content: str) -> tuple[float, str | None] | None:
+    """
+    Parse a refresh into its delay in whole seconds and its target as written, or return None.
+
+    The target is None if the page is to be reloaded. The steps are the HTML Standard's "shared
+    declarative refresh steps" (4.2.5.3): the fraction of a delay is read and ignored; `;`, `,` or
+    white space separates the parts; `url=` is optional; a quote ends at the next quote of the same
+    kind.
+    """
+    match = _REFRESH_TIME.match(content)
+    if not match:
+        return None
+    delay_s = float(min(int(match[1][:12]), _MAX_REFRESH_S)) if match[1] else 0.0
+    rest = content[match.end() :].lstrip(_SPACE)
+    rest = rest[1:].lstrip(_SPACE) if rest[:1] in {";", ","} else rest
+    if not rest:
+        return delay_s, None
+    named = _REFRESH_URL.match(rest)
+    return delay_s, _unquoted(rest[named.end() :] if named else rest)
+
+
+def _unquoted(text: str) -> str:
+    """
+    Return the text before the closing quote of a quoted value; the URL parser strips tabs and white
+    space at the ends.
+    """
+    if text[:1] in {'"', "'"}:
+        text = text[1:].partition(text[0])[0]
+    return text.strip(_SPACE).translate({9: None, 10: None, 13: None})
+
+
+class _Targets:
+    """Resolves candidate URLs and records invalid ones by source."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.unparsable: list[tuple[str, str]] = []
+        self.placeholders: list[tuple[str, str, str]] = []
+
+    def names_a_page(self, source: str, text: str) -> bool:
+        why_not = why_no_page(text, self._document.url)
+        if why_not and len(self.placeholders) < MAX_CANDIDATES:
+            self.placeholders.append((source, text[:200], why_not))
+        return why_not is None
+
+    def one(self, source: str, text: str | None) -> str | None:
+        if not text or not self.names_a_page(source, text):
+            return None
+        url = self._document.resolve(text)
+        if url is None and len(self.unparsable) < MAX_CANDIDATES:
+            self.unparsable.append((source, text[:200]))
+        return url
+
+    def of(self, source: str, texts: Iterable[str]) -> tuple[str, ...]:
+        urls = (self.one(source, text) for text in texts)
+        return tuple(dict.fromkeys(url for url in urls if url))[:MAX_CANDIDATES]
+
+
+def _hrefs(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> Iterable[str]:
+    return (
+        link.href for link in links if rel in link.rel and link.in_head is in_head and link.href
+    )
+
+
+def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> Iterable[str]:
+    values = [value for name, value in headers if name.lower() == "link"]
+    return (
+        link.url
+        for link in parse_link_header(values, base=final_url)
+        if "canonical" in link.rel and targets.names_a_page("link header", link.url)
+    )
+
+
+def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
+    """Return the page's first refresh, as browsers do, if its target is valid."""
+    for attributes in document.metas:
+        if (attributes.get("http-equiv") or "").lower() == "refresh":
+            refresh = meta_refresh(attributes.get("content") or "")
+            if refresh:
+                target = targets.one("meta refresh", refresh[1])
+                return (refresh[0], target) if target else None
+    return None
+
+
+def _alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
+    for count, link in enumerate(x for x in links if "alternate" in x.rel):
+        language = link.attributes.get("hreflang")
+        url = targets.one("hreflang", link.href) if language else None
+        if language and url and count < MAX_ALTERNATES:
+            yield language.strip().lower(), url

@@ -1,0 +1,257 @@
+"""
+Parse a page's bytes into one document that link, evidence and Rich Pin extraction share.
+
+This module does no I/O and never raises for a bad page: it reports what it could not read in
+`Document.problems`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from richpins import _markup_limits as markup_limits
+from richpins._link_resolver import LinkResolver
+from richpins._permalinks import heading_text
+from richpins._tree import parse_tree
+from richpins.encodings.detection import as_utf8, encoding
+from richpins.robots_meta import PageRobots, from_meta
+from richpins.structured_data.words import BASE, JSON_LD, Words
+
+Attributes = dict[str, str | None]
+
+MAX_HEAD_ELEMENTS = 2_000
+"""Maximum number of meta, link, script and h1 elements that are read; real pages have up to 300."""
+
+MAX_HEADINGS = 5
+
+
+class LinkElement(NamedTuple):
+    """One `<link>` element, with its target as written."""
+
+    rel: frozenset[str]
+    """The link types, in lower case."""
+    href: str
+    attributes: Attributes
+    in_head: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """
+    One parsed page. It is cheap to create, but cannot be serialized because it contains the
+    parser's tree.
+    """
+
+    url: str
+    """The URL of the page, as passed to `parse`."""
+    base_url: str
+    """The base for relative URLs: `<base href>` if present, else `url`."""
+    encoding: str
+    body: bytes
+    """The body in UTF-8, whatever its original encoding."""
+    tree: LexborHTMLParser
+    words: Words
+    """Which words a reader of the body finds, however its letters are written."""
+    title: str | None
+    description: str | None
+    language: str | None
+    robots: PageRobots
+    """What the meta elements state; `evidence.page_robots` adds the headers."""
+    metas: tuple[Attributes, ...]
+    """The attributes of each `<meta>`, in document order."""
+    link_elements: tuple[LinkElement, ...]
+    heading: str | None
+    """The text of the first h1 that is not empty."""
+    headings: tuple[str, ...]
+    """The texts of the first h1 elements that are not empty, at most MAX_HEADINGS."""
+    banners: frozenset[str]
+    """Those of `headings` that are a link to the site's start page."""
+    json_ld: tuple[str, ...]
+    """The texts of the JSON-LD script elements, as written."""
+    html_attributes: Attributes
+    resolver: LinkResolver
+    problems: tuple[str, ...] = ()
+    """Descriptions of what was cut or could not be read."""
+    _first: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def meta(self, *names: str) -> str | None:
+        """Return the first content of the first of `names` (name, property, itemprop) with one."""
+        return next((self._first[name] for name in names if name in self._first), None)
+
+    def resolve(self, href: str) -> str | None:
+        """Return `href` as an absolute, normalized http(s) URL, or None if it is not one."""
+        return self.resolver.resolve(href)
+
+
+def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
+    """
+    Parse `body` once and read the facts in its head.
+
+    `body` must already be decoded from its content encodings. `url` is the URL of the page and the
+    base for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product
+    token: `<meta name=examplebot>` addresses `examplebot` alone. Without one, only directives for
+    all crawlers are read.
+    """
+    name = encoding(body, content_type)
+    problems: list[str] = []
+    text = markup_limits.limit_markup(as_utf8(body, name, problems), problems)
+    head = _Head(parse_tree(text), Words(text))
+    return _read_head(head, url=url, name=name, body=text, problems=problems, agent=agent)
+
+
+class _Head:
+    """The elements of a tree that describe the page, in document order, collected in one query."""
+
+    def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
+        self.tree = tree
+        self.words = words
+        self.metas: list[Attributes] = []
+        self.links: list[tuple[Attributes, LexborNode]] = []
+        self.title: str | None = None
+        self.base: str | None = None
+        self.headings: list[str] = []
+        self.banners: set[str] = set()
+        self.scripts: list[tuple[str, LexborNode]] = []
+        self.cut = False
+        query = "meta,link,title,h1"
+        if BASE in words:
+            query += ",base"
+        if words.any(JSON_LD):
+            query += ",script[type]"
+        for count, node in enumerate(tree.css(query)):
+            if count >= MAX_HEAD_ELEMENTS:
+                self.cut = True
+                break
+            self._take(node)
+
+    def _take(self, node: LexborNode) -> None:
+        tag = node.tag
+        if tag == "meta":
+            self.metas.append(node.attributes)
+        elif tag == "link":
+            self.links.append((node.attributes, node))
+        elif tag == "script":
+            self.scripts.append(((node.attributes.get("type") or "").lower(), node))
+        elif tag == "h1" and len(self.headings) < MAX_HEADINGS:
+            self._take_heading(node)
+        elif tag == "base" and self.base is None:
+            self.base = node.attributes.get("href")
+        elif tag == "title" and self.title is None and not _inside_svg(node):
+            self.title = normalize_space(node.text()) or None
+
+    def _take_heading(self, node: LexborNode) -> None:
+        text = heading_text(node)
+        if text:
+            self.headings.append(text)
+            link = node.css_first("a[href]") or (node.parent if node.parent is not None else None)
+            href = link.attributes.get("href") if link is not None and link.tag == "a" else None
+            if href and _START_PAGE.fullmatch(href.strip()):
+                self.banners.add(text)
+
+
+_START_PAGE = re.compile(r"(?:https?:)?//[^/?#]+/?|/|\./|(?:\.\./)+")
+
+
+def _inside_svg(node: LexborNode) -> bool:
+    parent = node.parent
+    return parent is not None and parent.tag not in {"head", "body", "html"} and _has_svg(parent)
+
+
+def _has_svg(node: LexborNode | None) -> bool:
+    for _ in range(16):
+        if node is None:
+            return False
+        if node.tag == "svg":
+            return True
+        node = node.parent
+    return False
+
+
+def _read_head(
+    head: _Head, *, url: str, name: str, body: bytes, problems: list[str], agent: str
+) -> Document:
+    if head.cut:
+        problems.append(f"more than {MAX_HEAD_ELEMENTS} elements about the page: the rest unread")
+    first = _first_contents(head.metas)
+    resolver = LinkResolver(url, head.base, name)
+    html = head.tree.root.attributes if head.tree.root is not None else {}
+    return Document(
+        url=url,
+        base_url=resolver.base_url,
+        encoding=name,
+        body=body,
+        tree=head.tree,
+        words=head.words,
+        title=head.title,
+        description=first.get("description") or None,
+        language=_language(html, first, head.metas),
+        robots=from_meta(
+            ((m.get("name") or "", m.get("content") or "") for m in head.metas if "name" in m),
+            agent=agent,
+        ),
+        metas=tuple(head.metas),
+        link_elements=_link_elements(head),
+        heading=next(iter(head.headings), None),
+        headings=tuple(head.headings),
+        banners=frozenset(head.banners),
+        json_ld=tuple(node.text() for kind, node in head.scripts if "ld+json" in kind),
+        html_attributes=html,
+        resolver=resolver,
+        problems=tuple(problems),
+        _first=first,
+    )
+
+
+def normalize_space(text: str) -> str:
+    """Return `text` with each run of white space replaced by one space, and none at either end."""
+    return " ".join(text.split())
+
+
+def _first_contents(metas: list[Attributes]) -> dict[str, str]:
+    first: dict[str, str] = {}
+    for attributes in metas:
+        content = attributes.get("content")
+        if not content or content.isspace():
+            continue
+        for key in ("property", "name", "itemprop"):
+            names = attributes.get(key)
+            if names:
+                for name in names.lower().split():
+                    first.setdefault(name, content.strip())
+    return first
+
+
+def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) -> str | None:
+    declared = html.get("lang") or html.get("xml:lang")
+    if not declared:
+        declared = next(
+            (
+                m.get("content")
+                for m in metas
+                if (m.get("http-equiv") or "").lower() == "content-language"
+            ),
+            None,
+        )
+    return (declared or first.get("og:locale") or "").strip() or None
+
+
+def _link_elements(head: _Head) -> tuple[LinkElement, ...]:
+    elements = []
+    for attributes, node in head.links:
+        href = attributes.get("href")
+        if href is None:
+            continue
+        parent = node.parent
+        elements.append(
+            LinkElement(
+                rel=frozenset((attributes.get("rel") or "").lower().split()),
+                href=href.strip(),
+                attributes=attributes,
+                in_head=parent is not None and parent.tag == "head",
+            )
+        )
+    return tuple(elements)

@@ -1,0 +1,18 @@
+"""
+The character encodings of pages: what a page declares, what its bytes say, decoding. No I/O.
+
+Its modules are private. Names of encodings are those of the Encoding Standard, in lower case.
+"""
+
+from richpins.encodings.detection import is_surely_utf8
+from richpins.encodings.labels import codec_of, decode
+from richpins.encodings.prescan import PRESCAN_BYTES, from_header, from_xml_declaration
+
+__all__ = [
+    "PRESCAN_BYTES",
+    "codec_of",
+    "decode",
+    "from_header",
+    "from_xml_declaration",
+    "is_surely_utf8",
+]

@@ -1,0 +1,118 @@
+"""
+Map charset labels to encoding names with the table of the WHATWG Encoding Standard, section 4.2.
+
+A label is what a page or server writes (`latin1`, `x-sjis`). A name is the standard's own name in
+lower case (`windows-1252`, `shift_jis`). Some Python codecs cover less than the standard's
+encoding, so each name is decoded with the widest codec that agrees with it.
+"""
+
+from __future__ import annotations
+
+import codecs
+from importlib import resources
+
+_ASCII_WHITESPACE = " \t\n\f\r"
+
+FALLBACK = "windows-1252"
+"""The encoding of a page that declares none and matches none (HTML Standard, 13.2.3.2)."""
+
+_CODECS = {
+    "big5": "big5hkscs",
+    "euc-kr": "cp949",
+    "gbk": "gb18030",
+    "iso-8859-8-i": "iso8859-8",
+    "macintosh": "mac_roman",
+    "shift_jis": "cp932",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "x-user-defined": "latin-1",
+}
+
+
+_ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
+"""Encoders of the standard write fewer characters than its decoders read."""
+_WRITTEN_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
+"""Encodings whose output encoding is UTF-8 (section 4.3)."""
+
+
+def _read_table() -> dict[str, str]:
+    table = {}
+    text = resources.files(__package__).joinpath("labels.txt").read_text("ascii")
+    for entry in text.replace("\n  ", " ").splitlines():
+        name, _, others = entry.partition(":")
+        table.update(dict.fromkeys([name, *others.split()], name))
+    return table
+
+
+_NAMES = _read_table()
+
+
+def name_of(label: str) -> str | None:
+    """Return the standard's name for `label`, in lower case, or None if the label is unknown."""
+    return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
+
+
+def codec_of(name: str) -> str:
+    """Return Python's codec for an encoding by its standard name, but `replacement`."""
+    return _CODECS.get(name, name)
+
+
+def _keep_byte(error: UnicodeError) -> tuple[str, int]:
+    """
+    Replace one undecodable byte with the C1 control of the same number, as the standard's tables
+    do.
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    byte = error.object[error.start]
+    return (chr(byte) if byte < 0xA0 else "�"), error.start + 1
+
+
+codecs.register_error("richpins.keep_c1", _keep_byte)
+
+
+def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace one character that the encoding does not have, as browsers do in URLs and forms."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    code, at = ord(error.object[error.start]), error.start + 1
+    if code == _EURO and error.encoding == "gbk":
+        return b"\x80", at
+    return f"&#{0xFFFD if 0xD800 <= code < 0xE000 else code};", at
+
+
+def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write a C1 control as the byte of the same number, which `decode` reads as it."""
+    if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
+        return error.object[error.start].encode("latin-1"), error.start + 1
+    return _character_reference(error)
+
+
+_EURO = 0x20AC
+codecs.register_error("richpins.character_reference", _character_reference)
+codecs.register_error("richpins.c1_or_reference", _c1_or_reference)
+
+
+def encode(text: str, name: str) -> bytes:
+    """
+    Return a text in an encoding by its standard name, as browsers encode queries in it (URL
+    Standard, "percent-encode after encoding"): `&#9731;` for a character that it does not have.
+    """
+    if name in _WRITTEN_AS_UTF8:
+        return text.encode("utf-8", "replace")
+    is_windows = name.startswith("windows-")
+    errors = "richpins.c1_or_reference" if is_windows else "richpins.character_reference"
+    return text.encode(_ENCODERS.get(name, name), errors)
+
+
+def decode(body: bytes, name: str) -> str:
+    """
+    Decode `body` to text; bytes that cannot be decoded become U+FFFD.
+
+    `replacement` is the standard's name for encodings that browsers reject because they can smuggle
+    markup. A body in such an encoding is not read at all.
+    """
+    if name == "replacement":
+        return "�" if body else ""
+    errors = "richpins.keep_c1" if name.startswith("windows-") else "replace"
+    return body.decode(_CODECS.get(name, name), errors)

@@ -1,0 +1,29 @@
+"""
+The exceptions of this package. A page never raises one: what is wrong with it is in its problems.
+
+    RichpinsError
+    └── MissingExtra    what the call needs is not installed; the message has the command
+"""
+
+from __future__ import annotations
+
+
+class RichpinsError(Exception):
+    """The base class of the exceptions of this package."""
+
+
+class MissingExtra(RichpinsError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(extra, module)
+        self.extra = extra
+        self.module = module
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What to do, a line for each problem."""
+        return (str(self),)
+
+    def __str__(self) -> str:
+        return f"{self.module} is not installed: pip install 'richpins[{self.extra}]'"

@@ -1,0 +1,113 @@
+"""
+Extract typed metadata of a page, with the provenance of each value. No I/O.
+
+    pin = extract(body, url)
+    pin.type, pin.title, pin.recipe.total_minutes, pin.provenance["recipe.total_minutes"]
+
+`structured_data` reads markup and meta elements into one graph of items. `subject` decides what the
+page is about. `page_types` has one module per type of page, which reads the items with the parsers
+in `values`, and takes from `visible_text` what the markup lacks. `page_facts` reads what every page
+has: title, image, authors, dates. docs/extraction.md describes the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from richpins._subject import chosen_of, other_subject, subject_of
+from richpins.document import Document, parse
+from richpins.page_facts import generic
+from richpins.page_types import PageType, app, article, page_types
+from richpins.provenance import Candidate
+from richpins.rich_pins import RichPin
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.visible_text import bylines
+
+MAX_PROBLEMS = 100
+_ARTICLE_NAMES = ("name", "headline", "alternatename")
+"""The properties that name the subject of a page without a type, best first."""
+
+
+def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
+    """
+    Return the Rich Pin of a page's bytes.
+
+    The result is always a pin: broken markup yields fewer values and is reported in `problems`.
+    `content_type` is the header as sent; `url` is the URL of the page.
+    """
+    return extract_from(parse(html, url=url, content_type=content_type))
+
+
+def extract_from(document: Document) -> RichPin:
+    """Return the Rich Pin of a parsed page, without parsing it again."""
+    sources = Sources(document)
+    page_type, nodes, details = _typed(sources)
+    subject = nodes or (other_subject(sources) if page_type is None else [])
+    facts = generic.read(
+        sources,
+        subject,
+        name_properties=page_type.name_properties if page_type else _ARTICLE_NAMES,
+        prefers_shared_image=page_type is None
+        or page_type.shared_image_first
+        or not any(node.is_a(page_type.schema_types) for node in nodes),
+        shown_names=_shown_names(sources, page_type),
+        shown_dates=_shown_dates(sources, page_type),
+        around=_articles_around(sources, nodes),
+    )
+    ledger = sources.ledger
+    return RichPin(
+        type=page_type.name if page_type else "page",
+        types=subject[0].types if subject else (),
+        url=document.url,
+        title=facts.title,
+        description=facts.description,
+        canonical_url=facts.canonical_url,
+        site_name=facts.site_name,
+        language=facts.language,
+        authors=facts.authors,
+        image=facts.image,
+        images=facts.images,
+        published_at=facts.published_at,
+        modified_at=facts.modified_at,
+        keywords=facts.keywords,
+        icon_url=facts.icon_url,
+        oembed_url=facts.oembed_url,
+        app_links=app.links(sources, []),
+        details=details,
+        provenance=ledger.provenance,
+        alternatives=ledger.alternatives(),
+        problems=(*document.problems, *sources.graph.problems)[:MAX_PROBLEMS],
+    )
+
+
+def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
+    """Return the type of the page, the items of its subject and its record."""
+    page_type, nodes = subject_of(sources)
+    details = page_type.read(sources, nodes) if page_type else None
+    for other in page_types():
+        if other.from_text is not None and (shown := other.from_text(sources, page_type)):
+            return other, shown[0] or nodes, shown[1]
+    return page_type, nodes, details
+
+
+def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+    """Yield authors in the visible text, but not on a page that names its reviewers there."""
+    if page_type is None or page_type.credits_authors:
+        yield from chain(bylines.bylines(sources), bylines.names_behind_by(sources))
+
+
+def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+    if page_type is None or page_type.credits_authors:
+        yield from chain(bylines.shown_times(sources), bylines.days_behind_heading(sources))
+
+
+def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
+    """Return the article that contains the subject, unless it is the subject itself."""
+    if any(node.is_a(article.TYPES) for node in nodes):
+        return []
+    articles = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
+    chosen = chosen_of(sources, article.PAGE_TYPE, articles) if articles else None
+    return [chosen] if chosen is not None and chosen.parent is None else []

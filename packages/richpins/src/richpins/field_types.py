@@ -1,0 +1,101 @@
+"""
+The types of extracted fields: what the JSON of `page.title` or `product.rating` may hold. No I/O.
+
+They are those of the records that extraction fills (`RichPin` and the page types), so a new field
+has its type with its annotation.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from richpins import page_types
+from richpins.rich_pins import PAGE_FIELDS, RichPin
+from richpins.values.yields import Yield
+
+TypeKind = Literal[
+    "text", "integer", "number", "decimal", "boolean", "date", "list", "map", "record", "any"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """
+    The type of a value.
+
+    `decimal` is a number that is stored as a string, to keep its digits; `date` a string such as
+    `2024-05-01`; `any` is any JSON.
+    """
+
+    kind: TypeKind
+    item: FieldType | None = None
+    """The type of the items of a `list` or `map`."""
+    members: Mapping[str, FieldType] = field(default_factory=dict)
+    """The types of the members of a `record`; each may be absent."""
+
+    @property
+    def has_decimals(self) -> bool:
+        """Whether a value may contain a `decimal`."""
+        if self.item is not None:
+            return self.item.has_decimals
+        return self.kind == "decimal" or any(part.has_decimals for part in self.members.values())
+
+
+TEXT, ANY = FieldType("text"), FieldType("any")
+INTEGER, NUMBER, BOOLEAN = FieldType("integer"), FieldType("number"), FieldType("boolean")
+DECIMAL = FieldType("decimal")
+
+_SCALARS = {
+    str: TEXT, int: INTEGER, float: NUMBER, bool: BOOLEAN, Decimal: DECIMAL,
+    date: FieldType("date"),
+}  # fmt: skip
+
+
+@cache
+def extracted_types() -> Mapping[str, FieldType]:
+    """Return the type of each field that extraction gives; imports all page types."""
+    found = {
+        "page.type": TEXT,
+        "page.types": FieldType("list", TEXT),
+        "page.extractor_version": INTEGER,
+    }
+    page = get_type_hints(RichPin)
+    found |= {f"page.{name}": type_of(page[name]) for name in PAGE_FIELDS}
+    for page_type in page_types.page_types():
+        hints = get_type_hints(page_type.record)
+        found |= {f"{page_type.name}.{name}": type_of(hint) for name, hint in hints.items()}
+    return found
+
+
+def type_of(hint: Any) -> FieldType:
+    """
+    Return the type of the JSON that `rich_pins.plain` makes of a value with this annotation.
+
+    Raises:
+        TypeError: it makes none of such a value.
+    """
+    if scalar := _SCALARS.get(hint):
+        return scalar
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return TEXT
+    if origin in (Union, types.UnionType):
+        some = [part for part in arguments if part is not types.NoneType]
+        # Dates with times, and dates of other precision, have texts of several forms.
+        return type_of(some[0]) if len(some) == 1 else TEXT
+    if origin in (tuple, list):
+        return FieldType("list", type_of(arguments[0]))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return FieldType("map", type_of(arguments[1]))
+    if is_dataclass(hint):
+        members = {name: type_of(part) for name, part in get_type_hints(hint).items()}
+        if hint is Yield:
+            members["text"] = TEXT
+        return FieldType("record", members=members)
+    raise TypeError(f"{hint!r} has no type in JSON")

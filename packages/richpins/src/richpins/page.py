@@ -1,0 +1,137 @@
+"""
+Read a page: one call that gives its typed facts. No I/O.
+
+    page = read(body, url="https://example.com/soup", content_type="text/html")
+    page.pin.type, page.pin.title, page.pin.recipe.total_minutes
+    page.pin.provenance["recipe.total_minutes"], page.links, page.markdown
+
+The page is parsed once, by `read`; each fact is read from that tree when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from richpins import canonical_evidence, document, extraction, links, rich_pins
+from richpins.compared_text import sketch
+from richpins.document import Document
+from richpins.links import Link
+from richpins.main_text import MARKDOWN, TEXT, find, is_html
+from richpins.provenance import Provenance
+from richpins.rich_pins import RichPin
+from urlspelling.canonical import Decision, Redirect, decide
+
+
+class Page:
+    """
+    One page and its facts. Not thread-safe while a fact is read for the first time.
+
+    Holds the parsed tree, some ten times the size of the body; keep `pin` and `links`, not this.
+    """
+
+    def __init__(self, parsed: Document) -> None:
+        self.document = parsed
+        """The parsed page: its tree, encoding, elements of the head, and the body in UTF-8."""
+
+    @cached_property
+    def pin(self) -> RichPin:
+        """What the page is about, typed: title, images, dates, and the record of its type."""
+        return extraction.extract_from(self.document)
+
+    @property
+    def type(self) -> str:
+        """`page`, or one of `page_types.NAMES`: the type of what the page is about."""
+        return self.pin.type
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The pin as JSON types, by flat names: `page.title`, `recipe.yields`."""
+        stored, _ = rich_pins.to_fields(self.pin)
+        return {name: orjson.loads(value) for name, value in stored.items()}
+
+    @property
+    def provenance(self) -> dict[str, Provenance]:
+        """The syntax and place that each field of the pin was found in, by the field's name."""
+        return dict(self.pin.provenance)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The targets of its anchors, absolute and normalized, each once; at most 1,000."""
+        return links.extract(self.document)
+
+    @cached_property
+    def text(self) -> str:
+        """
+        The main text without menus, teasers and comments; empty if there is none.
+
+        Raises:
+            MissingExtra: the extra `text` is not installed.
+        """
+        return find(self.document, TEXT)
+
+    @cached_property
+    def markdown(self) -> str:
+        """The main text as Markdown, with its headings, links, tables and images; see `text`."""
+        return find(self.document, MARKDOWN)
+
+    @cached_property
+    def sketch(self) -> str:
+        """
+        What its text is compared by: `are_near_same(one.sketch, other.sketch)`.
+
+        88 characters, or none if the text is too short to be compared.
+        """
+        return sketch(self.document)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was cut or could not be read, in words."""
+        return self.pin.problems
+
+    def canonical(
+        self,
+        *,
+        requested_url: str | None = None,
+        status: int = 200,
+        redirects: tuple[Redirect, ...] = (),
+        headers: canonical_evidence.Headers = (),
+    ) -> Decision:
+        """
+        Decide which URL stands for the page, by what it declares and how it was fetched.
+
+        Args:
+            requested_url: the URL that was asked for, if redirects led from it to the page's.
+            status: of the response; the tags of an error page are ignored.
+            redirects: the hops from `requested_url`, in order.
+            headers: of the response, for `Link: <…>; rel=canonical`.
+        """
+        url = self.document.url
+        evidence = canonical_evidence.collect(
+            self.document,
+            url=requested_url or url,
+            final_url=url,
+            status=status,
+            redirects=redirects,
+            headers=headers,
+        )
+        return decide(evidence)
+
+
+def read(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Page:
+    """
+    Parse a page and return its facts; whatever is wrong with it, it raises nothing.
+
+    0.6 ms for a page of 57 KB; its pin costs about as much again, its links half of that.
+
+    Args:
+        body: without its content encoding (gzip, br). Read up to limits that `problems` names.
+        url: of the page, after redirects; relative URLs are resolved against it.
+        content_type: the header as sent. A page that is not HTML has no facts of its body.
+        agent: the product token of a crawler, which `<meta name=examplebot>` addresses alone;
+            without one, `document.robots` has what is said to all.
+    """
+    html = body if is_html(content_type) else b""
+    return Page(document.parse(html, url=url, content_type=content_type, agent=agent))

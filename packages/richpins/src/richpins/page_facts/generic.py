@@ -1,0 +1,245 @@
+"""Read the values that every page type has, such as title, image, authors and dates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from richpins.page_facts import publication
+from richpins.page_facts.site_names import site_name_of
+from richpins.page_facts.titles import title_of
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import images, scalars
+from richpins.values.dates import AnyDate, Moment
+from richpins.values.images import Image
+from urlspelling import why_no_page
+
+_PAGE_TYPES = frozenset(
+    {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenericPage:
+    """Values common to all page types."""
+
+    title: str | None
+    description: str | None
+    canonical_url: str | None
+    site_name: str | None
+    language: str | None
+    authors: tuple[str, ...]
+    image: Image | None
+    images: tuple[Image, ...]
+    published_at: AnyDate | None
+    modified_at: Moment | None
+    keywords: tuple[str, ...]
+    icon_url: str | None
+    oembed_url: str | None
+
+
+def read(
+    sources: Sources,
+    nodes: list[Node],
+    *,
+    name_properties: tuple[str, ...],
+    prefers_shared_image: bool,
+    shown_names: Iterable[Candidate],
+    shown_dates: Iterable[Candidate],
+    around: list[Node],
+) -> GenericPage:
+    """
+    Return the common values of a page about `nodes` (most trusted first; none for an unmarked
+    page).
+
+    `around` are the articles that contain it. `name_properties` are the properties that name such a
+    thing, best first. With `prefers_shared_image`, the image that the page offers for sharing takes
+    precedence over larger images in the markup, which often show an author or come later in the
+    page. `shown_names` and `shown_dates` are authors and dates in the visible text, for a page
+    whose markup has none.
+    """
+    pages = list(sources.graph.of_types(_PAGE_TYPES))
+    site_name = site_name_of(sources, nodes)
+    image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
+    return GenericPage(
+        title=title_of(sources, nodes, name_properties, site_name),
+        description=_description(sources, nodes, pages),
+        canonical_url=_canonical_url(sources, nodes),
+        site_name=site_name,
+        language=_language(sources, nodes),
+        authors=publication.authors_of(
+            sources, nodes, [*pages, *around], site_name, shown=shown_names
+        ),
+        image=image,
+        images=candidates,
+        published_at=publication.published_at(sources, nodes, pages, shown=shown_dates),
+        modified_at=publication.modified_at(sources, nodes, pages),
+        keywords=_keywords(sources, nodes),
+        icon_url=_icon(sources),
+        oembed_url=_oembed(sources),
+    )
+
+
+def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "description", "abstract", "summary")
+        yield from sources.meta("og:description", "description", "twitter:description")
+        yield from sources.meta("dc.description", "dcterms.description", "dcterms.abstract")
+        yield from sources.scalars(pages, "description")
+
+    return sources.ledger.pick(
+        "page.description", scalars.text, candidates(), expected="a description"
+    )
+
+
+def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        for in_head in (True, False):
+            for link in sources.document.link_elements:
+                if "canonical" in link.rel and link.in_head is in_head:
+                    where = "link[rel=canonical]" if in_head else "link[rel=canonical] in body"
+                    yield Candidate(link.href, "html", where)
+        yield from sources.meta("og:url")
+        yield from sources.scalars(nodes, "mainentityofpage", "url")
+        yield from sources.meta("twitter:url")
+
+    return sources.ledger.pick(
+        "page.canonical_url", lambda raw: _page_url(sources, raw), candidates(), expected="a URL"
+    )
+
+
+def _page_url(sources: Sources, raw: Any) -> str | None:
+    """The URL, unless a placeholder stands in its place."""
+    if isinstance(raw, str) and why_no_page(raw, sources.document.url):
+        return None
+    return _url(sources, raw)
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.id or raw.first("url")
+    return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
+
+
+def _language(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        html = sources.document.html_attributes
+        for attribute in ("lang", "xml:lang"):
+            if html.get(attribute):
+                yield Candidate(html[attribute], "html", f"html[{attribute}]")
+        for attributes in sources.document.metas:
+            if (attributes.get("http-equiv") or "").lower() == "content-language":
+                yield Candidate(attributes.get("content") or "", "meta", "content-language")
+        yield from sources.scalars(nodes, "inlanguage", "language")
+        yield from sources.meta("og:locale", "dc.language", "dcterms.language", "language")
+
+    return sources.ledger.pick(
+        "page.language", scalars.language, candidates(), expected="a language tag"
+    )
+
+
+def _images(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
+) -> tuple[Image | None, tuple[Image, ...]]:
+    image, everything = _best_of(sources, _offered(sources, nodes))
+    shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
+    own = images.best(shared)
+    if own is not None and own is not image and images.is_presentable(own):
+        image = own
+        sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
+    if image is None:
+        image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
+    if image is None:
+        image, everything = _best_of(sources, images.shown(sources))
+    if image is None:
+        _leave_out_tiles(sources)
+    return image, everything
+
+
+def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+    for candidate in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
+    yield from images.from_open_graph(sources)
+    for candidate in sources.meta("twitter:image", "twitter:image:src"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
+
+
+def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+    for candidate in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
+    for link in sources.document.link_elements:
+        if "image_src" in link.rel:
+            candidate = Candidate(link.href, "html", "link[rel=image_src]")
+            yield from ((image, candidate) for image in images.read(link.href, sources))
+    for candidate in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
+        yield from ((image, candidate) for image in images.read(candidate.value, sources))
+
+
+def _leave_out_tiles(sources: Sources) -> None:
+    """Record the site's icons that some pages offer instead of an image."""
+    icons = (
+        Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+        for link in sources.document.link_elements
+        if "apple-touch-icon" in link.rel
+    )
+    for tile in islice(chain(sources.meta("msapplication-tileimage"), icons), 1):
+        sources.ledger.leave_out("page.image", tile, "doubtful: the icon of the site")
+
+
+def _best_of(
+    sources: Sources, offered: Iterator[tuple[Image, Candidate]]
+) -> tuple[Image | None, tuple[Image, ...]]:
+    everything: dict[str, tuple[Image, Candidate]] = {}
+    for image, result in offered:
+        entry = everything.get(image.url)
+        if entry is None:
+            everything[image.url] = (image, result)
+        elif not entry[0].pixels and image.pixels:
+            everything[image.url] = (image, entry[1])
+    chosen = images.best(image for image, _ in everything.values())
+    if chosen is not None:
+        sources.ledger.note("page.image", everything[chosen.url][1])
+    return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
+
+
+def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
+    for name in names:
+        contents = [candidate.value for candidate in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
+
+
+def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.lists(nodes, "keywords")
+        yield from _metas_at_once(
+            sources, "article:tag", "news_keywords", "parsely-tags", "keywords"
+        )
+
+    return sources.ledger.pick("page.keywords", scalars.words, candidates()) or ()
+
+
+def _icon(sources: Sources) -> str | None:
+    candidate = (
+        Candidate(link.href, "html", f"link[rel={rel}]")
+        for rel in _ICON_RELS
+        for link in sources.document.link_elements
+        if rel in link.rel
+    )
+    return sources.ledger.pick("page.icon_url", sources.absolute, candidate, expected="a URL")
+
+
+_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
+
+
+def _oembed(sources: Sources) -> str | None:
+    candidate = (
+        Candidate(link.href, "oembed", "link[rel=alternate]")
+        for link in sources.document.link_elements
+        if "oembed" in (link.attributes.get("type") or "").lower()
+    )
+    return sources.ledger.pick("page.oembed_url", sources.absolute, candidate, expected="a URL")

@@ -1,0 +1,277 @@
+"""
+Choose the authors and publication date of a page.
+
+A candidate that other sources confirm takes precedence over the first one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from itertools import chain
+from typing import Any
+
+from richpins.page_facts.no_authors import is_no_author
+from richpins.page_facts.site_names import bare, own_names
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import dates, scalars
+from richpins.values.dates import AnyDate, Moment
+from richpins.values.scalars import MAX_NAME_CHARS
+from urlspelling.domain import registered_domain
+
+_AUTHOR_METAS = (
+    "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
+    "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
+)  # fmt: skip
+"""`author` is last: templates fill it with the name of a publisher."""
+_AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
+"""Endings of meta names that a site invented, such as `lrt_authors`."""
+_PUBLISHED_METAS = (
+    "article:published_time", "og:article:published_time", "article:published",
+    "og:published_time", "article:published:time",
+)  # fmt: skip
+_LOOSE_PUBLISHED_METAS = (
+    "date", "pubdate", "publishdate", "publish_date", "publish-date", "parsely-pub-date",
+    "sailthru.date", "dc.date.issued", "dc.date", "dcterms.created", "dcterms.date",
+    "dcterms.issued", "dc.date.created", "citation_publication_date", "citation_date",
+    "cxenseparse:recs:publishtime", "article.published", "originalpublicationdate",
+    "published_at", "last-modified", "rnews:datepublished", "created", "ptime",
+    "video:release_date", "book:release_date", "published_date", "release_date",
+)  # fmt: skip
+_MODIFIED_METAS = (
+    "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
+    "last-modified", "revision_date",
+)  # fmt: skip
+
+
+def authors_of(
+    sources: Sources,
+    nodes: list[Node],
+    pages: list[Node],
+    site_name: str | None,
+    *,
+    shown: Iterable[Candidate],
+) -> tuple[str, ...]:
+    """
+    Return the names of the page's authors.
+
+    `shown` are names in the visible text, used if the markup names no author. A name that several
+    sources give comes before a name from a single source. The name of the site or its publisher is
+    used only if no person is named, neither in the markup nor in the text.
+    """
+    declared = list(_declared_authors(sources, nodes, pages))
+    organizations = _organizations(sources, nodes, site_name)
+    read = [person_names(candidate.value) or () for candidate in declared]
+    votes = Counter(name for names in read for name in set(map(bare, names)))
+    persons: list[tuple[int, Candidate]] = []
+    others: list[Candidate] = []
+    for names, candidate in zip(read, declared, strict=True):
+        if names and (
+            all(bare(name) in organizations for name in names) or _are_companies(candidate.value)
+        ):
+            others.append(candidate)
+        else:
+            persons.append((max((votes[bare(name)] for name in names), default=0), candidate))
+    persons.sort(key=lambda entry: -entry[0])
+    authors = sources.ledger.pick(
+        "page.authors",
+        person_names,
+        _fullest_first([person for _, person in persons]),
+        otherwise=chain(_fullest_first_of(shown), others, _profiles(sources)),
+        expected="a name",
+    )
+    return _without_organizations(authors or (), organizations)
+
+
+def _are_companies(value: Any) -> bool:
+    """Return True if all of an author's items are organizations by their types."""
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(
+        isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
+        for item in items
+    )
+
+
+_COMPANIES = frozenset({"organization", "newsmediaorganization", "corporation", "ngo"})
+_PERSONS = frozenset({"person"})
+
+
+def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Put a list that names the first candidate's persons and more before it: `A, B and C`."""
+    if len(candidates) < 2:
+        return candidates
+    names = [
+        {bare(name) for name in person_names(candidate.value) or ()} for candidate in candidates
+    ]
+    fuller = [n for n, others in enumerate(names) if names[0] and names[0] < others]
+    best = max(fuller, key=lambda n: len(names[n]), default=0)
+    return [candidates[best], *candidates[:best], *candidates[best + 1 :]]
+
+
+def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Search the text only when the first candidate is asked for."""
+    yield from _fullest_first(list(shown))
+
+
+def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
+    """Return the persons in a list that also names the site or its publisher."""
+    persons = tuple(name for name in names if bare(name) not in organizations)
+    return persons or names
+
+
+def _declared_authors(
+    sources: Sources, nodes: list[Node], pages: list[Node]
+) -> Iterator[Candidate]:
+    yield from sources.lists(nodes, "author", "creator", "contributor")
+    names: tuple[str, ...] = _AUTHOR_METAS
+    if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
+        names = (*names, "twitter:data1")
+    for name in () if sources.metas.lack(names) else names:
+        contents = [candidate.value for candidate in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
+    yield from sources.lists(pages, "author", "creator")
+    yield from sources.lists(sources.graph.of_types(_CLAIM_REVIEWS), "author")
+    loose = [node for node in sources.graph.top if node.role in {"author", "creator"}]
+    if loose:
+        yield Candidate(loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].where} and others")
+    for name, content in sources.metas.order:
+        if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
+            yield from sources.meta(name)
+
+
+def _profiles(sources: Sources) -> Iterator[Candidate]:
+    """Yield the name in the address of an author's page on this site, `/authors/ann-lee`."""
+    site = registered_domain(sources.document.url)
+    for candidate in sources.meta("article:author"):
+        match = _PROFILE.search(candidate.value)
+        if match and registered_domain(candidate.value) == site:
+            yield candidate._replace(value=match[1].replace("-", " ").title())
+
+
+_PROFILE = re.compile(
+    r"/(?:authors?|autor(?:e[ns]?|i|zy|a)?|auteurs?|redaktion|redakteure?|forfatter|skribent|yazar|"
+    r"editors?|writers?|reporters?|contributors?|staff|journalists?|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
+)
+
+_MAX_LOOSE_AUTHORS = 20
+_LABELS = frozenset({"written by", "author", "by"})
+
+
+def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
+    """Return the names of the site and its publishers, without spaces and capitals."""
+    names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
+    for node in nodes:
+        names.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
+    return {bare(name) for name in names}
+
+
+def person_names(raw: Any) -> tuple[str, ...] | None:
+    """Return the names of persons, split if one text has several."""
+    names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
+    apart = (name for each in names for name in _apart(_WITHOUT.sub("", each).strip()))
+    return (
+        tuple(dict.fromkeys(n for n in apart if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
+        or None
+    )
+
+
+_WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
+"""Initials after a name, picture credits, titles of reporters, names of links."""
+_LETTER = re.compile(r"[^\W\d_]")
+_BETWEEN_NAMES = re.compile(r"\s?[,;/]\s|\s(?:and|und|et|y|og|och|en|e|&)\s", re.IGNORECASE)
+_PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
+_NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
+
+
+def _apart(text: str) -> list[str]:
+    """Split a text of several names; keep it whole unless two parts look like full names."""
+    parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
+    full = sum(
+        _PERSON.fullmatch(part) is not None and not _NO_PERSON & set(part.lower().split())
+        for part in parts
+    )
+    short = sum(" " not in part for part in parts)
+    return parts if full > 1 and full + short == len(parts) else [text]
+
+
+def published_at(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: Iterable[Candidate]
+) -> AnyDate | None:
+    """
+    Return when the page was published.
+
+    `shown` are dates in the visible text, used if the markup has none. If sources differ, the date
+    that most of them and the page's URL give is returned, else the first.
+    """
+
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
+        loose = _loose_dates(sources)
+        yield from sources.meta(*_PUBLISHED_METAS, *loose, *_LOOSE_PUBLISHED_METAS)
+        yield from sources.scalars(pages, "datepublished")
+        yield from sources.scalars(sources.graph.of_types(_CLAIM_REVIEWS), "datepublished")
+
+    in_url = url_day(sources.document.url)
+    dated = _by_votes(list(candidates()), in_url)
+    last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
+    return dates.pick(sources.ledger, "page.published_at", dated, otherwise=chain(shown, last))
+
+
+_CLAIM_REVIEWS = frozenset({"claimreview"})
+"""What a page that checks a claim may have instead of an article."""
+
+
+def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
+    days = [_day(candidate.value) for candidate in dated]
+    different = {day for day in days if day is not None}
+    if len(different) < 2:
+        return dated
+    votes = Counter(day for day in days if day is not None)
+    if in_url is not None and in_url in votes:
+        votes[in_url] += 1
+    ranked = sorted(
+        zip(days, dated, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
+    )
+    return [candidate for _, candidate in ranked]
+
+
+def _day(value: Any) -> date | None:
+    instant = dates.moment(value)
+    return instant.date() if isinstance(instant, datetime) else instant
+
+
+_IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|\Z)")
+
+
+def url_day(url: str) -> date | None:
+    """Return the date in the path of a URL, such as `/2016/12/14/`, or None if it has none."""
+    match = _IN_URL.search(url.partition("?")[0].partition("#")[0])
+    try:
+        return date(int(match[1]), int(match[3]), int(match[4])) if match else None
+    except ValueError:
+        return None
+
+
+def _loose_dates(sources: Sources) -> tuple[str, ...]:
+    """Return `datePublished` as a meta name, unless an item has a property of that name."""
+    name = "datepublished"
+    if name not in sources.metas:
+        return ()
+    items = (node for node in sources.graph.nodes if node.syntax == "rdfa")
+    return () if any(name in node.properties for node in items) else (name,)
+
+
+def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
+    """Return when the page was last changed."""
+
+    def candidates() -> Iterable[Candidate]:
+        yield from sources.scalars(nodes, "datemodified")
+        yield from sources.meta(*_MODIFIED_METAS)
+        yield from sources.scalars(pages, "datemodified")
+
+    return sources.ledger.pick("page.modified_at", dates.moment, candidates(), expected="a date")

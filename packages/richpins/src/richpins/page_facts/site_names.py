@@ -1,0 +1,199 @@
+"""
+Find the name of a page's site: in its markup, its meta elements, its title or its logo.
+
+Preferably as the site states it; the host's name decides which spelling is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from richpins.page_types import app, book, movie
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import scalars
+from urlspelling import InvalidUrl
+from urlspelling.domain import registered_domain
+
+_WORKS = app.TYPES | book.TYPES | movie.TYPES
+"""Types whose publishers are rarely the site's publisher."""
+_SITE_TYPES = frozenset({"website"})
+TITLE_CUTS = re.compile(
+    r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
+)
+"""Separators in a title; scripts without spaces have none around the separator."""
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+def own_names(sources: Sources) -> tuple[str, ...]:
+    """Return the two forms of the host that may name the site: `example`, `example.com`."""
+    return _own_names(sources.document.url)
+
+
+@lru_cache(4)
+def _own_names(url: str) -> tuple[str, ...]:
+    """Return the names in a URL; cached because a page asks for its own five times."""
+    try:
+        domain = registered_domain(url)
+    except InvalidUrl:
+        return ()
+    return domain.partition(".")[0], domain
+
+
+def bare(text: str) -> str:
+    """Return a name without spaces, punctuation and capitals, as it appears in a host name."""
+    return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
+
+
+def _bare(text: str) -> str:
+    return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
+
+
+_MAX_CACHED_CHARS = 300
+_bare_of_short = lru_cache(256)(_bare)
+"""A page's few names are compared with each other again and again."""
+
+
+def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
+    """Return the name of the site, preferably as the site states it."""
+
+    def candidates() -> Iterator[Candidate]:
+        sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
+        yield from sources.scalars(sites, "name", "alternatename")
+        yield from sources.meta("og:site_name")
+        yield from sources.meta("application-name", "apple-mobile-web-app-title")
+        yield from sources.scalars([n for n in nodes if not n.is_a(_WORKS)], "publisher")
+        yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
+        yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
+        yield from _named_like_the_host(sources)
+
+    # A site that uses its address as its name in one place often has a real name in another.
+    ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
+    name = sources.ledger.pick(
+        "page.site_name",
+        scalars.name,
+        ranked,
+        otherwise=_spelled_like_the_host(sources),
+        expected="a name",
+    )
+    if name and len(name) > _MAX_SITE_NAME_CHARS:
+        return _without_slogan(sources, name)
+    return _with_blanks(sources, name)
+
+
+def _with_blanks(sources: Sources, name: str | None) -> str | None:
+    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
+    if name and " " not in name:
+        for candidate in sources.meta("og:site_name"):
+            other = scalars.name(candidate.value)
+            if other and " " in other and bare(other) == bare(name):
+                sources.ledger.note("page.site_name", candidate)
+                return other
+    return name
+
+
+_MAX_SITE_NAME_CHARS = 80
+_ADDRESS = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
+
+
+def _is_address(value: object) -> bool:
+    """Return True for an address as machines write it; with capital letters it is a name."""
+    return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
+
+
+def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
+    """Yield the part of a title that spells the host's name: `Bong Eats` of bongeats.com."""
+    own = {bare(name) for name in own_names(sources)}
+    for where, text in (
+        ("title", sources.document.title),
+        ("og:title", sources.metas.first("og:title")),
+    ):
+        for part in TITLE_CUTS.split(text or ""):
+            if bare(part) in own:
+                yield Candidate(part.strip(), "html", where)
+
+
+def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
+    """
+    Yield the most frequent stand-alone text, in a logo or a link, that spells the host's name.
+
+    It must contain a capital letter or a space. This is the last resort, because it searches the
+    start and the end of the page.
+    """
+    letters = next(iter(own_names(sources)), "")
+    if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
+        return
+    lowered = _ends(sources.words.lowered)
+    alone = [
+        (start, end)
+        for start, end in islice(_spelled(lowered, letters), _MAX_SPELLED)
+        if _stands_alone(lowered, start, end)
+    ]
+    if alone:
+        body = _ends(sources.words.body)
+        texts = (body[start:end].decode() for start, end in alone)
+        names = Counter(text for text in texts if not text.islower() and not text.isupper())
+        for name, _ in names.most_common(1):
+            yield Candidate(name, "html", "logo or link")
+
+
+def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
+    """
+    Yield where `letters` occur with at most three spaces and marks between two of them.
+
+    The search begins at the letter that is the rarest in texts, which takes a third of the time of
+    a search for a first letter that is frequent.
+    """
+    before, from_rarest = _spelling_of(letters)
+    most = len(before.pattern)
+    for match in from_rarest.finditer(body):
+        start = match.start()
+        head = before.search(body, max(0, start - most), start)
+        if head is not None:
+            yield head.start(), match.end()
+
+
+@lru_cache(256)
+def _spelling_of(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return what matches the letters before the rarest one, up to it, and those from it on."""
+    rarest = max(range(len(letters)), key=lambda at: _BY_FREQUENCY.find(letters[at]))
+    spelled = [re.escape(char.encode()) for char in letters]
+    head = b"".join(char + _BETWEEN for char in spelled[:rarest])
+    return re.compile(head + rb"\Z"), re.compile(_BETWEEN.join(spelled[rarest:]))
+
+
+_BETWEEN = rb"[ '.&-]{0,3}"
+_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
+
+
+def _stands_alone(body: bytes, start: int, end: int) -> bool:
+    """Return True for a complete text between tags, or a complete attribute value."""
+    before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
+    after = body[end : end + _MAX_BLANKS].lstrip()[:1]
+    return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
+
+
+def _ends(body: bytes) -> bytes:
+    if len(body) <= 2 * _MAX_SEARCHED_BYTES:
+        return body
+    return body[:_MAX_SEARCHED_BYTES] + body[-_MAX_SEARCHED_BYTES:]
+
+
+_MAX_SPELLED = 500
+_MAX_BLANKS = 40
+_MAX_SEARCHED_BYTES = 32_768
+"""Number of bytes at the start and at the end of a page, where logos and imprints are."""
+_MIN_HOST_CHARS = 5
+_MAX_HOST_CHARS = 40
+
+
+def _without_slogan(sources: Sources, name: str) -> str:
+    """Return the part of a sentence that is named like the host, else the first part."""
+    own = {bare(own_name) for own_name in own_names(sources)}
+    parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
+    return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -1,0 +1,288 @@
+"""
+Choose the title of a page, without the name of its site (`site_names`).
+
+A page names itself in its markup, its meta elements, its title and its headings. Any of them can be
+wrong: markup describes a related page, an h1 contains the site's name, a `headline` contains a
+short description. The title is the candidate with which the others agree; a name in the markup
+counts only if the page repeats it elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser
+
+from richpins._permalinks import heading_text
+from richpins.page_facts.site_names import TITLE_CUTS, bare, own_names
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import scalars
+
+_NO_CUT = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
+_SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
+_SECTION_AND_SITE = re.compile(
+    r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"
+)
+
+
+def without_site(title: str, site_names: set[str]) -> str:
+    """
+    Return a title without the site's name before or after a dash, bar or dot.
+
+    Chinese and Korean sites put the section between both: `title_section_site`.
+    """
+    cuts = [] if _NO_CUT.fullmatch(title) else list(TITLE_CUTS.finditer(title))
+    if cuts and site_names:
+        sites = {bare(name) for name in site_names}
+        first, last = cuts[0], cuts[-1]
+        if bare(title[last.end() :]) in sites and last.start() > 0:
+            return _SECTION.sub("", title[: last.start()].strip())
+        if bare(title[: first.start()]) in sites and first.end() < len(title):
+            return title[first.end() :].strip()
+    return _SECTION_AND_SITE.sub("", title) if "_" in title else title
+
+
+_MARKUP = frozenset({"json-ld", "microdata", "rdfa"})
+_METAS = (
+    "og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title", "title",
+    "parsely-title", "sailthru.title",
+)  # fmt: skip
+_ALIKE = 0.5
+"""The share of the shorter text's three-letter groups that both texts must have."""
+_MAX_COMPARED_CHARS = 300
+_MAX_NAMES = 4
+_MAX_WITNESSES = 12
+_MIN_PART_CHARS = 4
+_MIN_URL_GRAMS = 10
+_MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
+
+
+def title_of(
+    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
+) -> str | None:
+    """Return the title of a page about `nodes`; values of these properties come first."""
+    sites = {*filter(None, [site_name]), *own_names(sources)}
+    shown = [candidate for candidate in _shown(sources, sites) if scalars.text(candidate.value)]
+    confirmed, doubtful = _marked_by_trust(sources, list(_marked(nodes, properties)), shown, sites)
+    title = sources.ledger.pick(
+        "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
+    )
+    where = sources.ledger.provenance.get("page.title")
+    if not title or not where:
+        return None
+    title = without_site(title, sites)
+    if where.syntax in _MARKUP:
+        return title
+    if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
+        return title
+    # An h1 at the end of a longer list is one that neither title nor meta elements resemble.
+    sure = shown[:-1] if len(shown) > 1 and shown[-1].where == "h1" else shown
+    others = [
+        scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
+    ]
+    return _without_section(title, others, {bare(name) for name in sites})
+
+
+def _marked_by_trust(
+    sources: Sources, marked: list[Candidate], shown: list[Candidate], sites: set[str]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the names from the markup that may be the title, and those that the page refutes."""
+    if not marked:
+        return [], []
+    witnesses = [
+        without_site(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for candidate in shown[:_MAX_WITNESSES]
+    ]
+    ranked = _by_agreement(marked, witnesses, sources.document.url)
+    if all(agreed for agreed, _ in ranked) or not _agree_among_themselves(shown, witnesses):
+        return [candidate for _, candidate in ranked], []
+    return (
+        [candidate for agreed, candidate in ranked if agreed],
+        [candidate for agreed, candidate in ranked if not agreed],
+    )
+
+
+def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
+    for node in nodes:
+        for name in properties:
+            for value in node.all(name)[:_MAX_NAMES]:
+                yield Candidate(value, node.syntax, f"{node.where}.{name}")
+
+
+def _by_agreement(
+    marked: list[Candidate], witnesses: list[str], url: str
+) -> list[tuple[int, Candidate]]:
+    """Return names from the markup; exact repetitions in the page come before similar names."""
+    ranked = []
+    for candidate in marked:
+        text = scalars.text(candidate.value) or ""
+        ranked.append((agreement(text, witnesses) or int(_is_in_url(text, url)), candidate))
+    return sorted(ranked, key=lambda entry: not entry[0])
+
+
+def _is_in_url(text: str, url: str) -> bool:
+    """Return True if the path of a URL is made of a title: `/leek-soup-with-barley`."""
+    grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
+    path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
+    return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _ALIKE * len(grams)
+
+
+def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
+    """Return True if two of meta elements, title and heading agree; markup must then agree."""
+    by_place: dict[str, list[str]] = {}
+    for candidate, text in zip(shown, witnesses, strict=False):
+        by_place.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
+            text
+        )
+    return any(
+        agreement(text, others) > 1
+        for kind, texts in by_place.items()
+        for text in texts
+        for other, others in by_place.items()
+        if other != kind
+    )
+
+
+def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
+    """
+    Yield what the page calls itself outside its markup, best first.
+
+    A heading that resembles the title or a meta element comes before both, because those are often
+    shortened or reworded for search results and for sharing.
+    """
+    tag, heading = sources.document.title, _heading(sources, sites)
+    metas = list(sources.meta(*_METAS))
+    others = [*filter(None, [tag]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
+    is_confirmed = heading is not None and (
+        heading.where != "h1" or _is_confirmed(heading.value, tag, others, sources.document.url)
+    )
+    if heading is not None and is_confirmed:
+        yield heading
+    yield from metas
+    if tag is not None:
+        yield Candidate(tag, "html", "title")
+    if heading is not None and not is_confirmed:
+        yield heading
+
+
+def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) -> bool:
+    """
+    Return True if the title or a meta element resembles a heading.
+
+    One that is a short part in the middle of the title, and of the title alone, names a section.
+    """
+    parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
+    if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
+        others = [text for text in others if text != tag]
+        return _is_in_url(heading, url) or _repeats(bare(heading), list(map(bare, others)))
+    return agreement(heading, others) > 0
+
+
+def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
+    """Return the h1 that the title repeats; the site's name only if there is no title."""
+    tag = sources.document.title
+    headings = sources.document.headings
+    if tag and len(headings) > 1:
+        headings = tuple(sorted(headings, key=lambda text: -agreement(text, [tag])))
+    is_start = _is_start_page(sources.document.url)
+    for text in headings:
+        if text in sources.document.banners and not is_start:
+            continue
+        if tag is None or not _is_site(text, tag, sites):
+            return Candidate(text, "html", "h1")
+    return None if is_start or tag is None else _below_banner(sources, sites)
+
+
+def _is_start_page(url: str) -> bool:
+    return not url.partition("://")[2].partition("/")[2].partition("?")[0]
+
+
+def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
+    """
+    Return the heading that repeats the title, on a page whose only h1 is the name of its site.
+
+    The first heading of such a page is as often that of a menu (`Popular posts`). Where title and
+    meta elements have no other name than the site's, it is that of the only article.
+    """
+    document = sources.document
+    names = {*sites, *document.banners}
+    texts = [document.title, *(str(meta.value) for meta in sources.meta(*_METAS))]
+    witnesses = [
+        plain
+        for text in filter(None, texts[:_MAX_WITNESSES])
+        if (plain := bare(without_site(text, names)[:_MAX_COMPARED_CHARS]))
+    ]
+    if {bare(name) for name in names} >= set(witnesses):
+        return _of_only_article(document.tree)
+    for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
+        text = heading_text(node)
+        plain = bare(text[:_MAX_COMPARED_CHARS])
+        if plain and plain not in map(bare, names) and _repeats(plain, witnesses):
+            return Candidate(text, "html", node.tag or "h2")
+    return None
+
+
+def _of_only_article(tree: LexborHTMLParser) -> Candidate | None:
+    articles = tree.css("article")
+    node = articles[0].css_first("h2") if len(articles) == 1 else None
+    text = heading_text(node) if node is not None else ""
+    return Candidate(text, "html", "h2") if text else None
+
+
+_LOWER_HEADINGS = "h2,h3"
+_MAX_HEADINGS = 100
+
+
+def _repeats(plain: str, witnesses: list[str]) -> bool:
+    """Return True if a heading and one of `witnesses` have half of the longer one in common."""
+    grams = _grams(plain)
+    return any(
+        len(grams & other) >= _ALIKE * max(len(grams), len(other))
+        for other in map(_grams, witnesses)
+    )
+
+
+def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
+    """Return True for the site's name, and for the end of a title whose start is more specific."""
+    plain = bare(heading)
+    if bare(tag) == plain:
+        return False
+    if plain in {bare(name) for name in sites}:
+        return True
+    parts = [part for part in TITLE_CUTS.split(tag) if part.strip()]
+    return len(parts) > 1 and bare(parts[-1]) == plain and len(bare(parts[0])) > len(plain)
+
+
+def agreement(text: str, others: list[str]) -> int:
+    """Return 2 if one of `others` is or contains the same text, 1 if one is similar, else 0."""
+    plain = bare(text[:_MAX_COMPARED_CHARS])
+    if not plain:
+        return 0
+    plains = [bare(other[:_MAX_COMPARED_CHARS]) for other in others]
+    if any(
+        plain == other or (len(plain) >= _MIN_PART_CHARS and plain in other) for other in plains
+    ):
+        return 2
+    grams = _grams(plain)
+    return int(any(other and _are_alike(grams, _grams(other)) for other in plains))
+
+
+def _are_alike(grams: set[str], others: set[str]) -> bool:
+    return len(grams & others) >= _ALIKE * min(len(grams), len(others))
+
+
+def _grams(plain: str) -> set[str]:
+    return {plain[at : at + 3] for at in range(max(1, len(plain) - 2))}
+
+
+def _without_section(title: str, others: list[str], sites: set[str]) -> str:
+    """Return a title cut to the part in another source: `Leek soup` of `Leek soup - Recipes`."""
+    alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
+    for cut in _MARKS.finditer(title):
+        for part in (title[: cut.start()], title[cut.end() :]):
+            if bare(part) in alone:
+                return part.strip()
+    return title

@@ -1,0 +1,90 @@
+"""The page type of a movie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from richpins.page_types import PageType
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import dates, durations, scalars
+from richpins.values.dates import AnyDate
+from richpins.values.ratings import Rating, rating_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movie:
+    """A movie or series."""
+
+    directors: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ()
+    genres: tuple[str, ...] = ()
+    duration_minutes: int | None = None
+    released_at: AnyDate | None = None
+    content_rating: str | None = None
+    trailer_url: str | None = None
+    rating: Rating | None = None
+
+
+TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", "movieclip"})
+
+
+def read(sources: Sources, nodes: list[Node]) -> Movie:
+    """Return the movie that `nodes`, or the video tags of Open Graph, describe."""
+    pick = sources.ledger.pick
+
+    def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:
+        def candidates() -> Iterator[Candidate]:
+            yield from sources.lists(nodes, *properties)
+            tags = list(sources.meta(tag))
+            if tags:
+                yield tags[0]._replace(value=[tag.value for tag in tags])
+
+        return pick(f"movie.{name}", scalars.names, candidates(), expected="names") or ()
+
+    def released() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "datepublished", "datecreated", "startdate")
+        yield from sources.meta("video:release_date", "og:video:release_date")
+
+    def lasting() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "duration", "timerequired")
+        for tag in sources.meta("video:duration"):
+            yield tag._replace(value=f"{tag.value} s")
+
+    return Movie(
+        directors=people("directors", "video:director", "director", "directors"),
+        actors=people("actors", "video:actor", "actor", "actors", "starring"),
+        genres=pick("movie.genres", scalars.words, sources.lists(nodes, "genre")) or (),
+        duration_minutes=pick(
+            "movie.duration_minutes", durations.minutes, lasting(), expected="a duration"
+        ),
+        released_at=dates.pick(sources.ledger, "movie.released_at", released()),
+        content_rating=pick(
+            "movie.content_rating", scalars.text, sources.scalars(nodes, "contentrating")
+        ),
+        trailer_url=pick(
+            "movie.trailer_url",
+            lambda raw: _video_url(sources, raw),
+            sources.scalars(nodes, "trailer"),
+            expected="a URL",
+        ),
+        rating=rating_of(sources, "movie.rating", nodes),
+    )
+
+
+def _video_url(sources: Sources, raw: object) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.first("url", "contenturl", "embedurl") or raw.id
+    return sources.absolute(raw) if isinstance(raw, str) else None
+
+
+PAGE_TYPE = PageType(
+    name="movie",
+    record=Movie,
+    schema_types=TYPES,
+    weight=75,
+    read=read,
+    og_types=("video.movie", "movie"),
+)

@@ -1,0 +1,293 @@
+"""The page type of a place: a restaurant, shop, hotel or sight."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from richpins._list_entries import addresses_of, has_address
+from richpins.page_types import PageType
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import numbers, scalars
+from richpins.values.ratings import Rating, rating_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A postal address in its parts; `text` if the page gives it as one text."""
+
+    street: str | None = None
+    locality: str | None = None
+    region: str | None = None
+    postal_code: str | None = None
+    country: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Latitude and longitude in degrees, WGS 84."""
+
+    latitude: Decimal
+    longitude: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The location of a place and its contact details."""
+
+    address: Address | None = None
+    coordinates: Coordinates | None = None
+    phone: str | None = None
+    email: str | None = None
+    price_range: str | None = None
+    opening_hours: tuple[str, ...] = ()
+    cuisines: tuple[str, ...] = ()
+    menu_url: str | None = None
+    map_url: str | None = None
+    rating: Rating | None = None
+
+
+TYPES = frozenset(
+    """
+    place localbusiness animalshelter archiveorganization automotivebusiness childcare dentist
+    drycleaningorlaundry emergencyservice employmentagency entertainmentbusiness financialservice
+    foodestablishment governmentoffice healthandbeautybusiness homeandconstructionbusiness
+    internetcafe legalservice library lodgingbusiness medicalbusiness professionalservice
+    radiostation realestateagent recyclingcenter selfstorage shoppingcenter sportsactivitylocation
+    store televisionstation touristinformationcenter travelagency restaurant bakery barorpub
+    brewery cafeorcoffeeshop distillery fastfoodrestaurant icecreamshop winery hotel motel hostel
+    resort bedandbreakfast campground vacationrental skiresort touristattraction
+    landmarksorhistoricalbuildings museum park beach mountain volcano bodyofwater lakebodyofwater
+    riverbodyofwater seabodyofwater oceanbodyofwater waterfall city country state
+    administrativearea civicstructure airport aquarium zoo artgallery amusementpark
+    movietheater musicvenue performingartstheater eventvenue nightclub casino stadiumorarena
+    placeofworship church catholicchurch mosque synagogue hindutemple buddhisttemple
+    accommodation apartment apartmentcomplex house singlefamilyresidence residence
+    gatedresidencecommunity room hotelroom suite campingpitch hospital physician pharmacy
+    medicalclinic dayspa beautysalon hairsalon nailsalon healthclub golfcourse bowlingalley
+    exercisegym publicswimmingpool tenniscomplex bookstore clothingstore computerstore
+    conveniencestore departmentstore electronicsstore florist furniturestore gardenstore
+    grocerystore hardwarestore hobbyshop homegoodsstore jewelrystore liquorstore mensclothingstore
+    mobilephonestore movierentalstore musicstore officeequipmentstore outletstore pawnshop petstore
+    shoestore sportinggoodsstore tireshop toystore wholesalestore bikestore autodealer autorepair
+    autorental autobodyshop autopartsstore autowash gasstation bankorcreditunion accountingservice
+    automatedteller insuranceagency policestation firestation school elementaryschool highschool
+    middleschool collegeoruniversity preschool cemetery crematorium busstation busstop
+    trainstation subwaystation taxistand bridge rvpark parkingfacility playground publictoilet
+    plumber electrician locksmith movingcompany roofingcontractor housepainter hvacbusiness
+    generalcontractor notary attorney postoffice courthouse cityhall embassy adultentertainment
+    comedyclub touristdestination educationalorganization schooldistrict individualphysician
+    physiciansoffice optician boatterminal canal continent covidtestingfacility
+    defenceestablishment definedregion governmentbuilding legislativebuilding landform meetingroom
+    motorcycledealer motorcyclerepair pond reservoir sportsclub tattooparlor
+    """.split()
+)
+
+
+def read(sources: Sources, nodes: list[Node]) -> Place:
+    """Return the place that `nodes`, or the place tags of Open Graph, describe."""
+    pick = sources.ledger.pick
+
+    def field_of(name: str, *properties: str) -> str | None:
+        return pick(f"place.{name}", scalars.text, sources.scalars(nodes, *properties))
+
+    def url(name: str, *properties: str) -> str | None:
+        return pick(
+            f"place.{name}",
+            lambda raw: _url(sources, raw),
+            sources.scalars(nodes, *properties),
+            expected="a URL",
+        )
+
+    return Place(
+        address=pick("place.address", address, _addresses(sources, nodes), expected="an address"),
+        coordinates=pick(
+            "place.coordinates", coordinates, _positions(sources, nodes), expected="coordinates"
+        ),
+        phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
+        email=pick("place.email", _email, sources.scalars(nodes, "email")),
+        price_range=field_of("price_range", "pricerange"),
+        opening_hours=pick(
+            "place.opening_hours",
+            _hours,
+            sources.lists(nodes, "openinghours", "openinghoursspecification"),
+        )
+        or (),
+        cuisines=pick("place.cuisines", scalars.words, sources.lists(nodes, "servescuisine")) or (),
+        menu_url=url("menu_url", "hasmenu", "menu"),
+        map_url=url("map_url", "hasmap", "map", "maps"),
+        rating=rating_of(sources, "place.rating", nodes),
+    )
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.first("url") or raw.id
+    return sources.absolute(raw) if isinstance(raw, str) else None
+
+
+def _email(raw: Any) -> str | None:
+    text = scalars.text(raw)
+    return text.removeprefix("mailto:") if text else None
+
+
+def _addresses(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+    yield from sources.scalars(nodes, "address", "location")
+    parts = {
+        name: sources.metas.first(
+            *(f"{p}:{name.replace('_', sep)}" for p in _PREFIXES for sep in "_-")
+        )
+        for name in ("street_address", "locality", "region", "postal_code", "country_name")
+    }
+    if any(parts.values()):
+        yield Candidate(parts, "opengraph", "business:contact_data")
+
+
+_PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:contact_info")
+
+
+def address(value: Any) -> Address | None:
+    """Return an address from a PostalAddress, a text, or the parts of Open Graph."""
+    if isinstance(value, dict):
+        return Address(
+            street=value["street_address"],
+            locality=value["locality"],
+            region=value["region"],
+            postal_code=value["postal_code"],
+            country=value["country_name"],
+        )
+    if isinstance(value, Node):
+        inner = value.first("address")
+        if isinstance(inner, Node) and not value.first("streetaddress", "addresslocality"):
+            value = inner
+        parsed = Address(
+            street=_joined(value.all("streetaddress")),
+            locality=scalars.text(value.first("addresslocality")),
+            region=scalars.text(value.first("addressregion")),
+            postal_code=scalars.text(value.first("postalcode")),
+            country=scalars.text(value.first("addresscountry")),
+            text=scalars.text(value.first("name", "address", "description")),
+        )
+        return parsed if parsed != Address() else None
+    text = scalars.text(value)
+    return Address(text=text) if text else None
+
+
+def _joined(texts: list[Any]) -> str | None:
+    return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
+
+
+def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+    yield from sources.scalars(nodes, "geo", "location")
+    for node in nodes:
+        if "latitude" in node.properties:
+            yield Candidate(node, node.syntax, f"{node.where}.latitude")
+    for latitude, longitude in _POSITION_TAGS:
+        pair = (sources.metas.first(latitude), sources.metas.first(longitude))
+        if all(pair):
+            yield next(sources.meta(latitude))._replace(value=pair)
+    for candidate in sources.meta("geo.position", "icbm"):
+        yield candidate._replace(
+            value=tuple(part.strip() for part in re.split(r"[;,]", candidate.value))
+        )
+
+
+_POSITION_TAGS = (
+    ("place:location:latitude", "place:location:longitude"),
+    ("og:latitude", "og:longitude"),
+    ("business:contact_data:latitude", "business:contact_data:longitude"),
+)
+
+
+def coordinates(value: Any) -> Coordinates | None:
+    """Return latitude and longitude within bounds; 0, 0 is ignored as an empty form."""
+    if isinstance(value, Node):
+        inner = value.first("geo")
+        if isinstance(inner, Node):
+            value = inner
+        value = (value.first("latitude"), value.first("longitude"))
+    if not isinstance(value, tuple) or len(value) != 2:
+        return None
+    latitude, longitude = (_degrees(part) for part in value)
+    if latitude is None or longitude is None or (latitude == 0 and longitude == 0):
+        return None
+    if abs(latitude) > 90 or abs(longitude) > 180:
+        return None
+    return Coordinates(latitude, longitude)
+
+
+_DEGREES = re.compile(r"\s*+([-+]?\d{1,3}(?:[.,]\d++)?)\s*+°?\s*+([NSEW])?\s*+", re.IGNORECASE)
+
+
+def _degrees(value: Any) -> Decimal | None:
+    if isinstance(value, int | float):
+        return numbers.decimal(value)
+    match = _DEGREES.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        return None
+    number = Decimal(match[1].replace(",", "."))
+    return -number if (match[2] or "").upper() in {"S", "W"} else number
+
+
+def _phones(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+    yield from sources.scalars(nodes, "telephone", "phone")
+    for node in nodes:
+        for holder in node.all("address", "contactpoint"):
+            if isinstance(holder, Node):
+                yield from sources.scalars([holder], "telephone")
+    yield from sources.meta("business:contact_data:phone_number", "og:phone_number")
+
+
+def _phone(value: Any) -> str | None:
+    text = scalars.text(value)
+    if not text or not 5 <= sum(char.isdigit() for char in text) <= 20 or len(text) > 60:
+        return None
+    return text.removeprefix("tel:").strip()
+
+
+def _hours(raw: list[Any]) -> tuple[str, ...] | None:
+    result = []
+    for value in raw[:60]:
+        if isinstance(value, Node):
+            days = [str(day).rpartition("/")[2] for day in value.all("dayofweek")]
+            opens, closes = (scalars.text(value.first(name)) for name in ("opens", "closes"))
+            if days and opens and closes:
+                hours = f"{_time_of_day(opens)}-{_time_of_day(closes)}"
+                result.append(f"{','.join(day[:2] for day in days)} {hours}")
+        elif text := scalars.text(value):
+            result.append(text)
+    return tuple(result) or None
+
+
+_TIME = re.compile(r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?", re.IGNORECASE)
+
+
+def _time_of_day(text: str) -> str:
+    """Return hours and minutes of a time such as `T8:00:00+01:00`, else the text."""
+    match = _TIME.search(text[:40])
+    return f"{match[1]}{match[2] or ''}" if match else text[:20]
+
+
+def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
+    """Lower the weight of the business that runs the site, on a page declared as an article."""
+    is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
+    return -45 if is_article and not has_address(place, addresses_of(sources)) else 0
+
+
+PAGE_TYPE = PageType(
+    name="place",
+    record=Place,
+    schema_types=TYPES,
+    weight=50,
+    read=read,
+    og_types=("place", "business.business", "restaurant.restaurant", "hotel", "restaurant"),
+    adjustment=_adjustment,
+    yields_to_others=True,
+    credits_authors=False,
+)

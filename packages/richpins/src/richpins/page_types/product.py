@@ -1,0 +1,265 @@
+"""The page type of a product and its offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from itertools import chain
+from typing import Any, Literal, TypeVar
+
+from richpins._list_entries import addresses_of, has_address
+from richpins.page_types import PageType, article
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import dates, numbers, scalars
+from richpins.values.availability import Availability, availability, word_of
+from richpins.values.offers import Price
+from richpins.values.prices import (
+    ShownPrice,
+    country_of,
+    noted_price,
+    offers_of,
+    picked_price,
+)
+from richpins.values.ratings import Rating, rating_of
+from richpins.visible_text import product_details
+from richpins.visible_text.price import shown_price
+from urlspelling import InvalidUrl
+from urlspelling.domain import registered_domain
+
+Condition = Literal["new", "used", "refurbished", "damaged"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A product. Prices are in `currency`; without a currency they are None."""
+
+    price: Decimal | None = None
+    """The current price; the lowest if there are several offers."""
+    price_high: Decimal | None = None
+    """The highest price of several offers or of a declared range; None if there is one price."""
+    list_price: Decimal | None = None
+    """The price before a reduction, if the page states it."""
+    currency: str | None = None
+    """The currency's code of ISO 4217."""
+    price_valid_until: date | None = None
+    availability: Availability | None = None
+    condition: Condition | None = None
+    brand: str | None = None
+    seller: str | None = None
+    sku: str | None = None
+    gtin: str | None = None
+    """Digits of a GTIN-8, 12, 13 or 14 with a valid check digit."""
+    mpn: str | None = None
+    color: str | None = None
+    size: str | None = None
+    material: str | None = None
+    category: str | None = None
+    offer_count: int | None = None
+    rating: Rating | None = None
+
+
+TYPES = frozenset(
+    {
+        "product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle",
+        "car", "motorcycle", "motorizedbicycle", "busorcoach", "dietarysupplement", "drug",
+        "productcollection",
+    }
+)  # fmt: skip
+
+_CONDITION: dict[str, Condition] = {
+    "new": "new", "newcondition": "new", "brandnew": "new", "used": "used",
+    "usedcondition": "used", "refurbished": "refurbished", "refurbishedcondition": "refurbished",
+    "damaged": "damaged", "damagedcondition": "damaged",
+}  # fmt: skip
+
+
+T = TypeVar("T")
+Finder = Callable[[Sources], Iterable[Candidate]]
+
+
+def read(sources: Sources, nodes: list[Node]) -> Product:
+    """Return the product of `nodes`, most trusted first, and of the visible text after them."""
+    ledger = sources.ledger
+    price = _price(sources, nodes, partial(shown_price, is_product=True))
+    offers = _taken_first(list(offers_of(nodes)), price)
+
+    def pick(
+        name: str,
+        parse: Callable[[Any], T | None],
+        *candidates: Iterable[Candidate],
+        expected: str = "a value",
+        otherwise: Finder | None = None,
+    ) -> T | None:
+        return ledger.pick(
+            f"product.{name}",
+            parse,
+            chain.from_iterable(candidates),
+            otherwise=_deferred(sources, otherwise),
+            expected=expected,
+        )
+
+    def of(owners: list[Node], *properties: str) -> Iterator[Candidate]:
+        return sources.scalars(owners, *properties)
+
+    meta = sources.meta
+    gtins = (of([*nodes, *offers], name) for name in _GTINS)
+    conditions = (of([*offers, *nodes], "itemcondition"), meta("product:condition", "og:condition"))
+    brands = (of(nodes, "brand", "manufacturer"), meta("product:brand", "og:brand"))
+    return Product(
+        price=price.amount if price else None,
+        price_high=price.high if price else None,
+        list_price=price.listed if price else None,
+        currency=price.currency if price else None,
+        price_valid_until=pick(
+            "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
+        ),
+        availability=_availability(sources, price, offers, nodes),
+        condition=pick("condition", condition, *conditions, expected="a condition"),
+        brand=pick(
+            "brand", scalars.name, *brands, expected="a name", otherwise=product_details.brands
+        ),
+        seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
+        sku=pick(
+            "sku", scalars.text, of(nodes, "sku", "productid"), otherwise=product_details.skus
+        ),
+        gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
+        mpn=pick("mpn", scalars.text, of(nodes, "mpn"), otherwise=product_details.mpns),
+        color=pick("color", scalars.text, of(nodes, "color")),
+        size=pick("size", scalars.text, of(nodes, "size")),
+        material=pick("material", scalars.text, of(nodes, "material")),
+        category=pick("category", scalars.text, of(nodes, "category"), meta("product:category")),
+        offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
+        rating=rating_of(sources, "product.rating", nodes),
+    )
+
+
+def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
+    """Search the visible text only when the first candidate is asked for."""
+    if finder is not None:
+        yield from finder(sources)
+
+
+def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
+    price = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
+    if price:
+        provenance = sources.ledger.provenance
+        provenance["product.currency"] = provenance["product.price"]
+    return price
+
+
+_GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
+
+
+def _taken_first(offers: list[Node], price: Price | None) -> list[Node]:
+    """Return offers with the one first that has the price; seller and condition are its own."""
+    taken = [offer for offer in offers if price is not None and offer is price.offer]
+    return [*taken[:1], *(offer for offer in offers if offer not in taken)]
+
+
+def _availability(
+    sources: Sources, price: Price | None, offers: list[Node], nodes: list[Node]
+) -> Availability | None:
+    """
+    Return the state of the offer whose price is given.
+
+    If it declares none: in stock if any other offer without a price of its own is, or the product;
+    otherwise the first state.
+    """
+    passed_over = {id(offer) for offer in price.passed_over} if price else set()
+    left = [offer for offer in offers if id(offer) not in passed_over]
+    taken = [price.offer] if price and price.offer is not None else []
+    every = [
+        *sources.scalars([*left, *nodes], "availability"),
+        *sources.meta("product:availability", "og:availability", "availability"),
+    ]
+    every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
+    return sources.ledger.pick(
+        "product.availability",
+        availability,
+        [*sources.scalars(taken, "availability"), *every],
+        otherwise=_deferred(sources, product_details.shown_stock),
+        expected="an availability",
+    )
+
+
+def _rank(candidate: Candidate) -> int:
+    return {"json-ld": 0, "microdata": 1, "rdfa": 2}.get(candidate.syntax, 3)
+
+
+def condition(value: Any) -> Condition | None:
+    """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
+    return _CONDITION.get(word_of(value))
+
+
+def gtin(value: Any) -> str | None:
+    """Return a GTIN's digits, or None if its check digit is wrong; also of an ISBN in brackets."""
+    digits = _GTIN_LABEL.sub("", _NO_DIGITS.sub("", str(value).lower()))
+    if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
+        return None
+    body = [int(digit) for digit in reversed(digits)]
+    total = sum(digit * (3 if place % 2 else 1) for place, digit in enumerate(body))
+    return digits if total % 10 == 0 and int(digits) else None
+
+
+_NO_DIGITS = re.compile(r"[\s()\[\]{}\u2010-\u2015-]")
+_GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{0,20}")
+
+
+def _day(value: Any) -> date | None:
+    moment = dates.moment(value)
+    return moment.date() if hasattr(moment, "date") else moment  # type: ignore[union-attr]
+
+
+def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Product] | None:
+    """Return the product of a page without markup that shows a price and a way to buy."""
+    if decided is not None:
+        return None
+    if shown_price(sources, country_of(sources), is_product=False) is None:
+        return None
+    product = read(sources, [])
+    return ([], product) if product.price is not None else None
+
+
+_PRICE_TAGS = (
+    "product:price:amount", "product:sale_price:amount", "og:price:amount", "og:price",
+    "product:price",
+)  # fmt: skip
+
+
+def _declared(sources: Sources, og_type: str) -> int:
+    is_declared = og_type.startswith("product") or any(t in sources.metas for t in _PRICE_TAGS)
+    return 5 if is_declared else 0
+
+
+def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
+    """Lower the weight of another site's product on an article's page: an offer beside it."""
+    url = product.first("url")
+    addresses = addresses_of(sources)
+    articles = sources.graph.of_types(article.TYPES)
+    if not isinstance(url, str) or not any(has_address(text, addresses) for text in articles):
+        return 0
+    try:
+        is_of_another = registered_domain(url) != registered_domain(sources.document.url)
+    except InvalidUrl:
+        return 0
+    return -45 if is_of_another else 0
+
+
+PAGE_TYPE = PageType(
+    name="product",
+    record=Product,
+    schema_types=TYPES,
+    weight=80,
+    read=read,
+    og_types=("product", "og:product"),
+    declared=_declared,
+    adjustment=_adjustment,
+    from_text=_from_text,
+    credits_authors=False,
+)

@@ -1,0 +1,360 @@
+"""The page type of a recipe."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from richpins._plain_text import clean, lines
+from richpins.page_types import PageType
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import durations, scalars
+from richpins.values.instructions import MAX_STEPS, Group, instruction_groups, once
+from richpins.values.ratings import Rating, rating_of
+from richpins.values.yields import Yield, read_yield
+from richpins.visible_text import captions
+from richpins.visible_text.confidence import doubt_about
+from richpins.visible_text.list_items import SectionKind
+from richpins.visible_text.section_walk import Section
+from richpins.visible_text.sections import best_sections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """The ingredients, steps and times of a recipe. Times are whole minutes."""
+
+    ingredients: tuple[str, ...] = ()
+    ingredient_groups: tuple[Group, ...] = ()
+    instructions: tuple[str, ...] = ()
+    """The steps in order, without sections."""
+    instruction_groups: tuple[Group, ...] = ()
+    """The same steps by section."""
+    yields: Yield | None = None
+    prep_minutes: int | None = None
+    cook_minutes: int | None = None
+    total_minutes: int | None = None
+    """The total that the page declares, else the sum of the two others if it has both."""
+    nutrition: dict[str, str] = field(default_factory=dict)
+    """The keys are schema.org's names: `calories` has `143 kcal`."""
+    rating: Rating | None = None
+    categories: tuple[str, ...] = ()
+    cuisines: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    diets: tuple[str, ...] = ()
+
+
+TYPES = frozenset({"recipe"})
+
+MAX_INGREDIENTS = 500
+
+NUTRIENTS = {
+    name.lower(): name
+    for name in (
+        "servingSize", "calories", "fatContent", "saturatedFatContent", "unsaturatedFatContent",
+        "transFatContent", "carbohydrateContent", "sugarContent", "proteinContent",
+        "sodiumContent", "fiberContent", "cholesterolContent",
+    )
+}  # fmt: skip
+
+
+def read(sources: Sources, nodes: list[Node]) -> Recipe:
+    """
+    Return the recipe that `nodes` (of type Recipe, most trusted first) describe.
+
+    What the markup lacks (ingredients, steps, amounts, times) comes from the visible text.
+    """
+    return _completed(sources, _marked(sources, nodes))
+
+
+def _marked(sources: Sources, nodes: list[Node]) -> Recipe:
+    pick = sources.ledger.pick
+    groups = pick(
+        "recipe.instructions",
+        instruction_groups,
+        sources.lists(
+            nodes, "recipeinstructions", "instructions", "step", "steps", "recipeinstruction"
+        ),
+        expected="steps",
+    )
+    ingredients = pick(
+        "recipe.ingredients",
+        _ingredients,
+        sources.lists(nodes, "recipeingredient", "ingredients", "recipeingredients", "supply"),
+        expected="ingredients",
+    )
+    prep = _minutes(sources, "prep_minutes", nodes, "preptime")
+    cook = _minutes(sources, "cook_minutes", nodes, "cooktime")
+    total = _minutes(sources, "total_minutes", nodes, "totaltime")
+    if total is None and prep and cook:
+        total = prep + cook
+    return Recipe(
+        ingredients=ingredients or (),
+        ingredient_groups=(Group(None, ingredients),) if ingredients else (),
+        instructions=tuple(step for group in groups or () for step in group.entries)[:MAX_STEPS],
+        instruction_groups=groups or (),
+        yields=pick(
+            "recipe.yields",
+            read_yield,
+            sources.lists(nodes, "recipeyield", "yield", "yields", "servings"),
+            expected="a number of servings",
+        ),
+        prep_minutes=prep,
+        cook_minutes=cook,
+        total_minutes=total,
+        nutrition=pick(
+            "recipe.nutrition", _nutrition, sources.lists(nodes, "nutrition"), expected="nutrition"
+        )
+        or {},
+        rating=rating_of(sources, "recipe.rating", nodes),
+        categories=_words(sources, "categories", nodes, "recipecategory", "category"),
+        cuisines=_words(sources, "cuisines", nodes, "recipecuisine"),
+        keywords=_words(sources, "keywords", nodes, "keywords"),
+        methods=_words(sources, "methods", nodes, "cookingmethod"),
+        diets=_words(sources, "diets", nodes, "suitablefordiet"),
+    )
+
+
+def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
+    return sources.ledger.pick(
+        f"recipe.{name}",
+        _lasting,
+        sources.scalars(nodes, *properties),
+        expected="a duration above zero",
+    )
+
+
+def _lasting(value: Any) -> int | None:
+    """Return minutes, or None if there are only seconds (`PT30S`), which often mean minutes."""
+    if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
+        return None
+    return durations.minutes(value)
+
+
+_SECONDS_ALONE = re.compile(r"PT\d{1,2}S", re.IGNORECASE)
+
+
+def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> tuple[str, ...]:
+    return (
+        sources.ledger.pick(f"recipe.{name}", scalars.words, sources.lists(nodes, *properties))
+        or ()
+    )
+
+
+def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
+    result: list[str] = []
+    for value in raw:
+        result.extend(_ingredient(value, alone=len(raw) == 1))
+    return tuple(once(result)[:MAX_INGREDIENTS]) or None
+
+
+def _ingredient(value: Any, *, alone: bool) -> list[str]:
+    if isinstance(value, Node):
+        amount = value.first("value", "amount", "quantity", "requiredquantity")
+        if isinstance(amount, Node):
+            value = amount if not value.first("name") else value
+            amount = scalars.text(amount.first("value"))
+        unit = scalars.text(value.first("unittext", "unitcode"))
+        parts = [
+            amount,
+            _UNIT_CODES.get(unit or "", unit),
+            value.first("name", "text", "ingredient", "item"),
+        ]
+        joined = clean(" ".join(filter(None, map(scalars.text, parts))))
+        return [joined] if joined else []
+    if isinstance(value, str) and ("\n" in value or "<" in value):
+        # If there are several ingredients, the paragraphs of one are its amount, name and note.
+        return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
+    text = scalars.text(value)
+    return [text] if text else []
+
+
+_ENTRIES = re.compile(r"<(?:li|br|tr|dd)\b", re.IGNORECASE)
+_UNIT_CODES = {
+    "G21": "cup", "G24": "tbsp", "G25": "tsp", "GRM": "g", "KGM": "kg", "MGM": "mg", "MLT": "ml",
+    "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
+    "EA": None, "H87": None,
+}  # fmt: skip
+"""UN/CEFACT Recommendation 20, from which schema.org takes units; single items need no unit."""
+
+
+def _nutrition(raw: list[Any]) -> dict[str, str] | None:
+    result: dict[str, str] = {}
+    for value in raw:
+        if isinstance(value, Node):
+            for key, name in NUTRIENTS.items():
+                amount = value.first(key)
+                text = scalars.text(amount)
+                if text and name not in result:
+                    result[name] = text
+    return result or None
+
+
+def _completed(sources: Sources, marked: Recipe) -> Recipe:
+    """Complete a recipe from the markup with values from the visible text."""
+    bare = _lacks_amounts(marked.ingredients)
+    hollow = _are_hollow(marked.instructions)
+    lone = len(marked.ingredients) < 2
+    if bare or hollow or lone:
+        shown = _Shown(sources)
+        marked = shown.into(
+            marked,
+            ingredients=(lone and len(shown.ingredients) > 2)
+            or not marked.ingredients
+            or (bare and shown.has_amounts_of(marked)),
+            instructions=hollow and shown.says_more_than(marked.instructions),
+        )
+    open_ended = _is_timeless(marked) or marked.yields is None
+    return _captioned(sources, marked) if open_ended else marked
+
+
+class _Shown:
+    """The visible ingredients and steps of a page; empty if there are none."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._sections = best_sections(sources)
+        self.ingredients = self._entries("ingredients")
+        self.instructions = self._entries("steps")
+        self._doubts = {kind: doubt_about(section) for kind, section in self._sections.items()}
+
+    @property
+    def is_recipe(self) -> bool:
+        """Return True if there are ingredients and steps, not both of them in doubt."""
+        has_both = len(self.ingredients) > 1 and bool(self.instructions)
+        return has_both and not all(self._doubts.values())
+
+    def _entries(self, kind: SectionKind) -> tuple[str, ...]:
+        groups = _groups(self._sections.get(kind))
+        return tuple(entry for group in groups for entry in group.entries)
+
+    def has_amounts_of(self, marked: Recipe) -> bool:
+        """Return True if the visible list is the marked-up one with amounts."""
+        text = " ".join(self.ingredients).lower()
+        named = sum(name.lower() in text for name in marked.ingredients)
+        return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
+
+    def says_more_than(self, steps: tuple[str, ...]) -> bool:
+        """Return True if the visible steps are twice as long as the marked-up ones."""
+        return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
+
+    def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
+        """Return `recipe` with the requested parts replaced by the visible ones, if any."""
+        if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
+            groups = _groups(self._noted("ingredients", "ingredients"))
+            recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
+        if instructions and self.instructions and self._is_certain("steps", "instructions"):
+            groups = _groups(self._noted("steps", "instructions"))
+            recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
+        return recipe
+
+    def _is_certain(self, kind: SectionKind, field: str) -> bool:
+        """Return False, and record why, for a section that is in doubt."""
+        section, doubt = self._sections[kind], self._doubts[kind]
+        if doubt is not None:
+            text = " / ".join(section.entries)
+            shown = next(self._sources.shown(section.heading))._replace(value=text)
+            self._sources.ledger.leave_out(f"recipe.{field}", shown, doubt)
+        return doubt is None
+
+    def _noted(self, kind: SectionKind, field: str) -> Section:
+        section = self._sections[kind]
+        lines = next(self._sources.shown(section.heading))
+        self._sources.ledger.note(f"recipe.{field}", lines)
+        return section
+
+
+def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
+    """Return True for a list of names only: ingredients without amounts."""
+    with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
+    return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
+
+
+def _are_hollow(steps: tuple[str, ...]) -> bool:
+    """
+    Return True for no steps, only a heading, or a text that ends in its first sentences.
+
+    A list of several steps is none of these, however short they are.
+    """
+    if len(steps) >= _LISTED_STEPS:
+        return False
+    text = steps[0] if len(steps) == 1 else "".join(steps)
+    is_cut = len(steps) == 1 and _CUT_CHARS < len(text) < 2 * _CUT_CHARS and text[-1].isalnum()
+    return len(text) < _HOLLOW_CHARS or is_cut
+
+
+_LISTED_STEPS = 3
+_HOLLOW_CHARS = 40
+_CUT_CHARS = 100
+
+
+def _captioned(sources: Sources, marked: Recipe) -> Recipe:
+    open_ended = marked.yields is None or marked.total_minutes is None
+    shown = captions.text_of(sources.document, anywhere=open_ended)
+    captioned = captions.servings(shown) if open_ended else None
+    behind = shown.find(captioned[1]) + len(captioned[1]) if captioned else None
+    if marked.yields is None and captioned is None:
+        captioned = captions.called_servings(sources.document)
+    if marked.yields is None and captioned is not None:
+        sources.ledger.note("recipe.yields", next(sources.shown(captioned[1])))
+        marked = replace(marked, yields=captioned[0])
+    if _is_timeless(marked):
+        lasts = {}
+        for field, (minutes, words) in captions.times(shown, behind).items():
+            if getattr(marked, field) is None:
+                sources.ledger.note(f"recipe.{field}", next(sources.shown(words)))
+                lasts[field] = minutes
+        both = {"prep_minutes", "cook_minutes"} <= lasts.keys()
+        if both and marked.total_minutes is None and "total_minutes" not in lasts:
+            lasts["total_minutes"] = sum(lasts.values())
+        marked = replace(marked, **lasts)  # type: ignore[arg-type]
+    return marked
+
+
+def _is_timeless(marked: Recipe) -> bool:
+    return marked.total_minutes is None or marked.prep_minutes == marked.cook_minutes is None
+
+
+def _groups(section: Section | None) -> tuple[Group, ...]:
+    if section is None:
+        return ()
+    return tuple(Group(name, tuple(once(entries))) for name, entries in section.groups if entries)
+
+
+def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Recipe] | None:
+    """
+    Return the recipe in the headings, lists and class names of a page that declares none.
+
+    Only a list of ingredients together with steps counts as a recipe. On pages without a word for
+    ingredients this costs one search in the bytes.
+    """
+    if decided is not None and decided.name != "article":
+        return None
+    shown = _Shown(sources)
+    if not shown.is_recipe:
+        return None
+    parts = [node for node in sources.graph.of_types(TYPES) if node.properties][:1]
+    return parts, read(sources, parts)
+
+
+def _is_complete(node: Node) -> bool:
+    return bool(node.all("recipeingredient", "ingredients", "recipeinstructions", "instructions"))
+
+
+def _adjustment(_sources: Sources, recipe: Node, _og_type: str) -> int:
+    return 60 if _is_complete(recipe) else -40
+
+
+PAGE_TYPE = PageType(
+    name="recipe",
+    record=Recipe,
+    schema_types=TYPES,
+    weight=90,
+    read=read,
+    og_types=("recipe",),
+    adjustment=_adjustment,
+    is_complete=_is_complete,
+    from_text=_from_text,
+)

@@ -1,0 +1,114 @@
+"""The page type of a video."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from richpins.page_types import PageType
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import dates, durations, numbers
+from richpins.values.dates import Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Video:
+    """A video and its players."""
+
+    duration_s: int | None = None
+    duration_minutes: int | None = None
+    uploaded_at: Moment | None = None
+    content_url: str | None = None
+    """The URL of the video file."""
+    embed_url: str | None = None
+    """The URL of a page with a player."""
+    width: int | None = None
+    height: int | None = None
+    views: int | None = None
+
+
+TYPES = frozenset({"videoobject", "videoobjectsnapshot", "clip"})
+
+
+def read(sources: Sources, nodes: list[Node]) -> Video:
+    """Return the video that `nodes`, Open Graph or a player card describe."""
+    pick = sources.ledger.pick
+
+    def url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:
+        def candidates() -> Iterator[Candidate]:
+            yield from sources.scalars(nodes, *properties)
+            yield from sources.meta(*tags)
+
+        return pick(f"video.{name}", lambda raw: _url(sources, raw), candidates(), expected="a URL")
+
+    def side(name: str) -> int | None:
+        def candidates() -> Iterator[Candidate]:
+            yield from sources.scalars(nodes, name)
+            yield from sources.meta(f"og:video:{name}", f"twitter:player:{name}")
+
+        return pick(f"video.{name}", numbers.count, candidates(), expected="pixels")
+
+    def lasting() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "duration")
+        yield from sources.meta("video:duration", "og:video:duration")
+
+    lasts_s = pick("video.duration_s", _seconds, lasting(), expected="a duration")
+    return Video(
+        duration_s=lasts_s,
+        duration_minutes=round(lasts_s / 60) if lasts_s else None,
+        uploaded_at=pick(
+            "video.uploaded_at",
+            dates.moment,
+            sources.scalars(nodes, "uploaddate", "datepublished"),
+            expected="a date",
+        ),
+        content_url=url("content_url", ("contenturl",), ("twitter:player:stream",)),
+        embed_url=url(
+            "embed_url",
+            ("embedurl",),
+            ("og:video:secure_url", "og:video:url", "og:video", "twitter:player"),
+        ),
+        width=side("width"),
+        height=side("height"),
+        views=pick("video.views", numbers.count, _views(sources, nodes), expected="a count"),
+    )
+
+
+def _seconds(value: Any) -> int | None:
+    seconds = durations.seconds(value)
+    return int(seconds) if seconds is not None and seconds < 10_000_000 else None
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
+
+
+def _views(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+    yield from sources.scalars(nodes, "interactioncount")
+    for node in nodes:
+        for counter in node.all("interactionstatistic"):
+            if isinstance(counter, Node):
+                kind = counter.first("interactiontype")
+                named = kind.types if isinstance(kind, Node) else (str(kind),)
+                if not named or any("watch" in name.lower() for name in named):
+                    yield from sources.scalars([counter], "userinteractioncount")
+
+
+def _declared(_sources: Sources, og_type: str) -> int:
+    return 4 if og_type.startswith("video") else 0
+
+
+PAGE_TYPE = PageType(
+    name="video",
+    record=Video,
+    schema_types=TYPES,
+    weight=45,
+    read=read,
+    og_types=("video", "video.other", "video.episode"),
+    declared=_declared,
+    yields_to_others=True,
+    shared_image_first=True,
+)

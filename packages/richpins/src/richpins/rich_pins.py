@@ -1,0 +1,163 @@
+"""The Rich Pin of a page, and its fields as JSON, to store them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass
+from dataclasses import fields as fields_of
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from richpins import page_types
+from richpins.provenance import Alternatives, Conflict, Dropped, Provenance
+from richpins.values.dates import AnyDate, Moment, PartialDate
+from richpins.values.images import Image
+from richpins.values.yields import Yield
+
+EXTRACTOR_VERSION = 8
+"""Incremented when a page may yield other fields; stored ones are then out of date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RichPin:
+    """
+    Typed metadata of one page. Values that the page does not state are None or empty, never
+    guessed.
+
+    Facts common to all pages are attributes of this class. Those of the page's type are in
+    `details`, which is also the attribute named after the type: `pin.recipe` is the recipe of a
+    recipe page, and None on any other page.
+    """
+
+    type: str
+    """`page`, or one of `page_types.NAMES`."""
+    types: tuple[str, ...] = ()
+    """schema.org's own names for the subject, such as `NewsArticle`."""
+    url: str
+    title: str | None = None
+    description: str | None = None
+    canonical_url: str | None = None
+    """
+    As the page declares it, absolute; `urlspelling.canonical` decides whether it is right.
+    """
+    site_name: str | None = None
+    language: str | None = None
+    authors: tuple[str, ...] = ()
+    image: Image | None = None
+    """The best one of `images`."""
+    images: tuple[Image, ...] = ()
+    """All images that the page offers, most trusted first."""
+    published_at: AnyDate | None = None
+    modified_at: Moment | None = None
+    keywords: tuple[str, ...] = ()
+    icon_url: str | None = None
+    oembed_url: str | None = None
+    """The URL of the page's oEmbed response."""
+    app_links: Mapping[str, str] = field(default_factory=dict)
+    """Store pages of the site's app, with the keys `ios` and `android`."""
+    details: Any = None
+    """The record of its type, such as `page_types.recipe.Recipe`; None for the type `page`."""
+    provenance: Mapping[str, Provenance] = field(default_factory=dict)
+    """Where each field was found, by its name, such as `recipe.yields`."""
+    alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
+    problems: tuple[str, ...] = ()
+    """Descriptions of the parts of the page that could not be read."""
+    extractor_version: int = EXTRACTOR_VERSION
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Return valid values of fields from less trusted sources; computed when first read."""
+        return self.alternatives.conflicts
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Return values that are invalid or uncertain, with reasons; computed when first read."""
+        return self.alternatives.dropped
+
+    @property
+    def author(self) -> str | None:
+        """Return all authors in one text."""
+        return ", ".join(self.authors) or None
+
+    def __getattr__(self, name: str) -> Any:
+        """
+        Return `details` under the name of the page's type, and None under that of another type.
+
+        Raises:
+            AttributeError: `name` is no page type.
+        """
+        if name not in page_types.NAMES:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self.details if name == self.type else None
+
+
+FIELDS_VERSION = 1
+"""Version of the format; incremented when a field changes its name or shape."""
+
+PAGE_FIELDS = (
+    "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
+    "published_at", "modified_at", "keywords", "icon_url", "oembed_url", "app_links",
+)  # fmt: skip
+"""The attributes of a pin that are fields of every page."""
+
+
+def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
+    """
+    Return the fields of a pin by name (`page.title`, `product.price`), and the source of each.
+
+    Fields without a value are omitted. Values are JSON in UTF-8 with sorted keys, so equal values
+    have equal bytes. Decimals are strings; dates and times are ISO 8601.
+    """
+    fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
+    for name in PAGE_FIELDS:
+        _put(fields, f"page.{name}", getattr(pin, name))
+    if pin.details is not None:
+        for detail in fields_of(pin.details):
+            _put(fields, f"{pin.type}.{detail.name}", getattr(pin.details, detail.name))
+    fields["page.extractor_version"] = _json(pin.extractor_version)
+    if not pin.types:
+        del fields["page.types"]
+    return fields, _provenance(pin, fields)
+
+
+def _put(fields: dict[str, bytes], name: str, value: Any) -> None:
+    if value is not None and value not in ((), {}, ""):
+        fields[name] = _json(value)
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """Convert a typed value to types that JSON supports."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, date | PartialDate):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        result = {field.name: plain(getattr(value, field.name)) for field in fields_of(value)}
+        if isinstance(value, Yield):
+            result["text"] = str(value)
+        return {name: part for name, part in result.items() if part is not None}
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    return value
+
+
+def _provenance(pin: RichPin, fields: Mapping[str, bytes]) -> dict[str, str]:
+    return {
+        name: f"{source.syntax} {source.position}"
+        for name, source in pin.provenance.items()
+        if name in fields
+    }

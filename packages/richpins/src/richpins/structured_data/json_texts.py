@@ -1,0 +1,38 @@
+"""
+Find JSON in the values of properties: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
+
+Templates write a list or an item of JSON-LD where a text is expected. It is never a text: it is
+read as what it says, or as nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from richpins.structured_data import lenient_json
+
+MAX_CHARS = 200_000
+
+_QUOTE = r"(?:[\"']|&quot;|&#(?:0?34|x22);|\\\")"
+_OBJECT = re.compile(
+    rf"\s{{0,99}}+(?:\[\s{{0,99}}+\{{|\{{\s{{0,99}}+(?:{_QUOTE}|\}}))", re.IGNORECASE
+)
+_TEXTS = re.compile(rf"\s{{0,99}}+\[\s{{0,99}}+{_QUOTE}.*\]\s{{0,99}}+", re.IGNORECASE | re.DOTALL)
+
+
+def is_json(text: str) -> bool:
+    """Return True for an object, the start of one, or a list of texts."""
+    if text[:1] not in {"[", "{", " ", "\n", "\t", "\r"}:
+        return False
+    return _OBJECT.match(text) is not None or _TEXTS.fullmatch(text) is not None
+
+
+def values_in(text: str) -> list[Any]:
+    """Return what a text of JSON holds; nothing if it is unreadable or too long."""
+    if len(text) > MAX_CHARS:
+        return []
+    try:
+        return lenient_json.loads(text)[0]
+    except lenient_json.UnreadableJson:
+        return []

@@ -1,0 +1,149 @@
+"""
+Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including common errors.
+
+The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
+and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
+are assumed to be schema.org's. The reader never raises for the contents of a page; it adds problems
+to `Graph.problems`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from richpins.structured_data import json_texts, lenient_json
+from richpins.structured_data.graph import MAX_DEPTH, Graph, Node, local_name
+
+SYNTAX = "json-ld"
+MAX_BLOCKS = 200
+MAX_TOTAL_CHARS = 16_777_216
+
+_CONTAINERS = ("@list", "@set", "@value")
+
+
+PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "headline"})
+"""Properties whose text may be about JSON."""
+
+
+def add_json(node: Node, name: str, text: str) -> None:
+    """Add what a text of JSON holds to a property of an item of any syntax."""
+    for value in json_texts.values_in(text):
+        _JsonLdReader(node.graph).add(node, name, value, 1)
+
+
+def read(blocks: list[str], graph: Graph) -> None:
+    """Add the nodes of the script texts `blocks`, in order."""
+    left = MAX_TOTAL_CHARS
+    for number, text in enumerate(blocks[:MAX_BLOCKS]):
+        left -= len(text)
+        if left < 0:
+            graph.problems.append(f"json-ld[{number}]: more than {MAX_TOTAL_CHARS} characters")
+            return
+        if text.strip():
+            _read_block(text, number, graph)
+
+
+def _read_block(text: str, number: int, graph: Graph) -> None:
+    where = f"{SYNTAX}[{number}]"
+    try:
+        values, forgiven = lenient_json.loads(text)
+    except lenient_json.UnreadableJson as error:
+        graph.problems.append(f"{where}: {error}")
+        return
+    if forgiven:
+        graph.problems.append(f"{where}: {forgiven}")
+    reader = _JsonLdReader(graph)
+    for value in values:
+        reader.top(value, where)
+
+
+class _JsonLdReader:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.terms: dict[str, str] = {}
+
+    def top(self, value: Any, where: str, depth: int = 0) -> None:
+        """Read a value outside any item: an item, or a list or `@graph` of items."""
+        if isinstance(value, list):
+            for number, each in enumerate(value):
+                if self.graph.full():
+                    return
+                if depth < MAX_DEPTH:
+                    self.top(each, f"{where}[{number}]", depth + 1)
+        elif isinstance(value, dict):
+            self._take_context(value.get("@context"))
+            members = value.get("@graph")
+            if members is not None and depth < MAX_DEPTH:
+                self.top(members, f"{where}.@graph", depth + 1)
+            if any(key not in {"@context", "@graph", "@id"} for key in value):
+                self._node(value, where, None, "", depth)
+
+    def _take_context(self, context: Any) -> None:
+        """Record the terms that a context object renames; `local_name` drops prefixes anyway."""
+        for part in context if isinstance(context, list) else [context]:
+            if isinstance(part, dict):
+                for term, target in list(part.items())[:1_000]:
+                    name = target.get("@id") if isinstance(target, dict) else target
+                    if isinstance(name, str) and not term.startswith("@"):
+                        self.terms[term] = name
+
+    def _node(
+        self, raw: dict[str, Any], where: str, parent: Node | None, role: str, depth: int
+    ) -> Node | None:
+        graph = self.graph
+        if graph.full():
+            return None
+        node = graph.node((), syntax=SYNTAX, where=where, parent=parent, role=role)
+        identifier = None
+        for key, value in raw.items():
+            name = self.terms.get(key, key) if self.terms else key
+            if name == "@type" or (name == "type" and "@type" not in raw):
+                node.types = _types(value)
+            elif name == "@id" or (name == "id" and "@id" not in raw):
+                identifier = value if isinstance(value, str) else None
+            elif name == "@reverse" or name[:1] != "@":
+                name = local_name(name).lower()
+                if name and depth < MAX_DEPTH:
+                    self.add(node, name, value, depth + 1)
+        if identifier:
+            graph.name(node, identifier)
+        return node
+
+    def add(self, node: Node, name: str, value: Any, depth: int) -> None:
+        """Add a value of JSON to a property."""
+        if isinstance(value, str):
+            if not value or value.isspace():
+                return
+            if value[0] in "[{" and name not in PROSE and json_texts.is_json(value):
+                for each in json_texts.values_in(value) if depth < MAX_DEPTH else ():
+                    self.add(node, name, each, depth + 1)
+            else:
+                node.add(name, value)
+        elif isinstance(value, dict):
+            self._object(node, name, value, depth)
+        elif isinstance(value, list):
+            for each in value:
+                if depth < MAX_DEPTH and not self.graph.full():
+                    self.add(node, name, each, depth + 1)
+        elif value is not None:
+            node.add(name, value)
+
+    def _object(self, node: Node, name: str, value: dict[str, Any], depth: int) -> None:
+        for container in _CONTAINERS:
+            if container in value and depth < MAX_DEPTH:
+                self.add(node, name, value[container], depth + 1)
+                return
+        if name == "@reverse":
+            return
+        if value and all(key.isdecimal() for key in value):  # a PHP array with gaps in its keys
+            self.add(node, name, list(value.values()), depth + 1)
+            return
+        count = len(node.properties.get(name, ()))
+        child = self._node(value, f"{node.where}.{name}[{count}]", node, name, depth)
+        if child is not None and (child.properties or child.id or child.types):
+            node.add(name, child)
+
+
+def _types(value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
+    return tuple(local_name(name) for name in names if isinstance(name, str) and name)

@@ -1,0 +1,103 @@
+"""
+Read meta elements by name or property.
+
+They include Open Graph with its product, article, book and video tags, Twitter cards, App Links,
+Dublin Core and the plain names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from richpins.document import Attributes
+
+_DOTTED = ("dc:", "dcterms:", "dcterm:")
+"""Dublin Core names use a dot or a colon."""
+
+MAX_CONTENTS = 100
+"""Maximum for one name."""
+
+_SYNTAXES = {
+    "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",
+    "books": "opengraph", "video": "opengraph", "music": "opengraph", "profile": "opengraph",
+    "place": "opengraph", "business": "opengraph", "restaurant": "opengraph", "fb": "opengraph",
+    "twitter": "twitter", "al": "applinks", "dc": "dublin-core", "dcterms": "dublin-core",
+    "og_": "opengraph", "bt": "meta", "parsely-": "meta",
+}  # fmt: skip
+
+
+def syntax_of(name: str) -> str:
+    """Return the syntax of a meta element's name: `og:title` is `opengraph`."""
+    prefix = name.partition(":")[0] if ":" in name else name.partition(".")[0]
+    return _SYNTAXES.get(prefix, "meta") if prefix != name else "meta"
+
+
+_PARSELY_NAMES = {
+    "title": "title", "link": "link", "image_url": "image-url", "pub_date": "pub-date",
+    "section": "section", "author": "author", "authors": "author", "tags": "tags",
+}  # fmt: skip
+"""Fields of Parse.ly's older form, one JSON object, and the ends of its meta names."""
+
+
+def _parsely(content: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a `parsely-page` element, as single elements would give them."""
+    try:
+        fields = orjson.loads(content)
+    except ValueError:
+        return
+    if not isinstance(fields, dict):
+        return
+    for field, name in _PARSELY_NAMES.items():
+        values = fields.get(field)
+        for value in values[:MAX_CONTENTS] if isinstance(values, list) else [values]:
+            if isinstance(value, str) and value.strip():
+                yield name, value.strip()
+
+
+class MetaTags:
+    """The contents of a page's meta elements by name or property, in lower case and in order."""
+
+    def __init__(self, metas: Iterable[Attributes]) -> None:
+        self._contents: dict[str, list[tuple[str, int]]] = {}
+        self.order: list[tuple[str, str]] = []
+        for number, attributes in enumerate(metas):
+            content = attributes.get("content")
+            if not content or content.isspace():
+                continue
+            for key in ("property", "name"):
+                for word in (attributes.get(key) or "").lower().split():
+                    name = word.replace(":", ".", 1) if word.startswith(_DOTTED) else word
+                    self._add(name, content.strip(), number)
+                    if name == "parsely-page":
+                        for part, text in _parsely(content):
+                            self._add(f"parsely-{part}", text, number)
+
+    def _add(self, name: str, content: str, number: int) -> None:
+        contents = self._contents.setdefault(name, [])
+        if len(contents) < MAX_CONTENTS:
+            contents.append((content, number))
+            self.order.append((name, content))
+
+    def first(self, *names: str) -> str | None:
+        """Return the first content of the first of `names` that is present."""
+        for name in names:
+            if name in self._contents:
+                return self._contents[name][0][0]
+        return None
+
+    def all(self, *names: str) -> list[str]:
+        """Return all contents of all `names`, name by name."""
+        return [content for name in names for content, _ in self._contents.get(name, ())]
+
+    def lack(self, names: Iterable[str]) -> bool:
+        """Return True if the page has no meta element of one of `names`."""
+        return self._contents.keys().isdisjoint(names)
+
+    def placed(self, name: str) -> list[tuple[str, int]]:
+        """Return the contents of a name, each with the number of its meta element."""
+        return self._contents.get(name, [])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._contents

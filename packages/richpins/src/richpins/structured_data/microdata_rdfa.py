@@ -1,0 +1,338 @@
+"""
+Read microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
+
+Both express the same structure with different attributes: an element starts an item, and elements
+inside it are its properties. One walk over the marked elements serves both. The element that owns a
+property is found by climbing the tree, and each climb is cached, so the cost depends on the number
+of marked elements and not on the size of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from richpins._plain_text import MAX_TEXT_CHARS, lines_of, shown_text
+from richpins._price_texts import is_former, price_text
+from richpins.structured_data import jsonld
+from richpins.structured_data.graph import Graph, Node, local_name
+from richpins.structured_data.json_texts import is_json
+
+MICRODATA = "microdata"
+RDFA = "rdfa"
+FORMER_PRICE = "formerprice"
+"""The name under which a `price` is kept that the page strikes out, which no vocabulary has."""
+
+MAX_MARKS = 20_000
+MAX_REFERENCES = 200
+"""Maximum number of ids that one item may name in `itemref`."""
+MAX_REFERENCED = 5_000
+"""Maximum number of elements that all itemrefs of a page may reach."""
+
+MAX_VALUE_CHARS = 8_000_000
+"""Maximum markup of all values together; properties inside properties read it repeatedly."""
+
+_MAX_NAME_CHARS = 200
+
+_SOURCES = {
+    "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
+    "track": "src", "video": "src", "a": "href", "area": "href", "link": "href",
+    "object": "data", "data": "value", "meter": "value",
+}  # fmt: skip
+_MULTILINE = frozenset(
+    {"recipeinstructions", "instructions", "ingredients", "recipeingredient", "step", "text"}
+)
+Attributes = dict[str, "str | None"]
+
+
+@dataclass(slots=True)
+class _Mark:
+    element: LexborNode
+    attributes: Attributes
+    names: list[str]
+    """The properties of its owner that have it as a value."""
+    node: Node | None
+    """The item that it starts."""
+
+
+def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
+    walk = _MarkupWalk(graph, MICRODATA)
+    for element in _each_once(tree.css("[itemscope],[itemprop]")[:MAX_MARKS]):
+        attributes = element.attributes
+        names = (attributes.get("itemprop") or "").split()
+        types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
+        walk.take(element, attributes, names, types, attributes.get("itemid"))
+    walk.connect()
+    walk.add_references(tree)
+    walk.gather_recipe()
+
+
+def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
+    walk = _MarkupWalk(graph, RDFA)
+    marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
+    for element in _each_once(marked[:MAX_MARKS]):
+        attributes = element.attributes
+        names = (attributes.get("property") or attributes.get("rel") or "").split()
+        if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
+            prefix = names[0].partition(":")[0]
+            if prefix not in {"schema", "s", "v", "http", "https"}:
+                continue
+        types = (attributes.get("typeof") or "").split() if "typeof" in attributes else None
+        if not names and "typeof" in attributes:
+            names = _hanging_rel(element)
+        about = attributes.get("resource") or attributes.get("about")
+        walk.take(element, attributes, names, types, about)
+    walk.connect()
+
+
+def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
+    """Yield each element once, although it may match several selectors."""
+    seen: set[int] = set()
+    for element in elements:
+        if element.mem_id not in seen:
+            seen.add(element.mem_id)
+            yield element
+
+
+def _hanging_rel(element: LexborNode) -> list[str]:
+    """Return the hanging `rel` of the element around an item: one without its own object."""
+    around = element.parent.attributes if element.parent is not None else {}
+    if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
+        return []
+    return (around.get("rel") or "").split()
+
+
+class _MarkupWalk:
+    def __init__(self, graph: Graph, syntax: str) -> None:
+        self.graph = graph
+        self.syntax = syntax
+        self.marks: list[_Mark] = []
+        self.items: dict[int, _Mark] = {}
+        self.owners: dict[int, _Mark | None] = {}
+        self.count = 0
+        self.room = MAX_VALUE_CHARS
+        self.inside: dict[int, list[LexborNode]] = {}
+        """The property elements in the targets of itemrefs, which many items may share."""
+
+    def take(
+        self,
+        element: LexborNode,
+        attributes: Attributes,
+        names: list[str],
+        types: list[str] | None,
+        identifier: str | None,
+    ) -> None:
+        node = None
+        if types is not None and not self.graph.full():
+            node = Node(
+                tuple(filter(None, map(local_name, types))),
+                self.syntax,
+                f"{self.syntax}[{self.count}]",
+                self.graph,
+                id=identifier,
+            )
+            self.count += 1
+        mark = _Mark(element, attributes, [local_name(name).lower() for name in names], node)
+        self.marks.append(mark)
+        if node is not None:
+            self.items[element.mem_id] = mark
+
+    def connect(self) -> None:
+        """Assign each property to its owner; items without an owner are at the top level."""
+        for mark in self.marks:
+            owner = self._owner(mark.element)
+            if owner is not None and owner.node is not None and mark.names:
+                self._assign(owner.node, mark)
+                if mark.node is not None:
+                    mark.node.parent, mark.node.role = owner.node, mark.names[0]
+            if mark.node is not None:
+                self.graph.nodes.append(mark.node)
+                if mark.node.parent is None:
+                    mark.node.role = mark.names[0] if mark.names else ""
+                    self.graph.top.append(mark.node)
+        for mark in self.marks:
+            if mark.node is not None and mark.node.id:
+                self.graph.name(mark.node, mark.node.id)
+        for mark in self.marks:
+            if mark.node is not None and mark.names and not mark.node.properties:
+                self._name_by_text(mark.node, mark.element)
+
+    def _name_by_text(self, node: Node, element: LexborNode) -> None:
+        """Name an item that has only text by its text: `<b itemprop=author itemscope>Ann</b>`."""
+        if self.graph.follow(node) is node:
+            text = shown_text(element)
+            if 0 < len(text) <= _MAX_NAME_CHARS:
+                node.add("name", text)
+
+    def gather_recipe(self) -> None:
+        """
+        Build one recipe from the properties outside any item, if some of them belong only to
+        recipes.
+
+        Templates lose their `itemscope` more often than their purpose. Only the first value is used
+        of properties that other types share: the others may describe pages that this one links to.
+        """
+        loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
+        if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
+            return
+        node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
+        for mark in loose:
+            mark.names = [
+                name
+                for name in mark.names
+                if name in _LISTED
+                or (name in _OF_RECIPES | _FIRST_ONLY and name not in node.properties)
+            ]
+            self._assign(node, mark)
+        self.graph.nodes.append(node)
+        self.graph.top.append(node)
+
+    def add_references(self, tree: LexborHTMLParser) -> None:
+        """
+        Add properties outside an item that its `itemref` references by the id of an enclosing
+        element.
+        """
+        referring = [m for m in self.items.values() if m.attributes.get("itemref")]
+        if not referring:
+            return
+        by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
+        left = MAX_REFERENCED
+        for mark in referring:
+            for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
+                target = by_id.get(name) if left > 0 else None
+                if target is not None and mark.node is not None:
+                    left -= self._refer_to(target, mark, left)
+
+    def _refer_to(self, target: LexborNode, mark: _Mark, left: int) -> int:
+        outer = self._owner(target)
+        used = 0
+        if mark.node is None or outer is mark:
+            return 0
+        if target.mem_id not in self.inside:
+            self.inside[target.mem_id] = target.css("[itemprop]")
+        for element in self.inside[target.mem_id]:
+            if used >= left:
+                break
+            used += 1
+            if self._owner(element) is not outer or element.mem_id == mark.element.mem_id:
+                continue
+            attributes = element.attributes
+            names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
+            item = self.items.get(element.mem_id)
+            self._assign(mark.node, _Mark(element, attributes, names, item.node if item else None))
+            if item is not None and item.node is not None and item.node.parent is None:
+                item.node.parent, item.node.role = mark.node, names[0] if names else ""
+        return used
+
+    def _owner(self, element: LexborNode) -> _Mark | None:
+        """Return the closest item around `element`, and cache it for each element passed."""
+        path = []
+        at = element.parent
+        owner: _Mark | None = None
+        while at is not None:
+            key = at.mem_id
+            if key in self.items:
+                owner = self.items[key]
+                break
+            if key in self.owners:
+                owner = self.owners[key]
+                break
+            path.append(key)
+            at = at.parent
+        for key in path:
+            self.owners[key] = owner
+        return owner
+
+    def _assign(self, node: Node, mark: _Mark) -> None:
+        for name in mark.names:
+            if not name:
+                continue
+            if mark.node is not None:
+                node.add(name, mark.node)
+                continue
+            values = self._values(mark, name)
+            if name == "price" and is_former(mark.element):
+                name = FORMER_PRICE  # noqa: PLW2901 - the same value under its real name
+            for value in values:
+                if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
+                    jsonld.add_json(node, name, value)
+                else:
+                    node.add(name, value)
+
+    def _has_room(self, element: LexborNode) -> bool:
+        """Return True if the element's markup may be read too."""
+        if _is_text(element):
+            return True
+        if self.room > 0:
+            self.room -= min(len(element.inner_html or ""), 4 * MAX_TEXT_CHARS)
+            if self.room <= 0:
+                self.graph.problems.append(f"more than {MAX_VALUE_CHARS} characters of values")
+        return self.room > 0
+
+    def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
+        attributes = mark.attributes
+        content = attributes.get("content")
+        if content is not None:
+            return [content.strip()] if content.strip() else []
+        if self.syntax == RDFA and (reference := attributes.get("resource")):
+            return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
+        tag = mark.element.tag or ""
+        source = _SOURCES.get(tag) if tag in _SOURCES else None
+        if source and attributes.get(source):
+            value = (attributes[source] or "").strip()
+            if not (tag in {"a", "area"} and name in _TEXT_OF_LINKS):
+                return [value]
+        if attributes.get("datetime"):
+            return [(attributes["datetime"] or "").strip()]
+        if tag in {"img", "source"}:
+            lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
+            return [value for value in lazy if value][:1]
+        if not self._has_room(mark.element):
+            return []
+        if name in _INGREDIENTS and not _holds_list(mark.element):
+            return ["\n".join(lines_of(mark.element))]
+        if name in _MULTILINE:
+            return lines_of(mark.element)
+        if name in _PRICES:
+            return [text] if (text := price_text(mark.element)) else []
+        text = shown_text(mark.element)
+        return [text] if text else []
+
+
+def _is_text(element: LexborNode) -> bool:
+    """Return True for an element without elements in it."""
+    child = element.child
+    return child is None or (child.tag == "-text" and child.next is None)
+
+
+def _holds_list(element: LexborNode) -> bool:
+    """Return True for an element that contains entries or line breaks and so is not one entry."""
+    inner = element.css("li,br,tr,dd")  # which also finds the element itself
+    return any(child.mem_id != element.mem_id for child in inner)
+
+
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+_PRICES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
+_OF_RECIPES = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
+)
+_LISTED = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipecategory", "recipecuisine"}
+)
+_FIRST_ONLY = frozenset(
+    {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
+)
+
+_TEXT_OF_LINKS = frozenset(
+    {
+        "name", "author", "headline", "recipecategory", "recipecuisine", "brand", "keywords",
+        "genre", "category", "articlesection", "publisher", "director", "actor", "creator",
+        "telephone", "email", "description", "alternatename", "title", "address", "duns",
+        "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
+    }
+)  # fmt: skip
+"""Properties whose value is the text of a link, although the standards use its address."""

@@ -1,0 +1,172 @@
+"""Collect the metadata of a page in all syntaxes for the readers of the pin types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+from urllib.parse import urljoin
+
+from richpins.document import Document
+from richpins.provenance import Candidate, Ledger
+from richpins.structured_data import jsonld, microdata_rdfa
+from richpins.structured_data.graph import Graph, Node
+from richpins.structured_data.metatags import MetaTags, syntax_of
+from richpins.structured_data.shop_texts import ShopTexts
+from richpins.structured_data.words import HEADING, HEADING_END
+
+MAX_URL_CHARS = 4_096
+
+_BLANK = re.compile(r"[ \t\n\r]")
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
+_TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
+"""A host that a template put before an absolute URL."""
+_TRUST = {jsonld.SYNTAX: 0, microdata_rdfa.MICRODATA: 1, microdata_rdfa.RDFA: 2}
+
+
+class Sources:
+    """A document with its structured data, its meta elements and the ledger of the extraction."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.metas = MetaTags(document.metas)
+        self.graph = Graph()
+        self.ledger = Ledger()
+        self.words = words = document.words
+        graph = self.graph
+        if document.json_ld:
+            jsonld.read(list(document.json_ld), graph)
+        if "itemscope" in words or "itemprop" in words:
+            microdata_rdfa.read_microdata(document.tree, graph)
+        if words.is_attribute("typeof"):
+            microdata_rdfa.read_rdfa(document.tree, graph)
+        _name_recipes(graph)
+        self._fronts: dict[str, str] = {}
+
+    @cached_property
+    def shop_texts(self) -> ShopTexts:
+        """The labels and phrases of shops in the page, searched when first asked for."""
+        return ShopTexts(self.words.lowered, self.words.first(HEADING))
+
+    @cached_property
+    def heading_end(self) -> int:
+        """The offset of the first `</h1` in `words.body`, in any case, or -1."""
+        return self.words.first(HEADING_END)
+
+    def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """Yield each value of a property, node by node: the first of `names` that a node has."""
+        for node in nodes:
+            for name in names:
+                if name in node.properties:
+                    where = f"{node.where}.{name}"
+                    for value in self._meant(node, name):
+                        yield Candidate(value, node.syntax, where)
+                    break
+
+    def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """Yield all values of a property as one list, node by node."""
+        for node in nodes:
+            for name in names:
+                values = self._meant(node, name)
+                if values:
+                    yield Candidate(values, node.syntax, f"{node.where}.{name}")
+                    break
+
+    def _meant(self, node: Node, name: str) -> list[Any]:
+        """Return the values of a property; for things, an id is resolved to its node."""
+        values = node.all(name)
+        return list(map(self.graph.dereferenced, values)) if name in _THINGS else values
+
+    def meta(self, *names: str) -> Iterator[Candidate]:
+        """Yield the contents of meta elements, name by name."""
+        if self.metas.lack(names):
+            return iter(())
+        return self._meta(names)
+
+    def _meta(self, names: tuple[str, ...]) -> Iterator[Candidate]:
+        for name in names:
+            for content, number in self.metas.placed(name):
+                yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
+
+    def heading(self) -> Candidate | None:
+        """Return the page's first heading."""
+        text = self.document.heading
+        return Candidate(text, "html", "h1") if text else None
+
+    def shown(self, heading: str) -> Iterator[Candidate]:
+        """Yield a candidate for a value in the visible text at a heading or caption."""
+        yield Candidate(heading, "html", f"at {heading!r}")
+
+    def absolute(self, text: str) -> str | None:
+        """Return a URL absolute but otherwise as written, or None if it is not http(s)."""
+        text = text.strip()
+        if not text or len(text) > MAX_URL_CHARS:
+            return None
+        if not text.startswith(("http://", "https://")):
+            if _OTHER_SCHEME.match(text):
+                return None
+            try:
+                text = self._joined(text)
+            except ValueError:
+                return None
+            if not text.startswith(("http://", "https://")):
+                return None
+        text = _TWICE.sub("", text)
+        if _BLANK.search(text):
+            text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
+        host = text.partition("://")[2]
+        return text if host and host[0] not in "/?#" else None
+
+    def _joined(self, text: str) -> str:
+        """Join a reference to the base as `urljoin` does, which takes ten times as long."""
+        base = self.document.base_url
+        plain = _PLAIN_PATH.fullmatch(text)
+        if plain is None or _NOT_PLAIN.search(text, plain.start(2)):
+            return urljoin(base, text)
+        prefix, path = plain.groups()
+        front = self._fronts.get(prefix)
+        if front is None:
+            front = self._fronts[prefix] = _folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
+        return front + path
+
+
+_PLAIN_PATH = re.compile(r"((?:\.\./|)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
+_NOT_PLAIN = re.compile(r"/[./]")
+_PLAIN_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
+
+
+def _folder(base: str, prefix: str) -> str | None:
+    """Return the folder that a prefix of `/` or `../` leads to, or None where that is in doubt."""
+    plain = _PLAIN_BASE.fullmatch(base)
+    if plain is None or plain[2][:1] in {"/", "."} or _NOT_PLAIN.search(plain[2]):
+        return None
+    if prefix == "/":
+        return plain[1]
+    folders = plain[2].split("/")[:-1]
+    up = len(prefix) // 3
+    if up > len(folders):
+        return None
+    return plain[1] + "".join(f"{name}/" for name in folders[: len(folders) - up])
+
+
+def _name_recipes(graph: Graph) -> None:
+    """Add the type Recipe to all nodes that have ingredients and steps."""
+    for node in graph.nodes:
+        properties = node.properties
+        if "recipeinstructions" not in properties or node.is_a(_RECIPES):
+            continue
+        if properties.keys() & _INGREDIENTS:
+            node.types = (*node.types, "Recipe")
+
+
+_THINGS = frozenset(
+    {"author", "creator", "contributor", "publisher", "director", "actor", "brand", "manufacturer"}
+)
+_RECIPES = frozenset({"recipe"})
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+
+
+def by_trust(nodes: Iterable[Node]) -> list[Node]:
+    """Sort JSON-LD before microdata before RDFa, each in document order."""
+    return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

@@ -1,0 +1,44 @@
+"""Parse whether an offer can be taken: schema.org's and Open Graph's words for availability."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from richpins.structured_data.graph import Node
+
+Availability = Literal[
+    "in_stock", "out_of_stock", "pre_order", "back_order", "limited", "online_only",
+    "in_store_only", "discontinued", "sold_out", "made_to_order", "reserved",
+]  # fmt: skip
+
+_AVAILABILITY: dict[str, Availability] = {
+    "instock": "in_stock", "available": "in_stock", "availablefororder": "in_stock",
+    "instocksoon": "back_order", "oos": "out_of_stock", "outofstock": "out_of_stock",
+    "unavailable": "out_of_stock", "notavailable": "out_of_stock", "preorder": "pre_order",
+    "presale": "pre_order", "pending": "pre_order", "backorder": "back_order",
+    "limitedavailability": "limited", "onlineonly": "online_only", "instoreonly": "in_store_only",
+    "discontinued": "discontinued", "soldout": "sold_out", "madetoorder": "made_to_order",
+    "reserved": "reserved", "true": "in_stock", "false": "out_of_stock",
+}  # fmt: skip
+_NOW = frozenset({"in_stock", "limited", "online_only", "in_store_only", "made_to_order"})
+_LATER = frozenset({"pre_order", "back_order", None})
+
+
+def availability(value: Any) -> Availability | None:
+    """Parse schema.org's and Open Graph's availability: `http://schema.org/InStock`, `in stock`."""
+    return _AVAILABILITY.get(word_of(value))
+
+
+def rank(state: Availability | None) -> int:
+    """Return 0 if a buyer gets it now, 1 if later or if it is not stated, 2 if not at all."""
+    return 0 if state in _NOW else 1 if state in _LATER else 2
+
+
+def word_of(value: Any) -> str:
+    """Return a term without its vocabulary, blanks and case: `InStock` and `in stock` are one."""
+    if isinstance(value, Node):
+        value = value.id or value.first("name", "url") or ""
+    return re.sub(
+        r"[\s_\-]", "", str(value).rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    ).lower()

@@ -1,0 +1,316 @@
+"""
+Parse dates in the formats that pages use, without guessing a time or time zone.
+
+`2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
+time with one. Ambiguous text (`03/04/2024`) is rejected, and so is a time of which only a part is
+understood. A leap second is the second before it, so that its day stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Any, cast
+
+from richpins.provenance import Candidate, Ledger
+from richpins.values.time_zones import zone_at
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDate:
+    """A year, or a month of a year, if the page gives no full date."""
+
+    year: int
+    month: int | None = None
+
+    def isoformat(self) -> str:
+        """Return `2001` or `2001-05`."""
+        return f"{self.year:04}" + (f"-{self.month:02}" if self.month else "")
+
+
+Moment = date | datetime
+"""A datetime without tzinfo is a time for which the page states no zone."""
+AnyDate = date | datetime | PartialDate
+
+_CLOCK = r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
+_HALF = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
+_ISO = re.compile(
+    r"(?P<y>\d{4})(?:-(?P<mo>\d{1,2})-(?P<d>\d{1,2})|(?P<mo2>\d{2})(?P<d2>\d{2}))(?!\d)"
+    r"(?:[T\s]+(?P<h>\d{1,2}):?(?P<mi>\d{2})(?::?(?P<s>\d{2})(?:[.,](?P<f>\d{1,30}))?)?"
+    rf"{_HALF})?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
+_SLASHED = re.compile(
+    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})"
+    rf"(?:[,\s]+{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?:[^\W\d_]{1,30}+,?\s{1,9})?"
+    r"(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
+    r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
+    rf"(?P<y>\d{{4}})(?:,?\s+(?:at\s+)?{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
+    re.IGNORECASE,
+)
+_CJK = re.compile(
+    r"(?P<y>\d{4})\s?[年년]\s?(?P<mo>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
+    r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?"
+    r"(?:\s?(?P<day>上午|凌晨|早上|午前|오전|下午|晚上|午後|오후)?\s?(?P<h>\d{1,2})[:：時时시]\s?(?P<mi>\d{2})"
+    rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_HALF})?",
+    re.IGNORECASE,
+)
+_FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
+_MAX_REST = 12
+_ODD_REST = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
+"""A word behind a time that may name the half of the day."""
+_JS = re.compile(
+    r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
+)
+_YEAR_AT_END = re.compile(r"\s(\d{4})\Z")
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan januar january janvier januari janeiro enero ene gennaio gen stycznia января янв",
+            "feb februar february fev février fevrier febrero febbraio februari fevereiro февраля",
+            "mar march mars marz märz marzo março marco maart marca мар марта mär",
+            "apr april avril avr abril abr aprile kwietnia апр апреля",
+            "may mai mayo mag maggio maio mei maj maja мая",
+            "jun june juni juin junio giugno giu junho czerwca июн июня",
+            "jul july juli juillet julio luglio lug julho lipca июл июля",
+            "aug august août aout agosto ago augustus augusti sierpnia авг августа",
+            "sep sept september septembre septiembre settembre set setembro września сен сентября",
+            "oct october okt oktober octobre octubre ottobre ott outubro października окт октября",
+            "nov november novembre noviembre novembro listopada ноя ноября",
+            (
+                "dec december dez dezember décembre decembre diciembre dic dicembre dezembro "
+                "grudnia дек декабря"
+            ),
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_MIN_YEAR, _MAX_YEAR = 1000, 2200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(value: Any) -> Moment | None:
+    """Return a date or time as the page gives it, or None if it is invalid or ambiguous."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _from_epoch(value)
+    if not isinstance(value, str) or len(value) > 120:
+        return None
+    return _moment(value.strip())
+
+
+@lru_cache(256)
+def _moment(text: str) -> Moment | None:
+    """Parse a text; cached because each date of a page is compared, ranked and then read."""
+    try:
+        return next(filter(None, (read(text) for read in _READERS)), None)
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_or_year(value: Any) -> AnyDate | None:
+    """
+    Return a moment, else a year or month (`2001`, `2001-05`), as books and films often give no full
+    date.
+    """
+    instant = moment(value)
+    if instant is not None:
+        return instant
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    plain = _YEAR.fullmatch(str(value).strip())
+    if plain is None or not _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR:
+        return None
+    month = int(plain[2]) if plain[2] else None
+    return PartialDate(int(plain[1]), month) if month is None or 1 <= month <= 12 else None
+
+
+def year(value: Any) -> int | None:
+    """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
+    instant = moment(value)
+    if instant is not None:
+        return instant.year
+    plain = _YEAR.fullmatch(str(value).strip()) if value is not None else None
+    return int(plain[1]) if plain and _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR else None
+
+
+def _iso(text: str) -> Moment | None:
+    match = _ISO.match(text)
+    if not match:
+        return None
+    month, day = match["mo"] or match["mo2"], match["d"] or match["d2"]
+    result = _day(int(match["y"]), int(month), int(day))
+    if match["h"] is None:
+        rest = text[match.end() :].strip()
+        return None if rest and (rest[0].isdigit() or rest[0] == "-") else result
+    return _timed(result, match, text)
+
+
+def _day(year: int, month: int, day: int) -> date:
+    """Return a day. Raises ValueError if there is no such day between the years 1000 and 2200."""
+    if not _MIN_YEAR <= year <= _MAX_YEAR:
+        raise ValueError(year)
+    return date(year, month, day)
+
+
+def _timed(day: date, match: re.Match[str], text: str, *, half: str | None = None) -> Moment | None:
+    """
+    Return the time of a match on its day, in the zone behind it; None if that is unreadable.
+
+    The day alone is returned where a word behind the time may name the half of the day.
+    """
+    zone = zone_at(text, match.end())
+    if zone is None:
+        return None
+    if _ODD_REST.match(text, zone[1]):
+        return day
+    groups = match.groupdict()
+    hour = _hour(int(match["h"]), half or match["half"])
+    minute, second = int(match["mi"]), int(match["s"] or 0)
+    micros = int(f"{groups.get('f') or ''}000000"[:6])
+    if second == _LEAP_SECOND:
+        second = _before_leap(hour, minute, zone[0])
+    extra = timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or micros) else None
+    at = datetime(day.year, day.month, day.day, 0 if extra else hour, minute, second, micros)
+    return at.replace(tzinfo=zone[0]) + (extra or timedelta())
+
+
+_LEAP_SECOND = 60
+_MIDNIGHT = 24
+
+
+def _before_leap(hour: int, minute: int, zone: timezone | None) -> int:
+    """Return 59. Raises ValueError unless it is one second before midnight in UTC."""
+    ahead = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
+    is_last = (60 * hour + minute - ahead) % 1440 == 1439 if zone else minute == 59
+    if not is_last:
+        raise ValueError(minute)
+    return 59
+
+
+def _hour(hour: int, half: str | None) -> int:
+    """
+    Return the hour of a day; `half` is the first letter of `am` or `pm`, if any.
+
+    Raises ValueError where they contradict each other, such as in `14:00 am`.
+    """
+    if not half:
+        return hour
+    is_later = half in "pP"
+    if (hour > 12 and not is_later) or (hour == 0 and is_later):
+        raise ValueError(hour)
+    return hour if hour > 12 else hour % 12 + (12 if is_later else 0)
+
+
+def _named(text: str) -> Moment | None:
+    match = _NAMED.match(text)
+    if not match:
+        return None
+    month = _MONTHS.get((match["m1"] or match["m2"]).lower().rstrip("."))
+    if month is None:
+        return None
+    return _timed_or_day(_day(int(match["y"]), month, int(match["d1"] or match["d2"])), match, text)
+
+
+def _timed_or_day(
+    day: date, match: re.Match[str], text: str, *, half: str | None = None
+) -> Moment | None:
+    """Return the time of a match, or its day if it has none; None if much text follows."""
+    if match["h"] is None:
+        return day if len(text) - match.end() <= _MAX_REST else None
+    zone = zone_at(text, match.end())
+    if zone is None or len(text) - zone[1] > _MAX_REST:
+        return None
+    return _timed(day, match, text, half=half)
+
+
+def _javascript(text: str) -> Moment | None:
+    match = _JS.match(text)
+    month = _MONTHS.get(match[1].lower()) if match else None
+    if not match or month is None:
+        return None
+    last = _YEAR_AT_END.search(text) if match[3] is None else None
+    year_text = match[3] or (last[1] if last else None)
+    zone = zone_at(text[: last.start()] if last else text, match.end())
+    if year_text is None or zone is None:
+        return None
+    day = _day(int(year_text), month, int(match[2]))
+    at = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6]))
+    return at.replace(tzinfo=zone[0])
+
+
+def _slashed(text: str) -> Moment | None:
+    match = _SLASHED.match(text)
+    if not match:
+        return None
+    first, second, third = int(match[1]), int(match[2]), int(match[3])
+    if len(match[1]) == 4:
+        day = _day(first, second, third)
+    elif len(match[3]) != 4:
+        return None
+    elif "." in match[0].split(maxsplit=1)[0] or first > 12 or first == second:
+        day = _day(third, second, first)
+    elif second > 12:
+        day = _day(third, first, second)
+    else:
+        return None
+    if match["h"] is None:
+        return day if match.end() == len(text) else None
+    zone = zone_at(text, match.end())
+    return _timed(day, match, text) if zone and zone[1] == len(text) else None
+
+
+def _cjk(text: str) -> Moment | None:
+    """Parse dates such as `2019年3月4日 10時05分`."""
+    match = _CJK.match(text)
+    if not match:
+        return None
+    half = ("a" if match["day"] in _FORENOON else "p") if match["day"] else None
+    day = _day(int(match["y"]), int(match["mo"]), int(match["d"]))
+    return _timed_or_day(day, match, text, half=half)
+
+
+def _digits(text: str) -> Moment | None:
+    """Parse seconds or milliseconds since 1970, or `20240501103000`."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    if len(text) in {12, 14} and text[:2] in {"19", "20"}:
+        return _iso(f"{text[:8]}T{text[8:]}")
+    # `2024050110` may be seconds up to 2034, or an hour of 2024.
+    is_clear = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
+    return _from_epoch(int(text)) if is_clear else None
+
+
+_READERS = (_iso, _javascript, _named, _slashed, _digits, _cjk)
+
+
+def _from_epoch(value: float) -> Moment | None:
+    """Parse seconds or milliseconds since 1970, which are always UTC."""
+    at = value / 1000 if value > 100_000_000_000 else value
+    if not 100_000_000 < at < 4_102_444_800:
+        return None
+    return _EPOCH + timedelta(seconds=at)
+
+
+def pick(
+    ledger: Ledger,
+    field: str,
+    candidates: Iterable[Candidate],
+    *,
+    otherwise: Iterable[Candidate] = (),
+) -> AnyDate | None:
+    """Return the date of `field`: a full date before a year, whatever their sources."""
+    ranked = sorted(candidates, key=lambda candidate: moment(candidate.value) is None)
+    result = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
+    return cast("AnyDate | None", result)

@@ -1,0 +1,164 @@
+"""
+Parse durations in ISO 8601 and in the informal notations that pages use.
+
+Accepted are `PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
+`{"minValue": …, "maxValue": …}`, of which the larger value is used.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from richpins.structured_data.graph import Node
+
+MAX_MINUTES = 525_600
+"""One year; a longer value is neither a cooking time nor the running time of a film."""
+
+_ISO = re.compile(
+    r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
+    r"(?:(?P<W>[\d.,]*+)\s*+W)?\s*+(?:(?P<D>[\d.,]*+)\s*+D)?\s*+"
+    r"(?:T\s*+(?:(?P<H>[\d.,]*+)\s*+H)?\s*+(?:(?P<M>[\d.,]*+)\s*+M)?\s*+"
+    r"(?:(?P<S>[\d.,]*+)\s*+S)?)?\s*+",
+    re.IGNORECASE,
+)
+_BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
+_MISPLACED = re.compile(
+    r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
+)
+_CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
+_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667", "⅛": ".125"}
+_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_RANGE = re.compile(
+    r"([\d.,]{1,12})\s{0,3}(?:-|–|—|to|bis|à|a|до)\s{0,3}([\d.,]{1,12})", re.IGNORECASE
+)
+_UNIT_MINUTES: dict[str, Decimal] = {
+    "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60,
+}  # fmt: skip
+_DAYS = r"days?|d|jours?|tage?n?|d[ií]as?|giorn[oi]|dagen|dag|dni|dzień|dn[íyů]|дн\w*|суток|日"
+_HOURS = (
+    r"h(?:ou)?rs?|h(?:ou)?r|hrs?|h|heures?|stunden?|std|horas?|or[ae]|uur|uren|timmar|timme|"
+    r"timer|time|tim|t|godz\w*|hodin\w*|hod|óra|ore|ώρ\w+|час\w*|ч|год\w*|saat|sa|שע\w+|"
+    r"ساع\w*|時間|小时|小時|시간|tund\w*|tunti\w*|val"
+)
+_MINUTES = (
+    r"min(?:ute|uto|uti|uut|ut|uter|uten|utter|utes|utos|utů|uty|uta)?[sn]?|mins?|m|minuut|"
+    r"minuten|minut\w*|λεπτ\w+|мин\w*|хв\w*|dk|dakika|dak|דק\w*|دق\w*|分鐘|分钟|分|분|perc\w*"
+)
+_SECONDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
+_UNITS = (("d", _DAYS), ("h", _HOURS), ("m", _MINUTES), ("s", _SECONDS))
+_QUANTITY = re.compile(
+    r"(\d{1,12}+(?:[.,]\d{1,12}+|)?+)\s{0,3}+(?:"
+    + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNITS)
+    + r")\.?",
+    re.IGNORECASE,
+)
+_BARE_MINUTES = re.compile(r"\d\s{0,3}h(?:rs?|ours?)?\.?\s{0,3}(\d{1,2})$", re.IGNORECASE)
+_WITH_FRACTION = {
+    sign: (re.compile(rf"(\d{{1,9}})\s{{0,3}}{sign}"), rf"\g<1>{part}")
+    for sign, part in _FRACTIONS.items()
+}
+_WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minute"}
+
+
+def minutes(value: Any) -> int | None:
+    """Return whole minutes, rounded half up, or None if it is zero or not a duration."""
+    length_s = seconds(value, bare_unit="m")
+    if length_s is None:
+        return None
+    whole = int((length_s / 60).to_integral_value(rounding="ROUND_HALF_UP"))
+    return whole if 0 < whole <= MAX_MINUTES else None
+
+
+def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
+    """Return seconds; a number without a unit is in `bare_unit` (s or m)."""
+    if isinstance(value, Node):
+        value = value.first("maxvalue", "value", "minvalue", "name", "duration")
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        value = repr(value)
+    if not isinstance(value, str) or len(value) > 200:
+        return None
+    text = value.strip()
+    if text[:1] in {"-", "−"}:
+        return None
+    result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _informal(text, bare_unit)
+    return result if result is not None and result > 0 else None
+
+
+def _iso(text: str) -> Decimal | None:
+    text = text.replace(" ", "") if text[:2].upper() == "PT" or text[:2].upper() == "P0" else text
+    if text[:1] in {"T", "t"}:
+        text = f"P{text}"
+    match = _ISO.fullmatch(text)
+    if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
+        text = f"PT{match['MO']}M"  # only months: minutes with a missing T
+        match = _ISO.fullmatch(text)
+    if match:
+        part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
+        days = part["Y"] * 365 + part["MO"] * 30 + part["W"] * 7 + part["D"]
+        return ((days * 24 + part["H"]) * 60 + part["M"]) * 60 + part["S"]
+    bare = _BARE_AFTER_T.fullmatch(text)
+    if bare:
+        return (_number(bare[1]) * 60 + _number(bare[2])) * 60
+    odd = _MISPLACED.fullmatch(text)
+    if odd:
+        days, hours, mins, secs = (_number(part) for part in odd.groups())
+        return ((days * 24 + hours) * 60 + mins) * 60 + secs
+    return _informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
+
+
+def _informal(text: str, bare_unit: str) -> Decimal | None:
+    clock = _CLOCK.fullmatch(text.removesuffix("h").removesuffix("H").strip())
+    if clock:
+        first, second, third = (_number(part) for part in clock.groups())
+        if clock[3] is None and bare_unit == "s":
+            return first * 60 + second
+        return (first * 60 + second) * 60 + third
+    text = _plain_fractions(text)
+    try:
+        if re.fullmatch(r"\d+(?:\.\d+)?", text):
+            return Decimal(text) * (60 if bare_unit == "m" else 1)
+    except ArithmeticError:
+        return None
+    text = _RANGE.sub(lambda m: m[2], text)
+    total, last = Decimal(0), None
+    for match in _QUANTITY.finditer(text):
+        unit = match.lastgroup or "m"
+        if last is not None and _UNIT_MINUTES[unit] >= _UNIT_MINUTES[last]:
+            break
+        total += _number(match[1]) * _UNIT_MINUTES[unit] * 60
+        last = unit
+    tail = _BARE_MINUTES.search(text.rstrip())
+    if tail and last == "h":
+        total += _number(tail[1]) * 60
+    return total if last is not None else None
+
+
+def _plain_fractions(text: str) -> str:
+    low = text.lower()
+    for words, plain in _WORDS.items():
+        if low == words:
+            return plain
+    text = _MIXED.sub(_as_decimal, text)
+    for sign, part in _FRACTIONS.items():
+        if sign in text:
+            pattern, decimal = _WITH_FRACTION[sign]
+            text = pattern.sub(decimal, text).replace(sign, f"0{part}")
+    return text
+
+
+def _as_decimal(match: re.Match[str]) -> str:
+    whole, above, below = (int(part or 0) for part in match.groups())
+    return f"{whole + above / below:.3f}" if below else match[0]
+
+
+def _number(text: str | None) -> Decimal:
+    if not text:
+        return Decimal(0)
+    try:
+        return Decimal(text.replace(",", "."))
+    except ArithmeticError:
+        return Decimal(0)

@@ -1,0 +1,220 @@
+"""Collect the images that a page offers as its own and choose the best one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image; sizes are the declared pixels, or None if not declared."""
+
+    url: str
+    """Absolute, otherwise as written: image servers often sign or parse their URLs."""
+    width: int | None = None
+    height: int | None = None
+    alt: str | None = None
+    """Its text for readers who do not see it."""
+
+    @property
+    def pixels(self) -> int:
+        """Return declared width times height; 0 if unknown."""
+        return (self.width or 0) * (self.height or 0)
+
+
+MAX_IMAGES = 20
+MAX_SHOWN = 100
+PRESENTABLE_PIXELS = 400
+SMALL_PIXELS = 200
+"""An image with a declared side below this is an icon, used only if there is no other."""
+
+
+def read(value: Any, sources: Sources) -> list[Image]:
+    """Return the images in a value: a URL, an ImageObject, or a list of them."""
+    result: list[Image] = []
+    for each in value if isinstance(value, list) else [value]:
+        image = _image(each, sources)
+        if image is not None and len(result) < MAX_IMAGES:
+            result.append(image)
+    return result
+
+
+def _image(value: Any, sources: Sources) -> Image | None:
+    if isinstance(value, str):
+        url = sources.absolute(value.split(",http")[0])
+        return _sized(Image(url)) if url else None
+    if not isinstance(value, Node):
+        return None
+    url = next(
+        (
+            absolute
+            for raw in value.all("url", "contenturl", "image", "src", "thumbnailurl")
+            + value.all("contenturl")
+            + ([value.id] if value.id and not value.properties and "#" not in value.id else [])
+            if isinstance(raw, str) and (absolute := sources.absolute(raw))
+        ),
+        None,
+    )
+    if url is None:
+        return None
+    return _sized(Image(url, _side(value.first("width")), _side(value.first("height"))))
+
+
+_RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
+"""Units of sizes that depend on the window or the font."""
+
+
+def _side(value: Any) -> int | None:
+    if isinstance(value, Node):
+        value = value.first("value", "name")
+    if isinstance(value, str) and _RELATIVE.search(value):
+        return None
+    number = numbers.decimal(
+        value.strip().lower().removesuffix("px") if isinstance(value, str) else value
+    )
+    return int(number) if number is not None and 0 < number < 100_000 else None
+
+
+def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+    """Yield each og:image with the structured properties that follow it."""
+    url: str | None = None
+    facts: dict[str, str] = {}
+    for name, content in [*sources.metas.order, ("og:image", "")]:
+        is_first = name == "og:image:secure_url" and url is None
+        if name in {"og:image", "og:image:url"} or is_first:
+            if name != "og:image" and url == content:
+                continue
+            if url:
+                yield from _open_graph_image(url, facts, sources)
+            url, facts = content, {}
+        elif name.startswith("og:image:"):
+            facts.setdefault(name.removeprefix("og:image:"), content)
+
+
+def _open_graph_image(
+    url: str, facts: dict[str, str], sources: Sources
+) -> Iterator[tuple[Image, Candidate]]:
+    absolute = sources.absolute(url) or sources.absolute(facts.get("secure_url", ""))
+    if absolute is None:
+        return
+    secure = sources.absolute(facts.get("secure_url", ""))
+    if absolute.startswith("http:") and secure and secure.startswith("https:"):
+        absolute = secure
+    image = Image(absolute, _side(facts.get("width")), _side(facts.get("height")), facts.get("alt"))
+    yield _sized(image), Candidate(url, "opengraph", "og:image")
+
+
+def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+    """
+    Yield the first image named like the page, else the first one declared to be large.
+
+    For pages that offer no image in any other way.
+    """
+    if b"<im" not in sources.words.lowered:  # the parser takes an `image` for an `img`
+        return
+    words = _words(sources.document.heading or sources.document.title)
+    large: Image | None = None
+    for node in sources.document.tree.tags("img")[:MAX_SHOWN]:
+        attributes = node.attributes
+        alike = words & _words(attributes.get("alt"))
+        is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
+        if not is_called and (large is not None or not attributes.get("width")):
+            continue
+        raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
+        url = sources.absolute(raw)
+        if url is None:
+            continue
+        image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
+        if not is_presentable(image) or _is_logo(node, attributes):
+            continue
+        if is_called:
+            yield image, Candidate(url, "html", "img")
+            return
+        if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:
+            large = image
+    if large is not None:
+        yield large, Candidate(large.url, "html", "img")
+
+
+def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    """Return True for an image in the frame of the page, and for one that is called a logo."""
+    if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
+        return True
+    at = node.parent
+    for _ in range(_MAX_CLIMB):
+        if at is None or at.tag in {"article", "main", "body"}:
+            return False
+        if at.tag in _FRAME or "logo" in (at.attributes.get("class") or "").lower():
+            return at.tag != "header" or at.css_first("h1") is None
+        at = at.parent
+    return False
+
+
+_WORD = re.compile(r"\w{3,}+")
+_FRAME = frozenset({"header", "nav", "footer"})
+_MAX_CLIMB = 8
+
+
+def _words(text: str | None) -> set[str]:
+    return set(_WORD.findall(text.lower())) if text else set()
+
+
+def best(images: Iterable[Image]) -> Image | None:
+    """
+    Return the largest image by its declared size or the size in its URL.
+
+    Among images of equal or unknown size, a secure one comes first, then the first one, because the
+    most trusted come first. An icon or logo is used only if there is no other image.
+    """
+    ranked = [(_rank(image), -place, image) for place, image in enumerate(images)]
+    return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
+
+
+def _rank(image: Image) -> tuple[bool, int, bool]:
+    return not _is_icon(image), image.pixels, image.url.startswith("https:")
+
+
+_ICON = re.compile(
+    r"(?:^|[/._-])(?:favicon|apple-touch-icon|icon|logo|spacer|placeholder|default-image)"
+    r"(?:[/._?-]|$)",
+    re.IGNORECASE,
+)
+_SIZE_IN_NAME = re.compile(r"(?:^|\D)(\d{3,4})[xX](\d{3,4})(?:\D|$)")
+_WIDTH_IN_QUERY = re.compile(r"[?&,](?:w|width|wid)=(\d{3,4})(?:\D|$)", re.IGNORECASE)
+_HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGNORECASE)
+
+
+def _is_icon(image: Image) -> bool:
+    sides = [side for side in (image.width, image.height) if side]
+    if sides and max(sides) < SMALL_PIXELS:
+        return True
+    return bool(_ICON.search(image.url.partition("://")[2].partition("/")[2].partition("?")[0]))
+
+
+def is_presentable(image: Image) -> bool:
+    """Return True unless it is an icon or declared to be too small to represent a page."""
+    sides = [side for side in (image.width, image.height) if side]
+    return not _is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
+
+
+def _sized(image: Image) -> Image:
+    """Return the image with the size that its URL shows, if none is declared."""
+    if image.width and image.height:
+        return image
+    match = _SIZE_IN_NAME.search(image.url)
+    if match:
+        return replace(image, width=int(match[1]), height=int(match[2]))
+    wide, high = _WIDTH_IN_QUERY.search(image.url), _HEIGHT_IN_QUERY.search(image.url)
+    if wide and high:
+        return replace(image, width=int(wide[1]), height=int(high[1]))
+    return image

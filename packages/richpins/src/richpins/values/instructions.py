@@ -1,0 +1,182 @@
+"""Parse the steps of a recipe from texts, lists, sections and numbered items."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from richpins._plain_text import lines
+from richpins.structured_data.graph import Node
+from richpins.values import scalars
+
+MAX_STEPS = 500
+_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl\.? )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
+_MAX_NESTING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps or ingredients under one heading; the heading is None if there is none."""
+
+    name: str | None
+    entries: tuple[str, ...]
+
+
+def once(entries: list[str]) -> list[str]:
+    """
+    Remove the repetition from a list.
+
+    Templates write one copy for the screen and one for print, or one for each system of units.
+    """
+    named = [_AMOUNT.sub("", entry) for entry in entries]
+    for parts in (2, 3):
+        size, odd = divmod(len(entries), parts)
+        if (
+            size > 1
+            and not odd
+            and all(
+                named[:size] == named[start : start + size]
+                for start in range(size, len(named), size)
+            )
+        ):
+            return entries[:size]
+    return entries
+
+
+def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
+    """Return the steps by section, as pages nest and number them, or None if there are none."""
+    collector = _Steps()
+    collector.take(raw, None, 0)
+    groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
+    if len(groups) == 1:
+        groups = [Group(groups[0].name, tuple(unnumbered(once(list(groups[0].entries)))))]
+    half, odd = divmod(len(groups), 2)
+    return (
+        tuple(groups[:half] if half and not odd and groups[:half] == groups[half:] else groups)
+        or None
+    )
+
+
+class _Steps:
+    """Collects steps by section, each item once, so that cyclic references terminate."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[str | None, list[str]]] = []
+        self.left = MAX_STEPS
+        self.seen: set[int] = set()
+
+    def take(self, raw: list[Any], section: str | None, depth: int) -> None:
+        """Add the steps in `raw` under the heading `section`."""
+        for value in raw:
+            if self.left <= 0 or depth > _MAX_NESTING:
+                return
+            if isinstance(value, Node):
+                if id(value) not in self.seen:
+                    self.seen.add(id(value))
+                    self._take_node(value, section, depth)
+            elif isinstance(value, str):
+                self._add([line for text in _listed_in(value) for line in lines(text)], section)
+
+    def _add(self, steps: list[str], section: str | None) -> None:
+        if not self.groups or self.groups[-1][0] != section:
+            self.groups.append((section, []))
+        lines = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
+        self.left -= len(lines)
+        self.groups[-1][1].extend(lines)
+
+    def _take_node(self, node: Node, section: str | None, depth: int) -> None:
+        inner = node.all("itemlistelement", "steps", "step", "item")
+        name = scalars.text(node.first("name"))
+        own = node.first("text", "description")
+        is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
+        if is_section and inner:
+            self.take(inner, name or section, depth + 1)
+        elif own is None and inner:
+            self.take(inner, section, depth + 1)
+        else:
+            result = lines(own) if isinstance(own, str) else []
+            if name and not result:
+                result = lines(name)
+            elif name and not node.is_a(_SECTIONS) and _adds_something(name, result[0]):
+                result = [name, *result]
+            self._add(result, section)
+
+
+def _listed_in(text: str) -> list[str]:
+    """Return the texts of a list that a template wrote in PHP, Python or JSON syntax."""
+    start = text[:_MAX_LIST_START].lstrip()
+    if start[:2] == "a:" and _SERIALIZED.match(start):
+        cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
+        return [str(part[1]) for part in cut if len(part) > 1 and not part[1].isdigit()]
+    if start.startswith("Array") and _PRINTED.match(start):
+        return [step for part in _PHP_KEYS.split(text)[1:] if (step := part.strip(" \t\r\n)"))]
+    if start[:1] == "[" and text.rstrip()[-1:] == "]":
+        parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
+        quoted = all(len(part) > 1 and part[0] == part[-1] and part[0] in "\"'" for part in parts)
+        return [part[1:-1] for part in parts] if quoted else [text]
+    return [text]
+
+
+_MAX_LIST_START = 40
+_SERIALIZED = re.compile(r"a:\d{1,4}:\{")
+_PHP_TEXT = re.compile(r's:\d{1,6}:"')
+_PRINTED = re.compile(r"Array\s{0,9}\(")
+_PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
+_BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
+
+
+def _adds_something(name: str, text: str) -> bool:
+    """Return True unless a step's name is its number, its text or the start of its text."""
+    start = name.rstrip(".…: ").lower()
+    return not (_STEP_HEADING.fullmatch(name) or text.lower().startswith(start))
+
+
+_SECTIONS = frozenset({"howtosection", "itemlist"})
+_STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
+_STEP_HEADING = re.compile(
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг|instruction|instrucción|istruzione|"
+    r"anweisung|direction|method)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
+    re.IGNORECASE,
+)
+
+
+def unnumbered(steps: list[str]) -> list[str]:
+    """
+    Remove sequential step numbers, and a text that contains all the other steps.
+
+    Numbers are removed if they run 1, 2, 3 from the first step on; other numbers have a meaning.
+    """
+    if len(steps) == 1:
+        steps = _parts_of(steps[0])
+    counted = [
+        (place, match) for place, step in enumerate(steps) if (match := _NUMBERED.match(step))
+    ]
+    if len(counted) < 2 or [int(match[1]) for _, match in counted] != list(
+        range(1, len(counted) + 1)
+    ):
+        return steps
+    bare = dict(counted)
+    return [step[bare[n].end() :] if n in bare else step for n, step in enumerate(steps)]
+
+
+def _parts_of(text: str) -> list[str]:
+    places = [0]
+    expected = 1
+    for match in _NUMBER_INSIDE.finditer(text):
+        if int(match[1]) == expected:
+            expected += 1
+            places.append(match.start())
+    if expected < _LEAST_PARTS + 1:
+        return [text]
+    cut = [
+        text[start:end].strip() for start, end in zip(places, [*places[1:], len(text)], strict=True)
+    ]
+    return [part for part in cut if part]
+
+
+_LEAST_PARTS = 3
+_NUMBERED = re.compile(r"(\d{1,2})(?:\s*[.):、-]\s*|\s+)(?=[^\W\d_])")
+_NUMBER_INSIDE = re.compile(
+    r"(?:(?<=\s)|(?<=^)|(?<=[.;!。；！)]))(\d{1,2})\s*[.):、]\s*(?=[^\W\d_])"
+)

@@ -1,0 +1,231 @@
+"""
+Parse prices as people write them: which number is the price, and in which currency.
+
+A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
+and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods, prices of several
+pieces and former prices are not the current price. A price that is written in a way of which only
+a part is understood is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from richpins._plain_text import clean
+from richpins.values import currencies, numbers
+from richpins.values.currencies import MARKS, WORDS
+
+MAX_CHARS = 200
+
+_NUMBER = numbers.DIGITS
+_POWERS = {
+    word: factor
+    for words, factor in (
+        ("k thousand tsd tys тыс rb ribu 千 천", 10**3),
+        ("万 萬 만", 10**4),
+        ("lakh lakhs lac", 10**5),
+        ("mio mln млн jt juta million millions millionen millones millón", 10**6),
+        ("milhões milhão milioni miljoen", 10**6),
+        ("crore crores", 10**7),
+        ("億 亿 억", 10**8),
+    )
+    for word in words.split()
+}
+"""Words and letters that multiply the number before them, each with one meaning; `M` is another."""
+_MULTIPLIER = (
+    r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
+    r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
+    r"miljoen|tsd|tys|тыс|mio|mln|млн|rb|ribu|jt|juta)(?![^\W\d_])\.?)"
+)
+_UNSURE = re.compile(
+    r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
+    r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
+)
+"""What follows a number that is therefore not a price by itself: `£1.2m`, `5 mil`, `1½`."""
+_CODE = r"[A-Z]{3}"
+_BEFORE = re.compile(
+    rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
+    rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?"
+)
+_AFTER = re.compile(
+    rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?\s?"
+    rf"(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))(?![^\W\d_])"
+)
+_PLAIN = re.compile(rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?")
+_SUFFIXES = "|".join(
+    map(re.escape, ("€", "zł", "kč", "руб.", "руб", "₽", "лв.", "лв", "грн", "lei"))
+)
+_CENTS_BEHIND = re.compile(
+    rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
+    rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
+)
+"""Decimals behind the symbol, at the end of a text: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_FORMER = re.compile(
+    r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
+    r"save|off|you\ssave)\b[\s:.]{0,3}\Z",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(
+    r"(?<![\w.,])[2-9]\d?\s?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z", re.IGNORECASE
+)
+"""What stands before the price of several pieces, or before a part of a number: `1億2000万円`."""
+_MEASURED = re.compile(
+    r"\s?(?:%|¢|(?:lit(?:er|re)s?|l|ml|cl|kg|g|gr|lbs?|oz|packs?|pcs|pieces?|x|cm|mm|m|inch(?:es)?|in|"
+    r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?|cents?|ct|cts|c|p|pence|коп|groszy|øre|öre)\b)",
+    re.IGNORECASE,
+)
+_WORDS_BEFORE = 20
+_MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """A number in a text, next to a currency or not."""
+
+    start: int
+    """Where the number or the currency before it begins."""
+    end: int
+    """Where the number and its multiplier end."""
+    number: str
+    power: str
+    code: str | None
+    """Its currency if that is known."""
+
+    def value(self, text: str, currency: str | None) -> Decimal | None:
+        """Return its value, or None if what stands around it may change that."""
+        if _UNSURE.match(text, self.end) or _SEVERAL.search(
+            text[max(0, self.start - _WORDS_BEFORE) : self.start]
+        ):
+            return None
+        power = self.power.strip().rstrip(".")
+        if power[:1] in {"e", "E"}:
+            return numbers.decimal(f"{self.number}{power}")
+        number = numbers.decimal(self.number, None if power else currency)
+        if number is None or not power:
+            return number
+        times = 10**6 if power == "M" else _POWERS.get(power.lower())
+        return number * times if times else None
+
+
+def currency_of(value: Any, country: str | None = None) -> str | None:
+    """
+    Return the ISO 4217 code that a text is, or that it shows next to a number.
+
+    `country` (two letters) decides what `$`, `kr` or `Rs` mean; without it they are ignored.
+    """
+    if not isinstance(value, str) or len(value) > MAX_CHARS:
+        return None
+    text = _as_shown(value)
+    named = currencies.named(text, country)
+    return named or next((a.code for a in _amounts(text, country) if a.code), None)
+
+
+def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
+    """
+    Return the price in a JSON number or a text, or None if there is none or it is ambiguous.
+
+    Of several numbers, the current price is returned: one next to a currency takes precedence, and
+    a percentage, a quantity of goods or a former price is never returned.
+    """
+    if not isinstance(value, str):
+        return numbers.decimal(value, currency)
+    if len(value) > MAX_CHARS:
+        return None
+    text = _as_shown(value)
+    amounts = _amounts(text, None) or list(_bare_amounts(text))
+    if not amounts:
+        return None
+    chosen = _price_amount(text, amounts)
+    amount = chosen.value(text, currency)
+    return -amount if amount is not None and _is_negative(text, chosen.start) else amount
+
+
+def count_of_amounts(text: str) -> int:
+    """Return how many numbers with a currency next to them a text has."""
+    return len(_amounts(_as_shown(text[:MAX_CHARS]), None))
+
+
+def _as_shown(value: str) -> str:
+    """Return a text without escapes and tags, and with decimals behind a symbol in their place."""
+    if "\\u" in value:
+        value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
+    text = numbers.readable(clean(value))
+    return _CENTS_BEHIND.sub(_with_cents, text)
+
+
+def _with_cents(match: re.Match[str]) -> str:
+    mark = match[0].partition(match[1])[0].strip()
+    return f".{match[1]} {mark}"
+
+
+def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
+    if len(amounts) == 1:
+        return amounts[0]
+    before = [text[max(0, each.start - _WORDS_BEFORE) : each.start] for each in amounts]
+    for label, amount in zip(before, amounts, strict=True):
+        if _ASKED.search(label):
+            return amount
+    left = [
+        amount for label, amount in zip(before, amounts, strict=True) if not _FORMER.search(label)
+    ]
+    return (left or amounts)[0]
+
+
+def _is_negative(text: str, at: int) -> bool:
+    """Return True for the first amount, at `at`, behind a minus sign, with a currency or not."""
+    return _MINUS_BEFORE.fullmatch(text[:at]) is not None
+
+
+def _bare_amounts(text: str) -> Iterator[_Amount]:
+    for match in _PLAIN.finditer(text):
+        if not _MEASURED.match(text, match.end("number")):
+            yield _amount(match, None)
+
+
+def _amounts(text: str, country: str | None) -> list[_Amount]:
+    """
+    Return the numbers next to a currency, in order.
+
+    A symbol between two numbers belongs to the one that it touches: `2 $50`.
+    """
+    result: dict[int, _Amount] = {}
+    touching: set[int] = set()
+    for match in _BEFORE.finditer(text):
+        mark = "mark" if match["code"] is None else "code"
+        if match.end(mark) == match.start("number"):
+            touching.add(match.start(mark))
+        _add_amount(result, match, text, country)
+    for match in _AFTER.finditer(text):
+        at = match.start("mark" if match["code"] is None else "code")
+        if at not in touching or text[at - 1] != " ":
+            _add_amount(result, match, text, country)
+    return [result[end] for end in sorted(result)]
+
+
+def _add_amount(
+    result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
+) -> None:
+    """Add the amount of a match by the end of its number, unless its code is none here."""
+    code = match["code"]
+    if code is None:
+        name = currencies.currency_of_mark(match["mark"], country)
+    else:
+        name = currencies.currency_of_code(code)
+        if name is None or (code in WORDS and len(match[0]) < len(text)):
+            return
+    result.setdefault(match.end("number"), _amount(match, name))
+
+
+def _amount(match: re.Match[str], code: str | None) -> _Amount:
+    power = match["power"] or ""
+    end = match.end("power") if power else match.end("number")
+    return _Amount(match.start(), end, match["number"], power, code)

@@ -1,0 +1,177 @@
+"""
+Read the price of one offer: its amount, its currency, and the price before a reduction.
+
+An offer states a price in a property, in a monetary amount, or in price specifications. Of these,
+fees for delivery and payment, prices of larger quantities, of members, of parts and per measure are
+not what one buyer pays for one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+from richpins.structured_data.graph import Node
+from richpins.structured_data.microdata_rdfa import FORMER_PRICE
+from richpins.values import money, numbers, scalars
+from richpins.values.availability import Availability, availability, rank, word_of
+
+_PRICES = ("price", "lowprice", "minprice")
+_HIGH_PRICES = ("highprice", "maxprice")
+_CURRENCIES = ("pricecurrency", "currency", "currencycode")
+_FEES = frozenset({"deliverychargespecification", "paymentchargespecification"})
+_LISTED = frozenset(
+    {"listprice", "strikethroughprice", "msrp", "srp", "suggestedretailprice", "regularprice"}
+)
+_NOT_ASKED = frozenset({"invoiceprice", "minimumadvertisedprice"})
+_OF_FEW = ("pricecomponenttype", "validformembertier", "membershippointsearned")
+_PIECES = frozenset({"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""})
+"""Codes and words of units that are pieces; a price per kilogram is not the price of a product."""
+_RENTS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
+_MAX_CLIMB = 4
+
+NO_CURRENCY = "XXX"
+"""ISO 4217's code where no currency is involved; with it, a number is read as a price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of one offer, or of the best of several."""
+
+    amount: Decimal
+    currency: str | None
+    high: Decimal | None
+    """The highest price, if the offers differ."""
+    listed: Decimal | None
+    """The price before a reduction."""
+    offer: Node | None = field(default=None, compare=False)
+    """The offer that has this price; None if it is from another source."""
+    passed_over: tuple[Node, ...] = field(default=(), compare=False)
+    """The offers with prices that were not taken."""
+
+
+def price_of_offer(offer: Node, country: str | None) -> Price | None:
+    """Return the price that an offer states, or None without an amount or a certain currency."""
+    specifications = _nodes(offer.all("pricespecification"))
+    code = _currency(offer, specifications, country)
+    amount, high = _amount(offer, _PRICES, code), _amount(offer, _HIGH_PRICES, code)
+    listed = None
+    for specification in specifications:
+        kind = word_of(specification.first("pricetype") or "")
+        if kind in _LISTED:
+            listed = listed or _amount(specification, _PRICES, code)
+        elif amount is None and kind not in _NOT_ASKED and _is_of_one_piece(specification):
+            amount = _amount(specification, _PRICES, code)
+            high = high or _amount(specification, _HIGH_PRICES, code)
+    former = _amount(offer, (FORMER_PRICE,), code)
+    amount = next((each for each in (amount, high, former) if each is not None), None)
+    if former is not None and amount is not None and former > amount:
+        listed = listed or former
+    if amount is None or code is None or amount < 0:
+        return None
+    return Price(amount, code, high, listed, offer)
+
+
+def availability_of(offer: Node) -> Availability | None:
+    """Return the state that an offer itself declares."""
+    return availability(offer.first("availability"))
+
+
+def rank_of(offer: Node) -> int:
+    """Return how well a buyer of one piece can take an offer: 0 at once, 3 hardly ever."""
+    is_for_few = any(offer.all(name) for name in _OF_FEW) or _least_quantity(offer) > 1
+    is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTS
+    return 3 if is_for_few or is_rent else rank(availability_of(offer))
+
+
+def _is_of_one_piece(specification: Node) -> bool:
+    """Return False for a fee, a part of a price, a price per measure, of members, of quantities."""
+    if specification.is_a(_FEES) or any(specification.all(name) for name in _OF_FEW):
+        return False
+    reference = specification.first("referencequantity")
+    unit = specification.first("unitcode", "unittext")
+    if isinstance(reference, Node):
+        # With a `valueReference` it only says how the price per measure is computed.
+        if not reference.all("valuereference"):
+            unit = reference.first("unitcode", "unittext") or unit
+        else:
+            unit = None
+    return word_of(unit or "") in _PIECES and _least_quantity(specification) <= 1
+
+
+def _least_quantity(node: Node) -> Decimal:
+    quantity = node.first("eligiblequantity")
+    if isinstance(quantity, Node):
+        quantity = quantity.first("minvalue", "value")
+    return numbers.decimal(quantity) or Decimal(1)
+
+
+def _nodes(values: list[Any]) -> list[Node]:
+    return [value for value in values if isinstance(value, Node)]
+
+
+def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
+    """Return the currency of an offer; None if its text and its property name different ones."""
+    declared = next(_declared_currencies(offer, specifications, country), None)
+    texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
+    shown = next((code for text in texts if (code := money.currency_of(text))), None)
+    if declared and shown and declared != shown:
+        return None
+    guessed = (money.currency_of(text, country) for text in texts)
+    return declared or shown or next(filter(None, guessed), None)
+
+
+def _declared_currencies(
+    offer: Node, specifications: list[Node], country: str | None
+) -> Iterator[str]:
+    """Yield the currencies of an offer, its amounts and specifications, and of what it is in."""
+    for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_around(offer)]:
+        raw = node.first(*_CURRENCIES)
+        code = money.currency_of(scalars.text(raw), country) if raw is not None else None
+        if code:
+            yield code
+
+
+def _around(offer: Node) -> Iterator[Node]:
+    node = offer.parent
+    for _ in range(_MAX_CLIMB):
+        if node is None:
+            return
+        yield node
+        node = node.parent
+
+
+def _amount(node: Node, names: tuple[str, ...], currency: str | None) -> Decimal | None:
+    """Return the amount of the first of `names` that has one, and no two that differ."""
+    for name in names:
+        amounts = (_amount_of(value, currency) for value in node.all(name))
+        amount = _agreed([each for each in amounts if each is not None])
+        if amount is not None:
+            return amount
+    return None
+
+
+def _amount_of(value: Any, currency: str | None) -> Decimal | None:
+    """Return the amount of one value; None for one in another currency."""
+    named: Any = value if isinstance(value, str) else None
+    if isinstance(value, Node):
+        named, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
+    code = money.currency_of(named)
+    if code and currency and code != currency:
+        return None
+    return money.amount_of(value, currency or NO_CURRENCY)
+
+
+def _agreed(amounts: list[Decimal]) -> Decimal | None:
+    """
+    Return the amount that all values state, or None if they differ.
+
+    Templates print 0 for what is not set, and an amount once with and once without its cents.
+    """
+    stated = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
+    if len(stated) > 1:
+        whole = {amount.to_integral_value(ROUND_DOWN) for amount in stated}
+        stated = [amount for amount in stated if len(whole) > 1 or amount not in whole]
+    return stated[0] if len(stated) == 1 else None

@@ -1,0 +1,181 @@
+"""Prices of items with offers: from markup, or as the visible text shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import money, offers
+from richpins.values.offers import NO_CURRENCY, Price
+
+MAX_OFFERS = 500
+_OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
+
+ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
+"""Finds a price in the visible text, given the country: the amount, its currency, its position."""
+
+
+def offers_of(nodes: list[Node]) -> Iterator[Node]:
+    """Yield the offers of products, of their variants, and inside aggregate offers."""
+    left = MAX_OFFERS
+    for node in nodes:
+        if node.role == "itemoffered" and node.parent is not None:
+            yield node.parent
+        for holder in [node, *_nodes(node.all("hasvariant", "model"))]:
+            for offer in _nodes(holder.all("offers", "offer")):
+                left -= 1
+                if left < 0:
+                    return
+                yield offer
+                yield from _nodes(offer.all("offers", "offer"))[: max(left, 0)]
+
+
+_PRICED = frozenset({"price", "lowprice", "minprice"})
+
+
+def _nodes(values: list[Any]) -> list[Node]:
+    return [value for value in values if isinstance(value, Node)]
+
+
+def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+    for node in nodes:
+        offers = list(offers_of([node]))
+        if offers:
+            yield Candidate(offers, node.syntax, f"{node.where}.offers")
+        elif node.properties.keys() & _PRICED:
+            yield Candidate([node], node.syntax, f"{node.where}.price")
+    loose = [n for n in sources.graph.of_types(_OFFER_TYPES) if n.parent is None]
+    for offer in loose[:1]:
+        yield Candidate([offer], offer.syntax, f"{offer.where}.price")
+    for prefix in ("product:sale_price", "product:price", "og:price", "product"):
+        amount = sources.metas.first(f"{prefix}:amount")
+        if amount:
+            currency = sources.metas.first(f"{prefix}:currency", "product:price:currency")
+            listed = sources.metas.first(
+                "product:original_price:amount",
+                *(["product:price:amount"] if prefix == "product:sale_price" else []),
+            )
+            yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
+    for meta in _bare_price_metas(sources):
+        yield meta._replace(value=(meta.value, sources.metas.first("product:price:currency"), None))
+
+
+def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
+    """Yield meta elements with a price and its currency in one text, such as `30,000원`."""
+    yield from sources.meta("og:price", "product:price")
+    for number in ("1", "2"):
+        label = sources.metas.first(f"twitter:label{number}") or ""
+        if label.strip().lower().rstrip(":") in _PRICE_LABELS:
+            yield from sources.meta(f"twitter:data{number}")
+
+
+_PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço", "prijs", "cena"})
+
+
+def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
+    """Return the price of an item with offers, recorded under the name `field`."""
+    price = picked_price(sources, nodes, field)
+    return (price.amount, price.currency) if price else None
+
+
+def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
+    """Return the price in the markup, recorded under the name `field`."""
+    country = country_of(sources)
+    return sources.ledger.pick(
+        field,
+        lambda raw: _price(raw, country),
+        _price_candidates(sources, nodes),
+        expected="a price",
+    )
+
+
+def noted_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
+    """Return the price in the visible text, recorded as `product.price`."""
+    visible = shown_price(sources, country_of(sources))
+    if visible is None:
+        return None
+    sources.ledger.note("product.price", visible[2])
+    return Price(visible[0], visible[1], None, None)
+
+
+def country_of(sources: Sources) -> str | None:
+    """Return the two-letter country of a page's audience, from its locale or host."""
+    locale = sources.metas.first("og:locale") or sources.document.language or ""
+    region = re.split(r"[-_]", locale)[-1].lower()
+    if len(region) == 2 and len(locale) == 5:
+        return region
+    if locale[:2].lower() in _COUNTRY_OF_LANGUAGE and len(locale) == 2:
+        return _COUNTRY_OF_LANGUAGE[locale[:2].lower()]
+    ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
+    return ending if len(ending) == 2 and ending not in _NO_COUNTRIES else None
+
+
+_COUNTRY_OF_LANGUAGE = {
+    "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
+}  # fmt: skip
+"""Languages of one country, for a page that states no region."""
+_NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
+"""Country top-level domains that sites of all countries use."""
+
+
+def _price(raw: Any, country: str | None) -> Price | None:
+    return _tagged(raw, country) if isinstance(raw, tuple) else _best(raw, country)
+
+
+def _tagged(raw: tuple[Any, Any, Any], country: str | None) -> Price | None:
+    """Return the price of meta elements; None if amount and currency name different currencies."""
+    amount, currency, listed = raw
+    declared, shown = money.currency_of(currency), money.currency_of(amount)
+    if declared and shown and declared != shown:
+        return None
+    code = declared or money.currency_of(amount, country)
+    number = money.amount_of(amount, code or NO_CURRENCY)
+    if number is None or number < 0 or code is None:
+        return None
+    before = money.amount_of(listed, code)
+    return Price(number, code, None, before if before and before > number else None)
+
+
+_FOR_FEW = 3
+"""The rank of an offer that hardly any buyer can take."""
+
+
+def _best(raw: list[Node], country: str | None) -> Price | None:
+    """
+    Return the lowest price of the offers that a buyer can take best.
+
+    Offers in stock come before those that are sold out, which count for the highest price alone.
+    The currency is that of the first of the best.
+    """
+    priced = [(offer, price) for offer in raw if (price := offers.price_of_offer(offer, country))]
+    if not priced:
+        return None
+    known = {id(offer) for offer, _ in priced if offers.availability_of(offer)}
+    ranked = [
+        (offers.rank_of(offer), price)
+        for offer, price in priced
+        if not any(id(part) in known for part in _nodes(offer.all("offers", "offer")))
+    ]
+    top = min(rank for rank, _ in ranked)
+    best = [price for rank, price in ranked if rank == top]
+    same = [price for price in best if price.currency == best[0].currency]
+    lowest = min(same, key=lambda price: price.amount)
+    alike = [
+        price
+        for offer, price in priced
+        if offers.rank_of(offer) < _FOR_FEW and price.currency == lowest.currency
+    ] or same
+    high = max(max(price.amount, price.high or price.amount) for price in alike)
+    listed = [price.listed for price in (lowest, *same) if price.listed]
+    return replace(
+        lowest,
+        high=high if high > lowest.amount else None,
+        listed=next((amount for amount in listed if amount > lowest.amount), None),
+        passed_over=tuple(offer for offer, _ in priced if offer is not lowest.offer),
+    )

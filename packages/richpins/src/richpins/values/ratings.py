@@ -1,0 +1,62 @@
+"""Parse ratings: their value, their scale and how many there are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A rating in numbers."""
+
+    value: Decimal
+    best: Decimal | None = None
+    """The top of the scale; None if the page does not state it (it is then usually 5)."""
+    worst: Decimal | None = None
+    """The bottom of the scale; None if the page does not state it."""
+    count: int | None = None
+    """The number of ratings, or of reviews if only those are counted."""
+    review_count: int | None = None
+    """The number of reviews, if the page states it."""
+
+
+def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
+    """Return the rating that `nodes` declare, recorded under the name `field`."""
+    candidate = sources.lists(nodes, "aggregaterating")
+    return sources.ledger.pick(field, rating, candidate, expected="a rating")
+
+
+def rating(value: Any) -> Rating | None:
+    """Return a rating from an AggregateRating or Rating node, or a plain number."""
+    if isinstance(value, list):
+        return next(filter(None, map(rating, value)), None)
+    if not isinstance(value, Node):
+        number = numbers.decimal(value)
+        return Rating(number) if number is not None and number > 0 else None
+    best = numbers.decimal(value.first("bestrating"))
+    worst = numbers.decimal(value.first("worstrating"))
+    raw = value.first("ratingvalue", "average")
+    number = _rating_value(raw)
+    if number is None or number < 0 or (best is not None and number > max(best, Decimal(5))):
+        return None
+    reviews = numbers.count(value.first("reviewcount"))
+    count = numbers.count(value.first("ratingcount", "votes", "count"))
+    if number == 0 and not count and not reviews:
+        return None
+    return Rating(number, best, worst, count if count is not None else reviews, reviews)
+
+
+def _rating_value(raw: Any) -> Decimal | None:
+    """Parse `4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
+    if isinstance(raw, str):
+        raw = re.split(r"\s{0,3}(?:/|out of|von|sur|de)\s{0,3}", raw.strip(), maxsplit=1)[0]
+        if re.fullmatch(r"\d,\d{3,}", raw):
+            raw = raw.replace(",", ".")
+    return numbers.decimal(raw)

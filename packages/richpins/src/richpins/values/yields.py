@@ -1,0 +1,119 @@
+"""Parse how much a recipe makes: a number and its unit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from richpins.structured_data.graph import Node
+from richpins.values import numbers, scalars
+
+_RANGE = re.compile(
+    r"(\d{1,9}(?:[.,]\d{1,9})?)\s{0,3}(?:-|–|—|to|bis|à|a|tot|till|til|ou|or|o|oder|до)\s{0,3}"
+    r"(\d{1,9}(?:[.,]\d{1,9})?)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_SERVINGS = re.compile(
+    r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
+    r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
+    r"couverts?|mensen|commensali|порц\w*|человек\w*|персон\w*)\b|人|份|명|인분|מנות",
+    re.IGNORECASE,
+)
+_WORDS = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "eight": "8",
+    "ten": "10", "twelve": "12", "a dozen": "1 dozen",
+}  # fmt: skip
+_LEAD = re.compile(
+    r"^(?:makes|yields?|serves|serving[s ]*size|servings?|for|about|approx\w*|ca\.?|circa|für|pour|"
+    r"para|per|voor|för|til|around|roughly)\b[:.\s]*",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """`quantity` of `unit`; for a range, its upper end, with the lower end in its own attribute."""
+
+    quantity: Decimal
+    unit: str = "servings"
+    """The word of the page in lower case; all words for people or portions become `servings`."""
+    quantity_min: Decimal | None = None
+
+    def __str__(self) -> str:
+        number = f"{self.quantity.normalize():f}"
+        unit = "serving" if number == "1" and self.unit == "servings" else self.unit
+        return f"{number} {unit}"
+
+
+def read_yield(value: Any) -> Yield | None:
+    """
+    Return a yield from a number, a text or a list of both; one that names its unit is preferred.
+
+    If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
+    range.
+    """
+    parsed = [read for part in _flat(value) if (read := _yield_of(part)) is not None]
+    if not parsed:
+        return None
+    named = next((parsed_yield for parsed_yield, has_unit in parsed if has_unit), parsed[0][0])
+    bare = parsed[0][0]
+    if named.quantity_min is not None and bare.quantity_min is None:
+        return Yield(bare.quantity, named.unit)
+    return named
+
+
+def _flat(value: Any) -> list[Any]:
+    return value[:20] if isinstance(value, list) else [value]
+
+
+def _yield_of(value: Any) -> tuple[Yield, bool] | None:
+    """Return the yield, and whether the text named a unit."""
+    if isinstance(value, Node):
+        amount = scalars.text(value.first("value", "minvalue", "name"))
+        value = f"{amount or ''} {scalars.text(value.first('unittext', 'unitcode')) or ''}"
+    raw = scalars.text(value)
+    if not raw or len(raw) > 200:
+        return None
+    text = _LEAD.sub("", _spelled_out(raw).strip())
+    matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
+    first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
+    if first is None:
+        return None
+    low, high = _bounds(first)
+    most = low if high is None else high
+    if most is None or not 0 < most <= 100_000:
+        return None
+    unit = _unit(text, first.end())
+    return Yield(most, unit or "servings", None if high is None else low), unit is not None
+
+
+def _spelled_out(text: str) -> str:
+    low = text.lower()
+    for word, digits in _WORDS.items():
+        if low.startswith(word + " ") or f" {word} " in low:
+            return re.sub(rf"\b{word}\b", digits, low)
+    return text
+
+
+def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
+    if match.re is _RANGE:
+        low, high = numbers.decimal(match[1]), numbers.decimal(match[2])
+        return low, (high if low is not None and high is not None and high > low else None)
+    if match.re is _MIXED and match[3].strip("0"):
+        whole, above, below = (int(part or 0) for part in match.groups())
+        return (Decimal(whole) + Decimal(above) / below).quantize(Decimal("0.01")), None
+    return numbers.decimal(match[0].replace(",", ".")), None
+
+
+def _unit(text: str, end: int) -> str | None:
+    after = _UNIT.search(text, end)
+    if after and _SERVINGS.search(after[0]):
+        return "servings"
+    if after and text[end : after.start()].strip() in {"", "x", "×", "-"}:
+        return after[0].strip(" .-").lower() or None
+    return "servings" if _SERVINGS.search(text) else None

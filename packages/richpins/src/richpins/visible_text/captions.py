@@ -1,0 +1,285 @@
+"""
+Find the times and servings of a recipe in its visible text: a caption followed by a value.
+
+These are used only for values that the markup of a recipe lacks. Examples are `Prep time: 20 min`,
+`Serves 4`, `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption without a duration or number
+shortly after it is ignored. A duration may also come first: in `20 min prep 1 h cook` each belongs
+to the caption after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from richpins.document import Document
+from richpins.values import durations
+from richpins.values.yields import Yield, read_yield
+
+MAX_CHARS = 100_000
+
+_GAP = r"[\s:=\-–|·•]{0,6}"
+_SERVES = re.compile(
+    r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
+    r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
+    r"份量)\b" + _GAP + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
+    r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients|min|mins|"
+    r"minutes|minuten|h|hours?|hrs?|std|uur)\b)[^\W\d_]{3,15})?)",
+    re.IGNORECASE,
+)
+_FOR_PEOPLE = re.compile(
+    r"\b(?:für|pour|para|per|voor|for)?\s*(\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})?)\s*"
+    r"(?:servings|portionen|personen|personnes|personas|persone|portions|portioner|porsjoner|"
+    r"porciones|raciones|porzioni|porções|people|personer|pers|porce|porcí|porcj\w*|"
+    r"osób|osoby|adag|főre|порц\w*|personas|annosta|人份|人分)\b",
+    re.IGNORECASE,
+)
+
+
+def text_of(document: Document, *, anywhere: bool) -> str:
+    """Return the text of the page's main part, or with `anywhere` of the body, as one line."""
+    body = document.tree.body
+    if body is None:
+        return ""
+    main = body.css_first("main") or body.css_first("article")
+    if main is None:
+        main = body if anywhere else None
+    if main is None:
+        return ""
+    shown = " ".join(main.text(separator=" ")[:MAX_CHARS].split())
+    return _UNIT_AGAIN.sub(r"\1", shown) if any(pair in shown for pair in _PAIRS) else shown
+
+
+_UNIT_AGAIN = re.compile(
+    r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
+)
+_PAIRS = (
+    "hour h", "hours h", "minutes m", "minute m", "day d", "days d", "Hour h", "Hours h",
+)  # fmt: skip
+"""Units that are written for eyes and again for screen readers: `1 hour hr 15 minutes mins`."""
+
+
+def _lasts(shown: str, match: re.Match[str]) -> bool:
+    """Return True for `servings 10 min`, where the number belongs to the word after it."""
+    return _TIME_UNIT.match(shown, match.end()) is not None
+
+
+_TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.IGNORECASE)
+
+
+def called_servings(document: Document) -> tuple[Yield, str] | None:
+    """Return the yield in an element whose class names it, and its source text."""
+    for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
+        text = node.attributes.get("data-servings") or node.text(separator=" ")
+        text = " ".join((text or "").split())
+        if not text and node.parent is not None:
+            text = " ".join((node.parent.text(separator=" ") or "").split())
+        if len(text) <= _MAX_CALLED_CHARS and _FEW.search(text):
+            read = read_yield(text)
+            if read is not None:
+                return read, text
+    return None
+
+
+_CALLED_SERVINGS = (
+    '[data-servings],[itemprop="recipeYield"],[class*="serves" i],[class*="servings" i],'
+    '[class*="yield" i],[class*="portion" i]'
+)
+_MAX_CALLED = 20
+_MAX_CALLED_CHARS = 40
+_FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+
+
+def servings(shown: str) -> tuple[Yield, str] | None:
+    """Return the yield and its source text."""
+    for pattern in (_SERVES, _FOR_PEOPLE):
+        match = next((match for match in pattern.finditer(shown) if not _lasts(shown, match)), None)
+        read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1]) if match else None
+        if match and read is not None:
+            return read, match[0].strip()
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _CaptionToken:
+    name: str
+    """A field name, or `lasts` for a duration."""
+    start: int
+    end: int
+    minutes: int | None
+
+
+_HOURS = (
+    r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
+    r"ώρ\w{0,20}|час\w{0,20})\.?"
+)
+_MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
+_NUMBER = r"\d{1,4}[\d.,:/½¼¾\s\-–]{0,8}\s?"
+_DURATION = (
+    rf"((?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
+    rf"|{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?)"
+)
+_DAYS = r"(?:days?|dage|dagen|tage?n?|jours?|d[ií]as?|giorn[oi])\b"
+_ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
+_PREP = (
+    r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
+    r"temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"
+    r"voorbereidingstijd|czas\s*przygotowania|förberedelse"
+)
+_COOK = (
+    r"cook(?:ing)?\s*(?:time)?|bake\s*time|baking\s*time|kochzeit|backzeit|garzeit|"
+    r"temps\s*de\s*cuisson|cuisson|tiempo\s*de\s*cocci[óo]n|cottura|tempo\s*de\s*cozimento|"
+    r"kooktijd|baktijd|czas\s*gotowania"
+)
+_TOTAL = (
+    r"totale?\s*(?:time|tijd)?|ready\s*in|takes|gesamtzeit|zubereitungszeit|temps\s*total|"
+    r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|tilberedningstid|arbejdstid|tid\s*i\s*alt"
+)
+_CAPTION = (
+    rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
+)
+_LASTS = re.compile(_DURATION, re.IGNORECASE)
+_LASTS_DAYS = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
+_DAY = re.compile(rf"\d\s?{_DAYS}", re.IGNORECASE)
+_BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
+_AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]+")
+_LAST_WORDS = (
+    "time", "prep", "preparation", "cook", "cooking", "total", "totale", "takes", "in", "zeit",
+    "préparation", "cuisson", "preparación", "preparacion", "cocción", "coccion", "preparazione",
+    "cottura", "preparo", "prepara", "cozimento", "tijd", "przygotowania", "gotowania",
+    "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
+    "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo",
+)  # fmt: skip
+"""A caption, or the text between it and its duration, ends in one of these."""
+_LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
+_BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
+_BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
+_IN_A_STEP = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
+"""`Cook 5 minutes` alone is an instruction, not the total time."""
+_MAX_RUN = 12
+_MAX_NUMBERS = 5_000
+_MAX_TOKENS = 300
+_MAX_CAPTION_CHARS = 60
+_LEAST_RUN = 3
+
+
+def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
+    """
+    Return minutes and their source text by `prep_minutes`, `cook_minutes` and `total_minutes`.
+
+    If no known caption is found, the total is the duration next to a bare `Time`, else a duration
+    at `behind`: the end of the words for servings (`4 servings - 30 min`).
+    """
+    result: dict[str, tuple[int, str]] = {}
+    for run in _runs(shown):
+        for name, lasts, start, end in _pairs(run):
+            if len(run) < _LEAST_RUN and _IN_A_STEP.match(shown, start, end):
+                continue
+            result.setdefault(name, (lasts, shown[start:end].strip()))
+    if not result:
+        bare = next(_bare(shown), None)
+        if bare is None and behind is not None:
+            bare = _BEHIND.match(shown, behind)
+        lasts_minutes = durations.minutes(bare[1].strip()) if bare else None
+        if bare and lasts_minutes is not None:
+            result["total_minutes"] = lasts_minutes, bare[0].strip()
+    return result
+
+
+def _bare(shown: str) -> Iterator[re.Match[str]]:
+    """
+    Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast.
+
+    A word before it says of what: `Oven Time` and `Rest Time` are not the total.
+    """
+    for match in _BARE.finditer(shown):
+        before = shown[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
+        if not before[-1:].isalnum() and not _PART_OF_THE_WORK.search(before):
+            yield match
+
+
+_MAX_WORD_CHARS = 20
+_PART_OF_THE_WORK = re.compile(
+    r"(?<![^\W\d_])(?:\w{2,12}ing|oven|rest|chill|cool|proof|rise|freeze|freezer|inactive|passive|"
+    r"active|grill|roast|soak|wait|set|marinade|marination|fermentation|refrigeration|additional|"
+    r"extra|delivery|read|smoke|steam|fry|simmer|stand|cooker|fridge|microwave)[ -]\Z",
+    re.IGNORECASE,
+)
+
+
+_BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
+
+
+def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
+    """Yield sequences of captions and durations with no other text between them."""
+    run: list[_CaptionToken] = []
+    for token in _tokens(shown):
+        beside = _BESIDE.match(shown, run[-1].end) if run else None
+        if run and (beside is None or beside.end() < token.start or len(run) >= _MAX_RUN):
+            yield run
+            run = []
+        run.append(token)
+    yield run
+
+
+def _tokens(shown: str) -> list[_CaptionToken]:
+    """Find durations, which are few, then the captions next to them, which cost more."""
+    result: dict[int, _CaptionToken] = {}
+    has_days = _DAY.search(shown) is not None
+    behind = 0
+    for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
+        at = digits.start()
+        lasts = _LASTS.match(shown, at) if at >= behind else None
+        if has_days and at >= behind:
+            lasts = _LASTS_DAYS.match(shown, at) or lasts
+        if lasts is None or (at and shown[at - 1] in ".,"):
+            continue
+        start, behind = lasts.span()
+        if len(result) >= _MAX_TOKENS:
+            break
+        result[start] = _CaptionToken("lasts", start, behind, durations.minutes(lasts[1].strip()))
+        first = max(0, start - _MAX_CAPTION_CHARS)
+        for caption, offset in (
+            (_caption_in(shown[first:start]), first),
+            (_AFTER.match(shown, behind), 0),
+        ):
+            if caption is not None:
+                name = caption.lastgroup or ""
+                begins, ends = caption.span(name)
+                result[begins + offset] = _CaptionToken(name, begins + offset, ends + offset, None)
+    return [result[start] for start in sorted(result)]
+
+
+def _caption_in(window: str) -> re.Match[str] | None:
+    """Return the caption at the end of `window`."""
+    letters = _LAST_LETTERS.search(window)
+    if letters is None or not window[: letters.start() + 1].lower().endswith(_LAST_WORDS):
+        return None
+    return _BEFORE.search(window)
+
+
+_Pair = tuple[str, int, int, int]
+
+
+def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
+    """Pair captions with durations in the order that gives more pairs; captions first if equal."""
+    captions_first = list(_paired(run, both_ways=False))
+    either_way = list(_paired(run, both_ways=True))
+    return either_way if len(either_way) > len(captions_first) else captions_first
+
+
+def _paired(run: list[_CaptionToken], *, both_ways: bool) -> Iterator[_Pair]:
+    place = 0
+    while place + 1 < len(run):
+        first, other = run[place], run[place + 1]
+        if first.name != "lasts" and other.minutes is not None:
+            yield first.name, other.minutes, first.start, other.end
+            place += 2
+        elif both_ways and first.minutes is not None and other.name != "lasts":
+            yield other.name, first.minutes, first.start, other.end
+            place += 2
+        else:
+            place += 1

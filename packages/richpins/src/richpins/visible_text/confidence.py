@@ -1,0 +1,60 @@
+"""
+Decide whether ingredients or steps in the visible text are certain enough to be given.
+
+A wrong list is worse than none. Each rule names a kind of list that was right on fewer than six of
+ten pages whose own markup says what is right; ADR 77 has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from richpins.visible_text.section_walk import Section
+from richpins.visible_text.vocabulary import is_step
+
+_LEAST_NUMBERED = 0.5
+_MAX_MEAN_CHARS = 60
+_MAX_SENTENCES = 0.5
+_LEAST_SENTENCES = 0.3
+_MAX_FRAGMENTS = 0.5
+_SHORT_STEP_CHARS = 40
+_SENTENCE_ENDS = tuple(".!。！♪")
+
+
+def doubt_about(section: Section) -> str | None:
+    """Return why the entries of a section are probably not what it is said to have, or None."""
+    entries = section.entries
+    if not entries:
+        return None
+    if any(entry.endswith(("?", "？")) for entry in entries):
+        return "doubtful: it asks questions"
+    if section.kind == "ingredients":
+        return _of_ingredients(entries)
+    return None if section.is_list else _of_steps(entries)
+
+
+def _of_ingredients(entries: list[str]) -> str | None:
+    if _share(any(map(str.isnumeric, entry)) for entry in entries) < _LEAST_NUMBERED:
+        return "doubtful: most entries have no amount"
+    if sum(map(len, entries)) > _MAX_MEAN_CHARS * len(entries):
+        return "doubtful: too long for ingredients"
+    if _share(entry.endswith(_SENTENCE_ENDS) for entry in entries) > _MAX_SENTENCES:
+        return "doubtful: sentences instead of ingredients"
+    return None
+
+
+def _of_steps(entries: list[str]) -> str | None:
+    ended = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
+    if ended < _LEAST_SENTENCES:
+        return "doubtful: most entries are no sentences"
+    if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENTS:
+        return "doubtful: most entries are too short for steps"
+    is_short = any(map(str.isascii, entries)) and (
+        sum(map(len, entries)) < _SHORT_STEP_CHARS * len(entries)
+    )
+    return "doubtful: captions among the steps" if is_short and ended < 1 else None
+
+
+def _share(tests: Iterable[bool]) -> float:
+    results = list(tests)
+    return sum(results) / len(results)

@@ -1,0 +1,217 @@
+"""
+Read the ingredients or steps in one element of a page: a list, a table, similar rows, paragraphs.
+
+Nothing here looks beyond the element; `section_walk` decides which elements belong to a section.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import chain
+from typing import Literal
+
+from selectolax.lexbor import LexborNode
+
+from richpins._plain_text import lines_of, parted_text
+from richpins.document import normalize_space
+from richpins.visible_text.vocabulary import (
+    IS_AMOUNT_ALONE,
+    IS_CONTROL,
+    MAX_CONTROL_CHARS,
+    amounts,
+    is_step,
+)
+
+SectionKind = Literal["ingredients", "steps"]
+
+NOT_CONTENT = frozenset(
+    {"script", "style", "nav", "footer", "form", "aside", "header", "noscript", "select", "button"}
+)
+LISTS = frozenset({"ul", "ol", "table", "dl"})
+MAX_ITEMS = 120
+MAX_SIBLINGS = 60
+STEP_NUMBER = re.compile(
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
+)
+_MAX_ROW_CHARS = 150
+_BULLET = re.compile(r"^\s*(?:[•·▢☐*\-–—✓✔◦▪■□●○]+)\s*")
+_NUMBERING = re.compile(r"^\s*(?:step\s*)?\d{1,2}\s*[.):\]]\s*(?=\D)", re.IGNORECASE)
+_UNIT_SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
+_SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
+
+
+def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
+    """Return the entries of a list or the rows of a table."""
+    if node.tag == "table":
+        rows = (parted_text(row) for row in node.css("tr") if row.css("td"))
+        return [row for row in rows if row]
+    items = node.css("li,dd") or node.css("dt")
+    if kind == "steps":
+        return _without_common_end(_steps_in(items[: 2 * MAX_ITEMS]))
+    entries = [_row(item) for item in items[: 2 * MAX_ITEMS] if not _holds_items(item)]
+    return _without_common_end(entries)
+
+
+def _steps_in(items: list[LexborNode]) -> list[str]:
+    """Return the lines of items, without the lists of ingredients that steps repeat."""
+    entries: list[str] = []
+    inner: set[int] = set()
+    for item in items:
+        if item.mem_id in inner:
+            continue
+        holds_items = _holds_items(item)
+        if holds_items:
+            if not any(map(is_step, _own_lines(item))):
+                continue
+            inner.update(element.mem_id for element in item.css("li"))
+        entries.extend(step_lines(item))
+    return entries
+
+
+def _own_lines(item: LexborNode) -> list[str]:
+    nested = Counter(line for each in item.css("ul,ol") for line in lines_of(each))
+    return _left_of(lines_of(item), nested)
+
+
+def step_lines(node: LexborNode) -> list[str]:
+    """Return the lines of a step, without the ingredients and tips that some pages add to it."""
+    lines = lines_of(node)
+    beside = [each for each in node.css(_BESIDE) if _is_beside(each, node)]
+    if not beside:
+        return lines
+    return _left_of(lines, Counter(chain.from_iterable(map(lines_of, beside))))
+
+
+_BESIDE = (
+    '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
+    '[class*="timer" i],[class*="equipment" i],[class*="caption" i],figcaption,form,ul,ol'
+)
+_BESIDE_CLASS = re.compile(
+    r"(?:^|[-_ a-z])(?:ingredients?|tips?|notes?|point|timer|equipment|caption)(?:$|[-_ A-Z])",
+)
+
+
+def _is_beside(element: LexborNode, step: LexborNode) -> bool:
+    """Return True for a list of amounts, and for a block whose class says that it is no step."""
+    if element.mem_id == step.mem_id:
+        return False
+    if element.tag in LISTS:
+        lines = lines_of(element)
+        return 2 * amounts(lines) > len(lines)
+    if element.tag in {"figcaption", "form"}:
+        return True
+    named = element.attributes.get("class") or ""
+    return element.tag in _BLOCKS and _BESIDE_CLASS.search(named) is not None
+
+
+_BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
+
+
+def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
+    """Return the lines without as many copies of each as `others` has."""
+    left = []
+    for line in lines:
+        if others[line]:
+            others[line] -= 1
+        else:
+            left.append(line)
+    return left
+
+
+def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
+    """Return the lines of an element that is no list; similar short blocks are a line each."""
+    if kind == "steps":
+        return [line for line in step_lines(node) if len(line) > 2]
+    if _is_row(node):
+        return [_row(node)]
+    children = [child for child in node.iter() if child.tag not in NOT_CONTENT]
+    if len(children) == 1 and len(normalize_space(node.text(deep=False) or "")) < 2:
+        return paragraphs_of(children[0], kind)
+    if len(children) > 2 and all(map(_is_row, children)):
+        return [row for row in map(_row, children) if row]
+    return lines_of(node)
+
+
+def cleaned(entry: str, kind: SectionKind) -> str | None:
+    """
+    Return an entry without its bullet or number; None for what is no entry.
+
+    That is a switch between systems of units, a link or button to edit, share, print or scale a
+    part of the page, a caption with a time or a number of servings, and a number or letter alone.
+    """
+    text = _BULLET.sub("", entry).strip()
+    if (text[:1] == "[" and text[-1:] == "]") or text[:1] == "<" or _UNIT_SWITCH.fullmatch(text):
+        return None
+    if len(text) <= MAX_CONTROL_CHARS and IS_CONTROL.fullmatch(text):
+        return None
+    if kind == "steps":
+        text = STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
+    return text if len(text) > 1 and not text.isdigit() else None
+
+
+def with_amounts(entries: list[str]) -> list[str]:
+    """
+    Join the amounts and names that stand in separate cells: `200 g`, `flour` to `200 g flour`.
+
+    An amount may come before its name or after it, as the first of them does.
+    """
+    bare = [IS_AMOUNT_ALONE.fullmatch(entry) is not None for entry in entries]
+    if 3 * sum(bare) < len(bare) or sum(bare) < _LEAST_CELLS:
+        return entries
+    first = next(n for n, entry in enumerate(entries) if not _is_caption(entry))
+    joined: list[str] = []
+    amount = ""
+    for entry, is_amount in zip(entries, bare, strict=True):
+        if is_amount and bare[first]:
+            amount = f"{amount} {entry}".strip()
+        elif is_amount and joined:
+            joined[-1] = f"{entry} {joined[-1]}"
+        else:
+            joined.append(f"{amount} {entry}".strip())
+            amount = ""
+    return joined
+
+
+_LEAST_CELLS = 2
+
+
+def _is_caption(entry: str) -> bool:
+    return IS_CONTROL.fullmatch(entry) is not None or entry[-1:] == ":"
+
+
+def _holds_items(item: LexborNode) -> bool:
+    """Return True if an item contains items. Stops at the first one, unlike a query."""
+    return any(element.tag == "li" and element.mem_id != item.mem_id for element in item.traverse())
+
+
+def _row(node: LexborNode) -> str:
+    return _SPACE_BEFORE_MARK.sub(r"\1", parted_text(node))
+
+
+def _without_common_end(entries: list[str]) -> list[str]:
+    """Remove an ending that all entries share: `add to shopping list`."""
+    ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
+    if len(entries) < 3 or len(ends) > 1:
+        return entries
+    words = [entry.split() for entry in entries]
+    same = 0
+    while same < min(map(len, words)) and len({word[-1 - same].lower() for word in words}) == 1:
+        same += 1
+    return [" ".join(word[: len(word) - same]) for word in words]
+
+
+def _is_row(node: LexborNode) -> bool:
+    """Return True for one of several similar short blocks without lists or line breaks."""
+    if (node.tag or "") not in {"div", "li", "p", "tr", "label"} or node.css("br,p p,li li,tr tr"):
+        return False
+    parent = node.parent
+    if parent is None or len(node.text()) > _MAX_ROW_CHARS:
+        return False
+    named = node.attributes.get("class")
+    alike = 0
+    for count, sibling in enumerate(parent.iter()):
+        if count > MAX_SIBLINGS:
+            break
+        alike += sibling.tag == node.tag and sibling.attributes.get("class") == named
+    return alike > 2

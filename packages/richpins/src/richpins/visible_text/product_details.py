@@ -1,0 +1,309 @@
+"""
+Find values of a product that stand next to a label: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
+
+These are used only where the markup of a product has no such value. A label is the start of a
+piece of text, and ends with a colon or with its element; the value is the next piece of text in the
+same row. Different values for one label mean that the page shows several products: none is used.
+
+Whether it is in stock also follows from a phrase that is all the text of an element (`Sold out`),
+and from a button that sells (`Add to cart`), after the first h1. Where these contradict each other
+nothing is known: many pages hide the phrase for the other case.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from selectolax.lexbor import LexborNode
+
+from richpins.document import normalize_space
+from richpins.provenance import Candidate
+from richpins.structured_data.shop_texts import (
+    BRAND_LABELS,
+    BUY,
+    GTIN_LABELS,
+    IN_STOCK,
+    LABELED_IN_STOCK,
+    LABELED_OUT_OF_STOCK,
+    LABELS,
+    MAKER_LABELS,
+    MPN_LABELS,
+    OUT_OF_STOCK,
+    SKU_LABELS,
+    STATES,
+    STOCK_LABELS,
+)
+from richpins.structured_data.sources import Sources
+from richpins.structured_data.words import CARTS
+
+_MAX_VALUE_CHARS = 60
+_VALUE = re.compile(
+    rb"\.?\s{0,20}+(?P<colon>:?)(?P<tags>(?:\s{1,300}+(?!\s)|:|&nbsp;|<[^<>]{1,400}+>|){0,24}+)"
+    rb"(?P<value>[^<>\s:][^<>]{0,200}+)<"
+)
+_BEFORE = re.compile(rb">(?:\s|&nbsp;){0,60}\Z")
+_MAX_BYTES_BEFORE = 80
+_TAG = re.compile(rb"<(/?)([a-z][a-z0-9]{0,15})")
+_OTHER_ROW = frozenset(
+    {
+        b"tr", b"li", b"ul", b"ol", b"table", b"form", b"input", b"select", b"option",
+        b"button", b"script", b"style", b"template", b"h1", b"h2", b"h3", b"section",
+        b"article", b"nav", b"aside", b"footer", b"img", b"svg", b"textarea", b"iframe", b"main",
+    }
+)  # fmt: skip
+"""Elements between a label and a text that belongs to something else."""
+_LABEL_ELEMENTS = frozenset({b"dt", b"label"})
+_MAX_CLOSED = 3
+_EMPTY = re.compile(rb"<(td|dd|div|span|p|b|strong)(?:\s[^<>]{0,400})?>\s{0,60}</\1>")
+
+
+def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
+    """
+    Yield the values next to each of `labels`, label by label.
+
+    They stand after the first h1. A label that has different values yields none.
+    """
+    for label in labels:
+        values: dict[str, str] = {}
+        for at in sources.shop_texts.places(label):
+            value = _value_at(sources, at, len(label.encode()))
+            if value is not None:
+                values.setdefault(value.casefold(), value)
+        if len(values) == 1:
+            yield Candidate(next(iter(values.values())), "html", f"next to {label!r}")
+
+
+def _value_at(sources: Sources, at: int, length: int) -> str | None:
+    lowered, body = sources.words.lowered, sources.words.body
+    if not _BEFORE.search(lowered[max(0, at - _MAX_BYTES_BEFORE) : at]):
+        return None
+    match = _VALUE.match(lowered, at + length)
+    if match is None or not _is_same_row(match["tags"], is_said=bool(match["colon"])):
+        return None
+    raw = body[match.start("value") : match.end("value")].decode("utf-8", "replace")
+    text = normalize_space(html.unescape(raw)).strip(" :-–")
+    return text if 0 < len(text) <= _MAX_VALUE_CHARS and not _NO_VALUE.search(text) else None
+
+
+_NO_VALUE = re.compile(
+    r"[{}$%\\\"`:;=]|\A[\W_]*+\Z|\A(?:n/?a|none|null|undefined|unknown)\Z", re.IGNORECASE
+)
+
+
+def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
+    """Return True if the tags between a label and a text keep them together."""
+    if not (is_said or b"<" in tags) or _EMPTY.search(tags):
+        return False
+    tag_matches = _TAG.findall(tags)
+    opened = [name for closes, name in tag_matches if not closes]
+    cells = sum(name in {b"td", b"dd", b"th"} for name in opened)
+    closed = sum(bool(closes) for closes, _ in tag_matches)
+    others = _OTHER_ROW.intersection(
+        name for _, name in tag_matches
+    ) or _LABEL_ELEMENTS.intersection(opened)
+    return cells <= 1 and closed <= _MAX_CLOSED and not others
+
+
+_MAX_NAME_CHARS = 40
+_MAX_NAME_WORDS = 5
+_CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
+"""A number of a product: up to four words, with a digit."""
+_NO_BRAND = frozenset(
+    "unbranded generic other others various none no-name noname markenlos unknown all yes".split()
+)
+_COMPANY = re.compile(
+    r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
+    re.IGNORECASE,
+)
+"""A text of a manufacturer that is its company and address, not the name of a brand."""
+
+
+def brands(sources: Sources) -> Iterator[Candidate]:
+    """Yield brands, then manufacturers that are shown as brands are."""
+    for each in labeled(sources, BRAND_LABELS):
+        if _is_name(each.value):
+            yield each
+    for each in labeled(sources, MAKER_LABELS):
+        if _is_name(each.value) and not _COMPANY.search(each.value):
+            yield each
+    yield from _brands_in_pictures(sources)
+
+
+def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one picture that is called a brand, if the page names it."""
+    if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
+        return
+    nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
+    names = {
+        text.casefold(): text
+        for node in nodes[:_MAX_PICTURES]
+        if node.tag == "img" and not _is_framed(node)
+        if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
+    }
+    name = next(iter(names.values()), "") if len(names) == 1 else ""
+    if name and _is_name(name) and _names(sources, name):
+        yield Candidate(name, "html", "img of a brand")
+
+
+def _names(sources: Sources, brand: str) -> bool:
+    """Return True if the title, the heading or the description of a page has the brand's name."""
+    document = sources.document
+    texts = (
+        document.title,
+        document.heading,
+        sources.metas.first("og:title"),
+        document.description,
+    )
+    return any(brand.casefold() in text.casefold() for text in texts if text)
+
+
+_BRAND_PICTURES = (
+    '[class*="brand" i] img[alt],img[class*="brand" i][alt],a[href*="/brand" i] img[alt]'
+)
+_MAX_PICTURES = 40
+_LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
+
+
+def _is_framed(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None and at.tag != "body":
+        if at.tag in _OUTSIDE:
+            return True
+        at = at.parent
+    return False
+
+
+def _is_name(text: str) -> bool:
+    is_short = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
+    return is_short and text.lower() not in _NO_BRAND and text.lower() not in _LABEL_WORDS
+
+
+_LABEL_WORDS = frozenset(map(str.lower, LABELS))
+
+
+def skus(sources: Sources) -> Iterator[Candidate]:
+    """Yield the shop's numbers of the product."""
+    return _codes(sources, SKU_LABELS)
+
+
+def mpns(sources: Sources) -> Iterator[Candidate]:
+    """Yield the manufacturer's numbers of the product."""
+    return _codes(sources, MPN_LABELS)
+
+
+def gtins(sources: Sources) -> Iterator[Candidate]:
+    """Yield the texts next to labels of bar codes, of which the reader checks the digits."""
+    return labeled(sources, GTIN_LABELS)
+
+
+def _codes(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
+    return (each for each in labeled(sources, labels) if _CODE.fullmatch(each.value))
+
+
+_MAX_BYTES = 100
+_MAX_PARTS = 20
+_MAX_STOCK_CHARS = 200
+MAX_ALIKE = 2
+_MAX_BUTTONS = 200
+_MAX_CLIMB = 6
+_BUTTONS = (
+    'button,input[type="submit"],input[type="button"],[role="button"],'
+    '[class*="cart" i],[class*="basket" i],[class*="buy" i]'
+)
+_AMOUNT = re.compile(
+    r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
+)
+_OUTSIDE = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
+_OFF = re.compile(
+    r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
+    r"|related|similar|recommend"
+)
+"""Classes such as `disabled:opacity-50` and `overflow-hidden` hide nothing and are common."""
+_UNSHOWN = re.compile(r"display:\s?none")
+
+
+def shown_stock(sources: Sources) -> Iterator[Candidate]:
+    """Yield `in stock` or `out of stock` with its position, if the visible text tells which."""
+    for each in labeled(sources, STOCK_LABELS):
+        text = _bare(each.value)
+        if text in LABELED_IN_STOCK:
+            yield each._replace(value="in stock")
+        elif text in LABELED_OUT_OF_STOCK:
+            yield each._replace(value="out of stock")
+    phrases = _phrases(sources)
+    is_out, is_in = bool(phrases & _OUT), bool(phrases & _IN)
+    if is_in and is_out:
+        return
+    button = _buy_button(sources)
+    if is_in:
+        yield Candidate("in stock", "html", f"text {min(phrases & _IN)!r}")
+    elif is_out and button is None:
+        yield Candidate("out of stock", "html", f"text {min(phrases & _OUT)!r}")
+    elif not is_out and button is not None:
+        yield Candidate("in stock", "html", f"{button.tag} that sells")
+
+
+_IN = frozenset(map(str.lower, IN_STOCK))
+_OUT = frozenset(map(str.lower, OUT_OF_STOCK))
+
+
+def _bare(text: str) -> str:
+    """Return a text in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
+    return normalize_space(_AMOUNT.sub(" ", text.lower()))
+
+
+def _phrases(sources: Sources) -> set[str]:
+    """Return the phrases that are all the text of an element, and not one of a list of them."""
+    lowered, places = sources.words.lowered, sources.shop_texts.places
+    counts: Counter[str] = Counter()
+    for phrase in STATES:
+        for at in {lowered.rfind(b">", max(0, at - _MAX_BYTES), at) for at in places(phrase)}:
+            end = lowered.find(b"<", at, at + _MAX_BYTES) if at >= 0 else -1
+            if end >= 0:
+                text = html.unescape(sources.words.body[at + 1 : end].decode("utf-8", "replace"))
+                counts[_bare(text)] += 1
+    return {phrase for phrase in counts if counts[phrase] <= MAX_ALIKE}
+
+
+def _buy_button(sources: Sources) -> LexborNode | None:
+    """Return the button that sells the product, or None if there are none or too many."""
+    if not any(word in sources.words for word in CARTS):
+        return None
+    nodes = sources.document.tree.css(f"h1,{_BUTTONS}")
+    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
+    sold = [n for n in nodes[first + 1 : first + 1 + _MAX_BUTTONS] if _sells(n) and _is_usable(n)]
+    alike = Counter(node.attributes.get("class") for node in sold)
+    return next((n for n in sold if alike[n.attributes.get("class")] <= MAX_ALIKE), None)
+
+
+def _sells(node: LexborNode) -> bool:
+    """Return True if all the text of an element, in at most a few parts, says that it sells."""
+    if node.tag == "input":
+        text = node.attributes.get("value") or ""
+    else:
+        parts = list(islice(node.traverse(include_text=True), _MAX_PARTS + 1))
+        text = " ".join(part.text_content or "" for part in parts if part.tag == "-text")
+        if len(parts) > _MAX_PARTS:
+            return False
+    return len(text) <= _MAX_STOCK_CHARS and normalize_space(text).lower().strip(" +!»›>") in BUY
+
+
+def _is_usable(node: LexborNode) -> bool:
+    """Return False for a button that is off or hidden, or that is part of the page's frame."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_CLIMB):
+        if at is None or at.tag in {"body", "html"}:
+            return True
+        attributes = at.attributes
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        off = "disabled" in attributes or "hidden" in attributes
+        off = off or attributes.get("aria-disabled") == "true" or _OFF.search(named) is not None
+        style = attributes.get("style") or ""
+        if off or at.tag in _OUTSIDE or _UNSHOWN.search(style):
+            return False
+        at = at.parent
+    return True

@@ -1,0 +1,299 @@
+"""
+Collect the ingredients or steps under a heading of a recipe, by group.
+
+A walk visits what follows the heading: its siblings, then the siblings of its parents, and their
+children where they contain another heading. It ends where another part of the page begins, and
+visits at most a few hundred elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborNode
+
+from richpins._permalinks import heading_text
+from richpins.document import normalize_space
+from richpins.visible_text.list_items import (
+    LISTS,
+    MAX_ITEMS,
+    MAX_SIBLINGS,
+    NOT_CONTENT,
+    STEP_NUMBER,
+    SectionKind,
+    cleaned,
+    entries_of,
+    paragraphs_of,
+    with_amounts,
+)
+from richpins.visible_text.vocabulary import (
+    ENDS,
+    IS_AFTERWORD,
+    amounts,
+    are_listed_steps,
+    are_steps,
+    is_step,
+)
+
+HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
+MAX_HEADING_CHARS = 60
+_TEXTUAL = frozenset(
+    "p div section span pre article dd blockquote label li tr tbody thead main".split()
+)
+_MAX_CLIMB = 9
+_MAX_DEPTH = 24
+_MAX_VISITED = 400
+_MAX_EXAMINED = 60
+"""Maximum number of lists and paragraphs in one block that are read."""
+
+_LEAST_ITEMS = 3
+"""Minimum number of steps of a list without numbers, where they have no full stops."""
+
+Groups = list[tuple[str | None, list[str]]]
+"""Entries by the heading above them; None for those before the first one."""
+
+
+@dataclass(slots=True)
+class Section:
+    """The entries under one heading of a recipe."""
+
+    kind: SectionKind
+    heading: str
+    groups: Groups = field(default_factory=list)
+    then: Groups = field(default_factory=list)
+    """Steps that follow the ingredients without a heading of their own."""
+    at: LexborNode | None = None
+    """The element of the heading, or the list or block itself where there is none."""
+    listed: int = 0
+    """How many of the entries are items of ordered lists, or of the first list of the section."""
+    is_closed: bool = False
+    """True once all ingredients are found and only steps are still missing, or all steps are."""
+
+    @property
+    def least(self) -> int:
+        """The minimum number of entries of a valid section."""
+        return 2 if self.kind == "ingredients" else 1
+
+    @property
+    def is_enough(self) -> bool:
+        """True once there are as many entries as a valid section has, and a step of some length."""
+        if self.count < self.least:
+            return False
+        return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
+
+    @property
+    def is_list(self) -> bool:
+        """True for several steps that are all items of a list, which need no full stops."""
+        entries = self.entries
+        return 1 < len(entries) == self.listed and are_listed_steps(entries)
+
+    @property
+    def count(self) -> int:
+        return sum(len(entries) for _, entries in self.groups)
+
+    @property
+    def entries(self) -> list[str]:
+        return [entry for _, entries in self.groups for entry in entries]
+
+    def add(self, entries: list[str], *, surely: bool = False) -> None:
+        """Add the entries of one element; with `surely`, ingredients may be long, steps short."""
+        if self.kind == "steps":
+            self._add_steps(entries, surely=surely)
+            return
+        entries = with_amounts(entries)
+        if self.then or (self.count > 1 and are_steps(entries)):
+            _extend(self.then, entries, "steps")
+        elif surely or not (self.is_closed or sum(map(len, entries)) > _room_for(entries)):
+            _extend(self.groups, entries, "ingredients")
+
+    def _add_steps(self, entries: list[str], *, surely: bool) -> None:
+        """Add steps up to a line that begins another part, such as `Notes:`."""
+        if self.is_closed or (self.is_enough and not (surely or any(map(is_step, entries)))):
+            return
+        end = next((n for n, text in enumerate(entries) if ENDS.fullmatch(text)), len(entries))
+        _extend(self.groups, entries[:end], "steps")
+        self.is_closed = end < len(entries) and self.is_enough
+
+    def add_list(self, element: LexborNode) -> None:
+        """Add the entries of a list."""
+        before = self.count
+        entries = entries_of(element, self.kind)
+        is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
+        self.add(entries, surely=is_numbered)
+        if element.tag == "ol" or (
+            element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
+        ):
+            self.listed += self.count - before
+
+    def begin_group(self, name: str) -> None:
+        """Start a group under this heading inside the section."""
+        (self.then or self.groups).append((name, []))
+
+
+def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
+    texts = [text for entry in entries if (text := cleaned(entry, kind))]
+    if texts:
+        if not groups:
+            groups.append((None, []))
+        groups[-1][1].extend(texts[:MAX_ITEMS])
+
+
+def _room_for(ingredients: list[str]) -> int:
+    """Return the allowed total length of these ingredients; those with an amount may be longer."""
+    measured = amounts(ingredients)
+    return 160 * measured + 80 * max(len(ingredients) - measured, 0)
+
+
+def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
+    """
+    Collect the entries after a heading, next to it or next to its parents, until another heading.
+
+    `places` has the kind of each known heading of the page by its `mem_id`. If none is a heading of
+    steps, the search after the ingredients extends two levels further out.
+    """
+    _SectionWalk(section, places).run(head)
+
+
+class _SectionWalk:
+    """One walk from a heading. Its `visit` methods return False where the section ends."""
+
+    def __init__(self, section: Section, places: Mapping[int, str]) -> None:
+        self._section = section
+        self._places = places
+        self._left = _MAX_VISITED
+        # Without a heading of their own, steps are expected after the ingredients.
+        self._seeks_steps = section.kind == "ingredients" and "steps" not in places.values()
+
+    def run(self, head: LexborNode) -> None:
+        section, further = self._section, 2 if self._seeks_steps else 0
+        at: LexborNode | None = head
+        for _ in range(_MAX_CLIMB):
+            if at is None or at.tag in {"body", "html"} or not self._visit_following(at.next):
+                return
+            if section.is_enough:
+                section.is_closed = section.kind == "ingredients"
+                further -= 1
+                if further < 0 or section.then or section.kind == "steps":
+                    return
+            at = at.parent
+
+    def _visit_following(self, node: LexborNode | None, depth: int = 0) -> bool:
+        """Visit a node and its next siblings."""
+        for _ in range(MAX_SIBLINGS):
+            if node is None:
+                break
+            if not self._visit(node, depth):
+                return False
+            node = node.next
+        return True
+
+    def _visit(self, node: LexborNode, depth: int) -> bool:
+        tag = node.tag or ""
+        self._left -= 1
+        if self._left < 0 or depth > _MAX_DEPTH:
+            return False
+        if tag == "-text":
+            self._add_text(normalize_space(node.text() or ""))
+            return True
+        if tag.startswith("-") or tag in NOT_CONTENT:
+            return True
+        if self._holds_heading(node):
+            return self._visit_until_heading(node, depth)
+        if self._section.count >= MAX_ITEMS:
+            return False
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and node.css_first("br") is None:
+            return self._visit_subheading(node)
+        self._add_block(node, tag)
+        return True
+
+    def _add_text(self, text: str) -> None:
+        section = self._section
+        least = 3 if section.count else 20
+        if len(text) > least and (section.kind == "steps" or section.count or amounts([text])):
+            section.add([text])
+
+    def _holds_heading(self, node: LexborNode) -> bool:
+        return node.mem_id in self._places or any(
+            heading.mem_id in self._places for heading in node.css(HEADINGS)[:300]
+        )
+
+    def _visit_until_heading(self, node: LexborNode, depth: int) -> bool:
+        """Visit the children of a block up to the heading of the next part."""
+        if node.mem_id in self._places:
+            same = self._places[node.mem_id] == self._section.kind
+            return same and not self._section.count
+        return self._visit_following(node.first_child, depth + 1)
+
+    def _visit_subheading(self, node: LexborNode) -> bool:
+        """Begin a group, unless the heading begins another part of the page."""
+        section = self._section
+        text = heading_text(node)
+        bare = text.strip("0123456789 .:!-–—")
+        if not bare or STEP_NUMBER.fullmatch(text):
+            return True
+        if len(text) > MAX_HEADING_CHARS or ENDS.fullmatch(bare) or text.endswith("?"):
+            return not section.count
+        section.begin_group(STEP_NUMBER.sub("", text).rstrip(":") or text)
+        if not section.count or (node.tag or "") not in {"h1", "h2"}:
+            return True
+        if self._seeks_steps and not section.then:
+            section.is_closed = True
+            return True
+        return False
+
+    def _add_block(self, node: LexborNode, tag: str) -> None:
+        """Add the lists in a block, or its paragraphs if it has none."""
+        elements = [node] if tag in LISTS else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
+        if any(element.tag in LISTS for element in elements):
+            self._add_lists(elements[:_MAX_EXAMINED], node)
+        elif tag in _TEXTUAL or tag[:1] == "h":
+            self._section.add(self._without_afterwords(paragraphs_of(node, self._section.kind)))
+
+    def _without_afterwords(self, texts: list[str]) -> list[str]:
+        """Return the texts without tips and invitations, of which the first text is none."""
+        if self._section.kind != "steps":
+            return texts
+        return [text for n, text in enumerate(texts) if not n or not IS_AFTERWORD.search(text)]
+
+    def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
+        """Add lists and headings in a block, and paragraphs between them once there are steps."""
+        for element in elements:
+            if element.tag in LISTS:
+                if not _is_inside_list(element, block) and not _is_off(element, block):
+                    self._section.add_list(element)
+            elif element.tag == "p":
+                if not _is_inside_list(element, block) and not _is_off(element, block):
+                    self._add_paragraph(element)
+            elif not self._visit_subheading(element):
+                return
+
+    def _add_paragraph(self, element: LexborNode) -> None:
+        section = self._section
+        if section.kind != "steps" and section.count <= 1:
+            return
+        paragraphs = paragraphs_of(element, "steps")
+        if section.is_enough and any(IS_AFTERWORD.search(text) for text in paragraphs):
+            return
+        if section.kind == "steps" or section.then or are_steps(paragraphs):
+            section.add(paragraphs)
+
+
+def _is_off(node: LexborNode, block: LexborNode) -> bool:
+    """Return True for a part of a form, menu or footer inside a block."""
+    at = node.parent
+    while at is not None and at.mem_id != block.mem_id:
+        if at.tag in NOT_CONTENT:
+            return True
+        at = at.parent
+    return False
+
+
+def _is_inside_list(node: LexborNode, block: LexborNode) -> bool:
+    """Return True if there is a list between a node and the block that contains it."""
+    parent = node.parent
+    while parent is not None and parent.mem_id != block.mem_id:
+        if parent.tag in LISTS:
+            return True
+        parent = parent.parent
+    return parent is not None and node.mem_id != block.mem_id and block.tag in LISTS

@@ -1,0 +1,172 @@
+"""
+Words that identify the visible parts of a recipe in some 25 languages.
+
+They cover headings, amounts and the beginnings of other parts of a page.
+"""
+
+from __future__ import annotations
+
+import re
+
+from richpins.structured_data.words import INGREDIENTS, UNITS, Words
+
+_INGREDIENTS = (
+    "ingredients? ingr[eé]dients? ingredientes ingredienti ingredi[eë]nten zutaten składniki "
+    "ingredienser hozzávalók ingredience suroviny malzemeler υλικά συστατικά ингредиенты состав "
+    "продукты інгредієнти sastojci sestavine ainekset 材料 재료 食材 koostisosad ingrediente "
+    "nguyên\\s+liệu bahan ingredienslista 用料 配料"
+).split()
+_STEPS = (
+    "directions? instructions? method preparation preparations? steps? procedure "
+    "how\\s+to\\s+make.* how\\s+to\\s+cook.* here.s\\s+how.* préparation étapes? "
+    "zubereitung anleitung "
+    "preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento bereiding "
+    "bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
+    "gör\\s+så\\s+här tillagning instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du "
+    "εκτέλεση εκτελεση приготовление способ\\s+приготовления приготування elkészítés "
+    "elkészítése postup příprava přípravy hazırlanışı yapılışı 作り方 만드는\\s*법 做法 priprema "
+    "postopek valmistus valmistusohje preparo tilberedning mod\\s+de\\s+preparare recette "
+    "réalisation cooking\\s+instructions preparation\\s+method aan\\s+de\\s+slag "
+    "zo\\s+maak\\s+je\\s+het how\\s+to\\s+prepare.* step.by.step.* let.s\\s+cook.* "
+    "so\\s+geht.s so\\s+wird.s\\s+gemacht slik\\s+gjør\\s+du ohje näin\\s+teet 步骤 步驟 手順 "
+    "pasos sposób\\s+wykonania"
+).split()
+_LEAD = r"(?:the\s+|for\s+the\s+|les\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
+_TAIL = (
+    r"(?:\s*\([^)]{0,40}\))?"
+    r"(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need|of|de|del|della|di|do|da|"
+    r"met|mit|med|with|con|avec)\b.{0,40})?"
+)
+IS_INGREDIENTS = re.compile(
+    rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
+)
+IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
+IS_NEEDED = re.compile(
+    r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
+    r"(?:was )?du brauchst|det skal du bruge|du trenger|вам понадобится|benodigdheden)\s*[:：]?",
+    re.IGNORECASE,
+)
+"""Headings for things needed for any purpose; they belong to a recipe if amounts follow."""
+ENDS = re.compile(
+    r"(?:notes?|tips?|tipps?|nutrition.*|equipment|video|comments?|reviews?|related.*|"
+    r"you may also.*|share.*|nährwert.*|valeurs.*|storage|faq.*|did you make.*|more recipes|"
+    r"about.*|print.*|newsletter|subscribe.*|leave a.*|similar.*|rate this.*|"
+    r"serving suggestions?|pro tips.*|tools.*|substitutions.*|variations?.*|common mistakes.*|"
+    r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*)\s*[:!]?",
+    re.IGNORECASE,
+)
+IS_AFTERWORD = re.compile(
+    r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
+    r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us))\b"
+    r"|\A(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
+    re.IGNORECASE,
+)
+"""What a paragraph after the steps has that is none: a tip, or an invitation to follow the site."""
+_TIME = (
+    r"\d[\d.,/ ½¼¾-]{0,8}(?:h(?:ours?|rs?|\d\d)?|m(?:in(?:ute[ns]?|s|uti)?)?|std\.?|stunden?)\b\.?"
+)
+IS_CONTROL = re.compile(
+    r"\W*(?:"
+    r"(?:edit|bearbeiten|modifier|editar|modifica|bewerken|redigera|edytuj)(?:\s.{0,12})?"
+    r"|(?:share|teilen|partager|compartir|condividi|delen|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
+    r"whatsapp|pinterest|copy\slink|like|follow|subscribe)(?:\s(?:this|on|via|it|to|us)\b.{0,20})?"
+    r"|(?:print|drucken|imprimer|imprimir|stampa|save|jump\sto|skip\sto|rate)(?:\s.{0,24})?"
+    r"|(?:cook(?:ing)?\smode|prevent\syour|keep\s(?:your\s)?screen).{0,50}|(?:units?\s?)?scale|units?|video|watch\svideo"
+    r"|(?:show|hide|view|see|load|read)\s(?:images?|photos?|more|less|all|full)(?:\s.{0,30})?"
+    r"|(?:add|send)\s(?:all\s)?(?:\S+\s)?to\s(?:(?:my|your|the)\s)?(?:shopping|grocery|cart|basket|list)"
+    r"\b.{0,20}|ajouter\s.{0,20}\b(?:liste|panier)\b.{0,20}|.{0,20}\b(?:einkaufsliste|boodschappenlijst)\b"
+    r"(?:\s\S{1,12})?|(?:us\scustomary|metric|imperial)"
+    r"|check\s?list|(?:step|schritt|étape|paso|passo|stap|steg|krok)\s?\d{0,2}"
+    r"|(?:select|deselect|uncheck)\sall|ingredients?|instructions?|directions?|method"
+    r"|(?:[½\d]{1,2}\s?[x×]\s?){1,4}|advertisement|anzeige|publicité|werbung"
+    r"|(?:servings?|serves|yields?|makes|portion(?:s|en)|für|pour|per|voor)\s?:?\s?\d{1,3}"
+    r"(?:\s?[-–]\s?\d{1,3})?(?:\s(?:servings|people|portion(?:s|en)|personen|personnes|persone))?"
+    r"|\d{1,3}\s(?:servings?|people|portion(?:s|en)|personen|personnes|persone|porzioni|porc[eí]\w*|personer|personas|raciones)"
+    r"|(?:(?:prep\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
+    rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
+    r"|(?:calories|kcal|kalorien|protein|fat|carb\w*|fiber|sodium|sugar|cholesterol|eiweiß|fett)"
+    r"\s?:?\s?\d[\d.,]{0,6}\s?(?:k?cal|kj|g|mg|%)?|\d[\d.,]{0,6}\s?(?:kcal|kj|calories)"
+    r")\W*",
+    re.IGNORECASE,
+)
+"""What is written beside ingredients and steps and is none: buttons, times, servings, calories."""
+MAX_CONTROL_CHARS = 60
+_UNITS = (
+    r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
+    r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
+    r"bund|msk|tsk|krm|spsk|ss|ts|cs|cc|c[àa]s|c[àa]c|cuill\S*|gousses?|cucharad\S*|tazas?|xícaras?|"
+    r"colher\S*|cucchiai\S*|szt|łyż\S*|szklan\S*|ek|tk|kk|克|毫升|茶匙|汤匙|大さじ|小さじ|个"
+)
+_NUMBER = r"(?:\d[\d.,/\s–-]{0,8}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜]|an?\s|half\s)"
+_AMOUNT = re.compile(rf"\W{{0,3}}{_NUMBER}\s?\S", re.IGNORECASE)
+_MEASURED = re.compile(rf"\W{{0,3}}{_NUMBER}\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
+IS_AMOUNT_ALONE = re.compile(
+    rf"(?:\d[\d.,/\s–-]{{0,8}}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜])\s?(?:{_UNITS})?\.?|(?:{_UNITS})\.?",
+    re.IGNORECASE,
+)
+"""An amount or a unit without the name of an ingredient."""
+_SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
+_STEP_CHARS = 45
+"""Ingredients are rarely longer than this, and steps on average never shorter."""
+
+
+def amounts(entries: list[str]) -> int:
+    """Return how many of `entries` begin with an amount."""
+    return sum(_AMOUNT.match(entry) is not None for entry in entries)
+
+
+def are_ingredients(entries: list[str]) -> bool:
+    """
+    Return True for ingredients that need no heading: most entries are short and have amounts, and
+    at least two have known units.
+    """
+    if len(entries) < 3 or sum(map(len, entries)) > 80 * len(entries):
+        return False
+    measured = sum(_MEASURED.match(entry) is not None for entry in entries)
+    return measured >= 2 and 5 * amounts(entries) >= 3 * len(entries)
+
+
+def are_steps(entries: list[str]) -> bool:
+    """Return True for sentences of some length, most of them without an amount at the start."""
+    chars = sum(map(len, entries))
+    return (
+        chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
+        and 2 * sum(_SENTENCE_END.search(entry) is not None for entry in entries) >= len(entries)
+        and 3 * amounts(entries) <= len(entries)
+    )
+
+
+def are_listed_steps(entries: list[str]) -> bool:
+    """
+    Return True for items of a list that may be steps: of several words, hardly any an amount.
+
+    People who number their steps often write them without full stops.
+    """
+    several = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
+    return 4 * several >= 3 * len(entries) and 3 * amounts(entries) <= len(entries)
+
+
+def is_step(text: str) -> bool:
+    """Return True for a sentence or a longer text: no caption, no button, no duration alone."""
+    least = _LEAST_STEP_CHARS if text.isascii() else _LEAST_STEP_CHARS // 2
+    return len(text) >= least or (text[:1].isalpha() and text[-1:] in _SENTENCE_ENDS)
+
+
+_LEAST_STEP_CHARS = 30
+_SENTENCE_ENDS = tuple(".!。！")
+
+
+def is_mentioned(words: Words, language: str | None) -> bool:
+    """Return True if a page has a word for ingredients, or the unit `tsp` or `tbsp`."""
+    if "ingred" in words or any(map(words.stands_alone, UNITS)):
+        return True
+    code = (language or "").lower()[:2]
+    if not code:
+        return words.any(_IN_OTHER_LANGUAGES)
+    if code == "en":  # a template default, whatever the language
+        return words.any(_FOREIGN_WORDS)
+    return code in INGREDIENTS and words.any(INGREDIENTS[code])
+
+
+_IN_OTHER_LANGUAGES = tuple(w for code, names in INGREDIENTS.items() if code for w in names)
+_FOREIGN_WORDS = tuple(w for w in _IN_OTHER_LANGUAGES if not w.isascii())

@@ -1,0 +1,69 @@
+"""What trafilatura joins, drops or renames is as the page has it: words, single entries, headings of code."""
+
+from __future__ import annotations
+
+import pytest
+from markdown_it import MarkdownIt
+
+from richpins.article.gaps import MissingGaps
+from richpins.document import parse
+from richpins.main_text import MARKDOWN, TEXT, find
+
+URL = "https://cook.example/soup"
+SENTENCE = "Leeks are planted in spring and harvested from late summer on, in most of the country. "
+
+
+def found(content, form=TEXT):
+    body = f"<html><body><article><h1>Leeks</h1><p>{SENTENCE * 3}</p>{content}<p>{SENTENCE}</p></article>"
+    return find(parse(body.encode(), url=URL), form)
+
+
+def test_blocks_in_an_entry_of_a_list_are_words_of_their_own():
+    text = found(
+        "<ul><li><div class=t>Finitions</div><div class=s>Ajoutez l'huile et sortez la casserole.</div></li>"
+        "<li><div class=t>Service</div><div class=s>Versez la soupe dans les bols chauds.</div></li></ul>"
+    )
+
+    assert "Finitions Ajoutez" in " ".join(text.split())
+    assert "Service Versez" in " ".join(text.split())
+
+
+def test_lines_in_blocks_are_words_of_their_own():
+    lines = "<div class=b><div>LETTER WITH DIAERESIS</div><div>RIGHT DOUBLE QUOTE</div><div>MARK AT END</div></div>"
+
+    assert "DIAERESISRIGHT" not in found(lines)
+
+
+def test_line_breaks_in_code_are_lines():
+    text = found("<p>Type these:</p><p><code>rehash<br>which openssl<br>openssl version</code></p>")
+
+    assert "rehash\nwhich openssl\nopenssl version" in text
+
+
+def test_a_list_of_one_entry_is_a_list():
+    html = MarkdownIt().render(
+        found("<ul><li>Use leeks that were washed in cold water.</li></ul>", MARKDOWN)
+    )
+
+    assert "<li>Use leeks that were washed in cold water.</li>" in html
+
+
+def test_a_heading_that_is_nothing_but_code_is_a_heading():
+    code = '<h2><code class="x"><span class="pre">autoescape</span></code><a class="headerlink" href="#a">¶</a></h2>'
+
+    assert "## autoescape" in found(code, MARKDOWN)
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "expected"),
+    [
+        ("Total Leeks", "TotalLeeks", "Total Leeks"),
+        ("a b c Leeks", "abc", "a b c"),
+        ("JavaScript and Java Script", "JavaScript", "JavaScript"),
+        ("Leeks grow. Total", "TotalLeeks", "TotalLeeks"),
+        ("", "anything", "anything"),
+        ("a " * 9, "a" * 300, "a" * 300),
+    ],
+)
+def test_a_word_is_divided_only_where_the_page_has_its_parts_together(page, text, expected):
+    assert MissingGaps(page).restored(text) == expected

@@ -1,0 +1,165 @@
+"""Which number of a text is the price, and in which currency."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from richpins.extraction import extract
+from richpins.values.money import amount_of, currency_of
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("after", None), ("TOPAZ RING 120.00", None), ("RING ON TOP 120.00", None),
+        ("TOP 120.00", "TOP"), ("120.00 TRY", "TRY"), ("US$", "USD"), ("US$ 12.00", "USD"),
+        ("12 руб", "RUB"), ("12 руб.", "RUB"), ("12 грн.", "UAH"), ("980円", "JPY"),
+        ("1,200원", "KRW"), ("R$ 12,00", "BRL"), ("1.299 €", "EUR"), ("12,00 zł", "PLN"),
+        ("KD 1.250", "KWD"), ("5 000 Ft", "HUF"), ("eur", "EUR"), ("EUR1,299", "EUR"),
+        ("$5", None), ("12 kr", None), ("", None), ("99 Luftballons", None), ("€", "EUR"),
+        ("from 12 to 14", None), ("5 ft", "HUF"), ("craft 5", None),
+    ],
+)  # fmt: skip
+def test_a_currency_is_a_symbol_or_code_alone_or_beside_a_number(text, code):
+    assert currency_of(text) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "country", "code"),
+    [("$5", "au", "AUD"), ("$5", "us", "USD"), ("12 kr", "se", "SEK"), ("Rs. 500", "pk", "PKR"),
+     ("$5", "de", None), ("US$5", "au", "USD")],
+)  # fmt: skip
+def test_a_shared_symbol_is_read_by_the_country_of_the_page(text, country, code):
+    assert currency_of(text, country) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("40% OFF", None), ("40% OFF $60", "60"), ("Was $120 Now $60", "60"),
+        ("Now $60, was $120", "60"), ("2 Litre $3.50", "3.50"), ("2 Litre 3.50", "3.50"),
+        ("$12.99 - $15.99", "12.99"), ("1 299,00 zł", "1299.00"), ("12", "12"),
+        ("12.00", "12.00"), ("-5", "-5"), ("RRP £20 £15", "15"), ("statt 20 € 15 €", "15"),
+        ("free", None), ("980円", "980"), ("Rs. 500", "500"), ("€1.299", "1299"),
+        ("١٢٫٥", "12.5"), ("۱٬۲۹۹٫۵۰", "1299.50"), ("1 234 567 ₽", "1234567"), ("3x 12,00 €", "12.00"),
+    ],
+)  # fmt: skip
+def test_of_several_numbers_the_price_asked_is_taken(text, amount):
+    price = amount_of(text, currency_of(text) or "XXX")
+    assert price == (Decimal(amount) if amount else None)
+
+
+@pytest.mark.parametrize("text", ["1.250", "1,250", "KD 1.250"])
+def test_a_currency_with_three_decimals_keeps_them(text):
+    assert str(amount_of(text, "KWD")) == "1.250"
+
+
+def test_a_long_text_of_digits_and_symbols_is_no_price():
+    assert amount_of("$1 " * 1_000) is None
+
+
+def test_a_price_in_open_graph_makes_a_product_without_a_type():
+    rich_pin = extract(
+        b"<meta property=og:price:amount content=12.50><meta property=og:price:currency "
+        b"content=EUR><title>Mug</title>",
+        "https://a.test/mug",
+    )
+    assert (rich_pin.type, rich_pin.product.price, rich_pin.product.currency) == (
+        "product", Decimal("12.50"), "EUR",
+    )  # fmt: skip
+
+
+def test_a_text_with_a_former_price_in_microdata_gives_the_price_asked():
+    rich_pin = extract(
+        "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
+        "<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
+        "<span itemprop=price>Was £120 Now £60</span></div></div>".encode(),
+        "https://a.test/mug",
+        "text/html; charset=utf-8",
+    )
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal(60), "GBP")
+
+
+def test_a_dollar_is_read_by_the_country_of_the_host():
+    rich_pin = extract(
+        b"<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
+        b"<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
+        b"<span itemprop=price>$60</span></div></div>",
+        "https://shop.com.au/mug",
+    )
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal(60), "AUD")
+
+
+SHOP = (
+    '<h1>Mug</h1><div class="box"><span class="price-old">20,00 €</span>'
+    '<span class="price">12,50 €</span></div><button>In den Warenkorb</button>'
+)
+
+
+def shown(body: str, url: str = "https://a.test/mug"):
+    return extract(f"<title>Mug</title>{body}".encode(), url, "text/html; charset=utf-8")
+
+
+def test_a_price_shown_beside_a_cart_makes_a_product_of_a_page_without_markup():
+    rich_pin = shown(SHOP)
+    assert (rich_pin.type, rich_pin.title) == ("product", "Mug")
+    assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
+
+
+@pytest.mark.parametrize("called", ["price font-bold", "price-holder gold", "price before:block"])
+def test_the_look_of_a_price_does_not_make_it_a_former_one(called):
+    assert shown(SHOP.replace('"price"', f'"{called}"')).product.price == Decimal("12.50")
+
+
+@pytest.mark.parametrize("called", ["oldPrice", "price line-through", "compare-price", "priceWas"])
+def test_a_former_price_is_known_by_its_class(called):
+    assert shown(SHOP.replace("price-old", called)).product.price == Decimal("12.50")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SHOP.replace("Warenkorb", "Garten"),
+        SHOP.replace("€", "units"),
+        SHOP.replace("h1", "h2"),
+        "<h1>Mugs</h1>" + '<div class=card><b class="price">5 €</b></div>' * 4 + "add to cart",
+        '<h1>Mugs</h1><a href=/x><b class="price">5 €</b></a>add to cart',
+    ],
+)
+def test_prices_of_lists_and_pages_that_sell_nothing_make_no_product(body):
+    assert shown(body).type == "page"
+
+
+def test_a_product_without_a_declared_price_has_the_one_shown():
+    markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
+    assert shown(markup + SHOP).product.price == Decimal("12.50")
+
+
+def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
+    markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
+    body = '<h1>Mug</h1><p class="cena">12,50 €</p>'
+    assert shown(markup + body).product.price == Decimal("12.50")
+    assert shown(body).product is None
+
+
+@pytest.mark.parametrize(
+    "metas",
+    [
+        "<meta property=og:price content='12.50€'>",
+        (
+            "<meta property=og:type content=product><meta name=twitter:label1 content=Price>"
+            "<meta name=twitter:data1 content='€12.50'>"
+        ),
+    ],
+)
+def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):
+    product = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
+    assert (product.price, product.currency) == (Decimal("12.50"), "EUR")
+
+
+def test_a_minus_sign_behind_a_currency_belongs_to_the_amount():
+    assert [amount_of(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
+    assert [amount_of(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
+    assert currency_of("U.S. $") == "USD"

@@ -1,0 +1,86 @@
+"""Values of a page do not depend on how its letters, tags and blanks are written."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from richpins.extraction import extract
+from richpins.rich_pins import to_fields
+from richpins.structured_data.searchable import searchable
+
+POLISH = """<html lang=pl><title>Zupa</title><h1>Zupa</h1><h2>Składniki</h2><ul><li>2 łyżki masła</li>
+<li>1 kg porów</li><li>500 ml wody</li></ul><h2>Przygotowanie</h2><ol><li>Pokrój pory i usmaż je na maśle.</li>
+<li>Zalej wodą i gotuj przez pół godziny.</li></ol>"""
+CHINESE = """<html lang=zh><title>韭菜汤</title><h1>韭菜汤</h1><h2>食材</h2><ul><li>韭菜 200 克</li><li>水 500 毫升</li>
+<li>盐 5 克</li></ul><h2>做法</h2><ol><li>把韭菜洗净，切成小段备用。</li><li>锅中加水煮开，放入韭菜煮五分钟。</li></ol>"""
+SHOP = """<html lang=sk><title>Hrniec</title><h1>Hrniec</h1><table><tr><th>Značka:</th><td>Pot & Co</td></tr>
+<tr><th>Kód tovaru</th><td>P-77</td></tr></table><div class="cena price">12,50 €</div><button class="btn">Do košíka</button>"""
+ARTICLE = """<html lang=de><title>Über Lauch</title><article><h1>Über Lauch</h1><p>von <b>Änne Löwe</b></p>
+<p>1. März 2024</p><p>Lauch wächst.</p></article>"""
+PAGES = [POLISH, CHINESE, SHOP, ARTICLE]
+
+
+def outside_tags(page, change):
+    return re.sub(r">([^<]+)<", lambda match: f">{change(match[1])}<", page)
+
+
+WRITTEN = {
+    "decimal references": lambda page: "".join(c if c.isascii() else f"&#{ord(c)};" for c in page),
+    "hexadecimal references": lambda page: "".join(
+        c if c.isascii() else f"&#x{ord(c):X};" for c in page
+    ),
+    "ASCII letters as references": lambda page: outside_tags(
+        page, lambda text: "".join(f"&#{ord(c)};" if c.isalpha() else c for c in text)
+    ),
+    "upper-case tags": lambda page: re.sub(r"</?[a-z0-9]+", lambda tag: tag[0].upper(), page),
+    "comments": lambda page: page.replace("<", "<!-- <b>- > --><"),
+    "line ends": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
+    "single quotes": lambda page: page.replace('"', "'"),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_the_same_page_written_in_another_way_has_the_same_fields(page, written):
+    def fields(markup):
+        pin = extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
+        return to_fields(pin)[0]
+
+    expected = fields(page)
+    assert len(expected) > 5
+    assert fields(WRITTEN[written](page)) == expected
+
+
+@pytest.mark.parametrize("text", ["Brand: Pot", "<li>Brand: Pot</li>"])
+def test_what_a_comment_hides_is_no_value(text):
+    markup = f"<title>Mug</title><meta property=og:type content=product><h1>Mug</h1><!-- {text} -->"
+
+    assert extract(markup.encode(), "https://a.test/x").product.brand is None
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (b"sk&#322;adniki", "składniki".encode()), (b"&#x5584;&#21892;", "善善".encode()),
+        (b"&eacute;&Auml;", "éÄ".encode()), (b"&#112;rice", b"price"),
+        (b"&amp;&lt;&#60;&#34;&#39;&nbsp;&copy=1 &unknown;", b"&amp;&lt;&#60;&#34;&#39;&nbsp;&copy=1 &unknown;"),
+        (b"a<!-- b -->c", b"ac"), (b"a<!-->b<!--->c", b"abc"), (b"a<!--b--!>c", b"ac"),
+        (b"a<!-- b", b"a"), (b"<script><!-- a --></script>", b"<script><!-- a --></script>"),
+        (b"<STYLE><!-- a --></STYLE><!-- b -->", b"<STYLE><!-- a --></STYLE>"),
+        (b"a \n\t b", b"a b"), (b"", b""),
+    ],
+)  # fmt: skip
+def test_searches_find_what_a_reader_sees(page, expected):
+    assert searchable(page) == expected
+
+
+@given(st.text("ab <>&#;x-!/scriptyle", max_size=60))
+def test_a_page_is_searched_the_same_after_it_was_written_so(text):
+    once = searchable(text.encode())
+
+    assert b"  " not in once
+    assert len(once) <= len(text.encode())

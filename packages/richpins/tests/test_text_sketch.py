@@ -1,0 +1,106 @@
+"""Sketches of texts: near the same or not, bounds, scripts without spaces."""
+
+import random
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from richpins import compared_text, document
+from richpins.text_sketch import (
+    _WORD,
+    LEAST_WORDS,
+    _words,
+    alikeness,
+    are_near_same,
+    sketch_of,
+)
+
+WORDS = [f"word{n}" for n in range(2_000)]
+
+
+def text(count, seed=0):
+    return random.Random(seed).choices(WORDS, k=count)
+
+
+def dice(one, other):
+    pairs = [set(pairwise(words)) for words in (one, other)]
+    return 2 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]))
+
+
+@pytest.mark.parametrize("changed", [0, 2, 10, 40, 120, 400])
+def test_a_sketch_estimates_the_share_of_pairs_that_agree(changed):
+    errors = []
+    for seed in range(20):
+        one = text(400, seed)
+        other = [*one]
+        for at in random.Random(seed).sample(range(400), changed):
+            other[at] = f"new{at}"
+        estimate = alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
+        errors.append(estimate - dice(one, other))
+    assert abs(sum(errors) / len(errors)) < 0.05
+    assert max(map(abs, errors)) < 0.25
+
+
+def test_a_few_other_words_leave_a_text_near_the_same_and_another_text_does_not():
+    one = text(300)
+    other = [*one[:150], "17", "views", *one[150:]]
+
+    assert are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
+    assert not are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(text(300, 1))))
+
+
+def test_a_short_text_has_no_sketch_and_agrees_with_nothing():
+    short, enough = text(LEAST_WORDS - 1), text(LEAST_WORDS)
+
+    assert sketch_of(" ".join(short)) == ""
+    assert len(sketch_of(" ".join(enough))) == 88
+    assert not are_near_same("", "")
+    assert not are_near_same("", sketch_of(" ".join(enough)))
+
+
+def test_letters_count_as_words_where_a_script_has_no_spaces():
+    one = "".join(chr(0x4E00 + n * 37 % 3000) for n in range(300))
+    other = one[:150] + "新" + one[151:]
+
+    assert are_near_same(sketch_of(one), sketch_of(other))
+    assert not are_near_same(
+        sketch_of(one), sketch_of("".join(chr(0x5E00 + n) for n in range(300)))
+    )
+
+
+def test_a_long_text_takes_a_bounded_time():
+    started = time.process_time()
+    sketch_of("a b c " * 2_000_000)
+    sketch_of("一丁" * 2_000_000)
+    assert time.process_time() - started < 1
+
+
+def page(markup):
+    return document.parse(markup.encode(), url="http://a.test/", content_type="text/html")
+
+
+def test_navigation_scripts_and_forms_do_not_count_and_links_of_a_list_do():
+    shown = compared_text.compared_text(
+        page(
+            "<title>Lamps</title><header>h1</header><nav>n1</nav><script>s1</script><div>"
+            "<a href=/1>Brass lamp</a><form>f1</form></div><footer>f2</footer>"
+        )
+    )
+
+    assert shown.split() == ["Lamps", "Brass", "lamp"]
+
+
+def test_the_tree_of_the_page_stays_as_it_is():
+    one = page("<nav>menu</nav><main>text</main>")
+
+    compared_text.sketch(one)
+
+    assert one.tree.css_first("nav").text() == "menu"
+
+
+@given(st.text() | st.text(alphabet="ab_-'1 \x1c\x85\u2019\u00e9\u4e2d\u0e01\u00b7\u00a0"))
+def test_the_fast_ways_find_the_words_that_the_expression_finds(text):
+    assert _words(text) == _WORD.findall(text)

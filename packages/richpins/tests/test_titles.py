@@ -1,0 +1,159 @@
+"""What a page is called, by whom and when, where only the page itself shows it."""
+
+from __future__ import annotations
+
+import pins as rich_pins
+import pytest
+
+
+def pin(markup: str, url: str = "https://www.longpot.test/x"):
+    return rich_pins.pin(markup, url)
+
+
+def test_a_logo_with_the_letters_of_the_host_names_the_site():
+    rich_pin = pin('<title>Soup</title><a href=/><img alt="Long Pot"></a><p>longpot</p>')
+
+    assert rich_pin.site_name == "Long Pot"
+
+
+def test_a_host_in_small_letters_is_no_name_of_the_site():
+    assert pin("<title>Soup</title><a href=/>longpot</a>").site_name is None
+
+
+def test_the_spelling_with_blanks_wins_over_the_same_letters_in_one_word():
+    rich_pin = pin(
+        '<meta property=og:site_name content="Long Pot">'
+        '<script type="application/ld+json">{"@type":"WebSite","name":"Longpot"}</script>'
+    )
+
+    assert rich_pin.site_name == "Long Pot"
+
+
+def test_an_address_with_capital_letters_is_a_name():
+    capitals = pin(
+        '<meta property=og:site_name content="LongPot.test"><meta name=application-name content=Pot>'
+    )
+    small = pin(
+        '<meta property=og:site_name content="longpot.test"><meta name=application-name content=Pot>'
+    )
+
+    assert (capitals.site_name, small.site_name) == ("LongPot.test", "Pot")
+
+
+def test_a_host_before_an_absolute_address_is_taken_off():
+    rich_pin = pin('<meta property=og:image content="https://longpot.testhttps://cdn.test/a.jpg">')
+
+    assert rich_pin.image.url == "https://cdn.test/a.jpg"
+
+
+def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it():
+    rich_pin = pin(
+        '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
+        '<img data-src="/b.jpg" alt="leek soup in green">'
+    )
+
+    assert rich_pin.image.url == "https://www.longpot.test/b.jpg"
+    assert rich_pin.provenance["page.image"].syntax == "html"
+
+
+@pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
+def test_a_size_relative_to_the_window_is_no_small_image(size):
+    rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")
+
+    assert rich_pin.image.url.endswith("/soup.jpg")
+    assert rich_pin.image.width is None
+
+
+def test_without_any_name_a_large_image_stands_for_the_page():
+    html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
+    assert pin(html).image.url == "https://www.longpot.test/b.jpg"
+
+
+def test_a_recipe_without_author_has_that_of_the_post_around_it():
+    post = '{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}}'
+    recipe = '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}'
+    rich_pin = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
+
+    assert rich_pin.authors == ("Ann Lee",)
+
+
+def test_a_date_is_read_where_its_class_says_so():
+    rich_pin = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
+
+    assert rich_pin.published_at.isoformat() == "2016-05-26"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["<span class=date>May 26, 2016</span>", "<time datetime=2016-05-26>May 26, 2016</time>"],
+)
+def test_the_date_of_a_comment_is_not_that_of_the_page(shown):
+    rich_pin = pin(f"<ol class=comments><li>{shown}</li></ol>")
+
+    assert rich_pin.published_at is None
+
+
+def test_a_date_of_two_readings_stays_unread_where_it_is_shown():
+    assert pin("<p class=date>03/04/2016</p>").published_at is None
+
+
+def test_the_publisher_of_a_book_is_not_the_site():
+    book = '{"@type":"Book","name":"B","publisher":{"name":"Little Press"}}'
+
+    assert pin(f'<script type="application/ld+json">{book}</script>').site_name is None
+
+
+def test_the_time_of_another_property_is_not_when_the_page_was_published():
+    rich_pin = pin(
+        "<div itemscope itemtype='https://schema.org/Store'><b itemprop=name>S</b>"
+        "<p itemprop=openingHoursSpecification itemscope><time itemprop=validFrom "
+        "datetime='2013-12-24'>24 December 2013</time></p></div>"
+    )
+
+    assert rich_pin.published_at is None
+
+
+def test_the_date_of_a_review_is_not_that_of_the_product():
+    rich_pin = pin(
+        "<div vocab='https://schema.org/' typeof=Product><b property=name>P</b><div property=review "
+        "typeof=Review><meta property=datePublished content='2011-04-01'></div></div>"
+    )
+
+    assert (rich_pin.type, rich_pin.published_at) == ("product", None)
+
+
+def test_a_date_in_a_meta_element_of_no_item_is_that_of_the_page():
+    assert (
+        pin("<meta name=datePublished content='2011-04-01'>").published_at.isoformat()
+        == "2011-04-01"
+    )
+
+
+BLOG = "<h1><a href='/'>My Blog</a></h1>"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2><h2>Leek soup</h2>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2><h3>Leek soup</h3>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>Popular posts</h2>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<main><h2>Navigation</h2></main>", "Leek soup"),
+        ("Leek soup - My Blog", f"{BLOG}<h2>My Blog</h2><h2>Soups</h2>", "Leek soup"),
+        ("Leek soup | My Blog", f"{BLOG}<article><h2>Leek  soup!</h2>", "Leek soup!"),
+        ("My Blog", f"{BLOG}<h2>Popular posts</h2>", "My Blog"),
+        ("Leek soup - Recipes - My Blog", "<h1>Recipes</h1>", "Leek soup - Recipes"),
+        ("Leek soup - Recipes - My Blog", "<h1>Leek soup</h1>", "Leek soup"),
+    ],
+)
+def test_a_heading_is_the_title_only_if_the_page_repeats_it(head, body, title):
+    site = "<meta property=og:site_name content='My Blog'>"
+
+    assert pin(f"<title>{head}</title>{site}{body}").title == title
+
+
+def test_a_heading_that_repeats_the_shared_title_is_the_title():
+    markup = "<title>My Blog</title><meta property=og:title content='Leek soup'>"
+
+    page = pin(f"{markup}{BLOG}<h2>Popular posts</h2><h2>Leek Soup</h2>")
+    assert page.title == "Leek Soup"

@@ -1,0 +1,79 @@
+"""Which words a page has, and where, from one pass over it."""
+
+import pytest
+
+from richpins.structured_data import words
+from richpins.structured_data.words import MAX_PLACES, Words
+
+
+@pytest.mark.parametrize("word", [*words.CARTS, *words.PRICES, "材料", "ingr&e", "itemscope"])
+def test_a_word_is_found_in_any_place_and_case(word):
+    for before in (0, 1, 262_143, 262_144, 300_000):
+        body = b"x" * before + word.upper().encode() if word.isascii() else word.encode()
+        assert word in Words(body), before
+    assert word not in Words(b"nothing of the kind")
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<b class="a update-1">', True),
+        ("<b class=date>", True),
+        ("<b CLASS='x DATE'>", True),
+        ('<b class="a" title="date">', False),
+        ("<b class=a>update", False),
+        ('<a href="update.html">', False),
+        ("date", False),
+    ],
+)
+def test_a_word_in_a_class_differs_from_one_elsewhere(html, expected):
+    assert Words(html.encode()).in_class("publish", "date") is expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<b data-price="1">', True),
+        ("<b>price</b>", False),
+        ('<link href="price.css">', False),
+        ('<meta name="price">', False),
+        ("<!-- price -->", False),
+    ],
+)
+def test_a_word_in_a_tag_differs_from_one_elsewhere(html, expected):
+    assert Words(html.encode()).in_tag("price") is expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p typeof=Recipe>", True),
+        ('<p title="a > b" typeof = "Recipe">', True),
+        ("<p typeof property=name>", True),
+        ("<p typeof>", True),
+        ("<p typeof", True),
+        ('<script>if ("x" == typeof y) z()</script>', False),
+        ("the typeof operator", False),
+    ],
+)
+def test_an_attribute_differs_from_a_word_in_a_script(html, expected):
+    assert Words(html.encode()).is_attribute("typeof") is expected
+
+
+@pytest.mark.parametrize("text", ["2 tsp", "tsp", "2tsp.", "2 tsps of", "2\u00a0tsp</b>"])
+def test_a_unit_is_a_word_of_its_own_or_its_plural(text):
+    assert Words(text.encode()).stands_alone("tsp")
+
+
+@pytest.mark.parametrize(
+    "text", ["getspec", "a_tsp", "<tspan>", "Universit\u00e4tsplatz", "TSP13K", "tsp-id", "tspsy"]
+)
+def test_a_unit_within_a_longer_word_is_none(text):
+    assert not Words(text.encode()).stands_alone("tsp")
+
+
+def test_a_word_in_too_many_places_counts_as_found():
+    many = Words(b"date " * (MAX_PLACES + 1) + b'<b class="date">')
+
+    assert many.in_class("date")
+    assert not many.in_class("publish")

@@ -1,0 +1,84 @@
+"""
+One spelling for each URL, its registered domain, and the canonical URL of a page. Pure.
+
+What stands here is public, and so are these modules:
+
+- `canonical` decides which of the URLs that lead to a page stands for it;
+- `domain` has the origin, host and registered domain of a URL;
+- `hosts` splits ports off, and finds names that cover a host;
+- `link_header` parses Link headers (RFC 8288).
+
+The names load when they are first used: `import urlspelling` alone costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from urlspelling._explanation import Step, explain
+    from urlspelling._keys import KEY_BYTES, url_key
+    from urlspelling._normalization import (
+        MAX_URL_CHARS,
+        NORMALIZATION_VERSION,
+        normalize,
+        use_site_rules,
+        with_query,
+    )
+    from urlspelling._parser import resolve
+    from urlspelling._placeholders import why_no_page
+    from urlspelling._query import SiteRule, site_rules
+    from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
+    from urlspelling.link_header import HeaderLink, parse_link_header
+
+__all__ = [
+    "KEY_BYTES",
+    "MAX_URL_CHARS",
+    "NORMALIZATION_VERSION",
+    "HeaderLink",
+    "InvalidSiteRules",
+    "InvalidUrl",
+    "SiteRule",
+    "Step",
+    "UrlSpellingError",
+    "explain",
+    "normalize",
+    "parse_link_header",
+    "resolve",
+    "site_rules",
+    "url_key",
+    "use_site_rules",
+    "why_no_page",
+    "with_query",
+]
+
+_MODULES = {
+    "_explanation": ("Step", "explain"),
+    "_keys": ("KEY_BYTES", "url_key"),
+    "_normalization": (
+        "MAX_URL_CHARS",
+        "NORMALIZATION_VERSION",
+        "normalize",
+        "use_site_rules",
+        "with_query",
+    ),
+    "_parser": ("resolve",),
+    "_placeholders": ("why_no_page",),
+    "_query": ("SiteRule", "site_rules"),
+    "errors": ("InvalidSiteRules", "InvalidUrl", "UrlSpellingError"),
+    "link_header": ("HeaderLink", "parse_link_header"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,87 @@
+"""
+The parser of the URL Standard (WHATWG): resolves a URL or reference to an absolute URL. Pure.
+
+It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including
+IDNA of 2026; `can_ada` is older and five times faster. They differ only for hosts that are not
+plain ASCII. URLs with a plain host therefore use the fast parser, and URLs that it rejects are
+parsed again by the exact one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+from functools import lru_cache
+
+import ada_url
+import can_ada
+
+_CACHED_BASES = 64
+_MAX_CACHED_CHARS = 2_048
+
+_PLAIN_HOST = re.compile(
+    r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # nothing to decode
+    r"|[.?#]|/(?![/\\\t\n\r])"  # the host of the base
+    r"|[0-9A-Za-z_~-]+[/.%?#=]",
+)
+"""
+Not IGNORECASE: letters outside ASCII, which no host here may have, are then equal to `i`, `k`, `s`.
+"""
+
+_fast = can_ada.parse
+
+
+def resolve(url: str, base: str | None = None) -> str:
+    """
+    Return the absolute URL of any scheme, including fragment and userinfo.
+
+    Lone surrogates become U+FFFD (USVString of the standard). 0.4 to 3 µs for common URLs, linear
+    in the length; hosts that need decoding are limited to 16 KiB.
+
+    Raises:
+        ValueError: not a URL, or relative without a base.
+        TypeError: not a string.
+    """
+    try:
+        if (url.isascii() and "%" not in url) or _PLAIN_HOST.match(url):
+            href: str = _fast(url).href if base is None else (_base(base) + url).href
+            return href
+    except (ValueError, TypeError, AttributeError):
+        pass
+    return _exact(url, base)
+
+
+def _exact(url: str, base: str | None) -> str:
+    for text in (url, base or ""):
+        if not isinstance(text, str):
+            raise TypeError(f"a URL must be a string, got {type(text).__name__}")
+    try:
+        return _parse_exact(url, base)
+    except ValueError:
+        clean, clean_base = _scalar(url), None if base is None else _scalar(base)
+        if (clean, clean_base) == (url, base):
+            raise
+        return _parse_exact(clean, clean_base)
+
+
+def _parse_exact(url: str, base: str | None) -> str:
+    return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
+
+
+def _scalar(text: str) -> str:
+    """Replace lone surrogates (USVString of the standard)."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _base(base: str) -> can_ada.URL:
+    """Return the parsed base, cached because all links of a page share it."""
+    return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _parsed_base(base)
+
+
+def _parsed_base(base: str) -> can_ada.URL:
+    return _fast(resolve(base))
+
+
+_cached_base = lru_cache(_CACHED_BASES)(_parsed_base)
+# A thread that still runs at exit keeps this module, and nanobind lists URLs that were not freed.
+atexit.register(_cached_base.cache_clear)

@@ -1,0 +1,93 @@
+"""
+Recognize texts that stand where a page should name its canonical URL, but name no page. Pure.
+
+Templates whose variable was not filled in, values of programs that are not there (`undefined`), and
+hosts without a scheme, which a URL parser reads as a path. All pages of a site with such a text
+would share one record. docs/canonical.md has the figures of real pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+from urlspelling.domain import registered_domain
+
+_TEMPLATE = re.compile(
+    r"\{\{[^\"%{]|\$\{|\{%(?:[-\s]|%20)|#\{|<[%?]|%%\w|<[A-Za-z_][\w. -]*>"
+    r"|(?:^|[/=])\{[A-Za-z_][\w. -]*\}(?=[/?&#]|$)"
+    r"|(?:^|/)\[(?:\.\.\.)?[A-Za-z_]\w*\](?=/|$)|^[$%][A-Za-z_]\w*%?$"
+    r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
+)
+_VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
+"""What languages print for a value that is not there, or is no text."""
+_WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
+"""Further texts that are no URL where nothing else is written."""
+_ENCODED = re.compile(r"https?%3a", re.IGNORECASE)
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
+_COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
+
+
+def why_no_page(text: str, page: str) -> str | None:
+    """
+    Return why `text` is not the URL of a page, or None if it may be one.
+
+    Args:
+        text: as the page `page` has it, or resolved.
+        page: a normalized URL. What this URL has as well is a name there, not a placeholder.
+    """
+    text = text.strip()
+    if not text or text[0] == "#":
+        return "it names no page"
+    if text.lower() in _WHOLE:
+        return "a placeholder"
+    if _TEMPLATE.search(_decoded(text)) and not _TEMPLATE.search(_decoded(page)):
+        return "a template that was not filled in"
+    if _ENCODED.match(text):
+        return "a URL that is percent-encoded as a whole"
+    own = {part.lower() for part in _parts(page)}
+    if any(part.lower() in _VALUES and part.lower() not in own for part in _parts(text)):
+        return "a placeholder"
+    return _without_scheme(text, page)
+
+
+def _decoded(text: str) -> str:
+    """The text with the characters of templates decoded, as normalized URLs encode them."""
+    return re.sub(
+        r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", lambda m: unquote(m[0]), text, flags=re.IGNORECASE
+    )
+
+
+def _parts(url: str) -> Iterator[str]:
+    """The host, the segments of the path and the values of the query, decoded."""
+    try:
+        split = urlsplit(url)
+    except ValueError:
+        return
+    yield split.netloc
+    yield from (unquote(segment) for segment in split.path.split("/"))
+    yield from (unquote(pair.rpartition("=")[2]) for pair in split.query.split("&") if "=" in pair)
+
+
+def _without_scheme(text: str, page: str) -> str | None:
+    """Return why a path is a host without scheme, or None."""
+    try:
+        host, reason = _bare(urlsplit(page).netloc), "a host without scheme"
+        urlsplit(text)
+    except ValueError:
+        return None  # it is no URL at all
+    if any(_bare(part) == host for part in urlsplit(text).path.split("/")[:-1]):
+        return None if f"/{host}" in urlsplit(page).path else reason
+    if _WITH_SCHEME.match(text):
+        return None
+    first = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
+    if "." not in first.strip("."):
+        return None
+    if first.startswith("www.") or _bare(first) == host or _COMMON_DOMAIN.match(text):
+        return reason
+    return reason if registered_domain(f"http://{first}/") == registered_domain(page) else None
+
+
+def _bare(host: str) -> str:
+    return host.lower().rpartition("@")[2].partition(":")[0].removeprefix("www.")

@@ -1,0 +1,234 @@
+"""
+Normalization of queries: removes parameters that never select a page and sorts the others.
+
+`query_rules.toml` lists the removed parameters for all sites and `site_rules.toml` for single
+sites; the operator's own file has the format of the latter. Pure after the files are read.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from operator import methodcaller
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from urlspelling.errors import InvalidSiteRules
+from urlspelling.hosts import longest_match
+
+_CACHED_NAMES = 8_192
+_MAX_CACHED_CHARS = 255
+"""Longer names are not cached, so that hostile ones cannot fill the memory."""
+
+_MAX_HOST_CHARS = 253
+"""The limit of DNS; a longer text with many labels would take minutes."""
+_AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
+"""`sort_key` for queries without escapes."""
+_NEEDS_DECODING = re.compile(r"[%+;]")
+_PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
+_SITE_KEYS = {"host", "keep", "drop", "sort"}
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRule:
+    """Exceptions for `host` and the hosts below it; names in lower case."""
+
+    host: str
+    keep: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    sort: bool = True
+    """False: keep the order of the parameters, because it has a meaning."""
+
+
+class QueryRules:
+    """
+    The rules for removing parameters. Immutable and thread-safe.
+
+    Args:
+        removed: names of parameters that are removed with any value, in lower case.
+        prefixes: prefixes of such names.
+        patterns: parameters that are removed if their value matches.
+        prefix_patterns: prefixes of such names.
+        sites: exceptions for single sites.
+    """
+
+    def __init__(
+        self,
+        *,
+        removed: Iterable[str] = (),
+        prefixes: Iterable[str] = (),
+        patterns: Mapping[str, re.Pattern[str]] | None = None,
+        prefix_patterns: Mapping[str, re.Pattern[str]] | None = None,
+        sites: Iterable[SiteRule] = (),
+    ) -> None:
+        self._removed = frozenset(removed)
+        self._prefixes = tuple(prefixes)
+        self._patterns = dict(patterns or {})
+        self._prefix_patterns = dict(prefix_patterns or {})
+        self._sites = {rule.host: rule for rule in sites}
+        self._kept_names: set[str] = set()
+        self._cached_pattern = lru_cache(_CACHED_NAMES)(self._pattern)
+
+    def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
+        """Return these rules with `sites` added; for a host in both the new rule applies."""
+        return QueryRules(
+            removed=self._removed,
+            prefixes=self._prefixes,
+            patterns=self._patterns,
+            prefix_patterns=self._prefix_patterns,
+            sites={**self._sites, **{rule.host: rule for rule in sites}}.values(),
+        )
+
+    def site(self, host: str) -> SiteRule | None:
+        """Return the rule of the longest listed host that is `host` or a parent of it."""
+        if len(host) > _MAX_HOST_CHARS:
+            return None
+        name = longest_match(host, self._sites)
+        return None if name is None else self._sites[name]
+
+    def tidy(self, query: str, site: SiteRule | None) -> str:
+        """Normalize `query`, whose escapes are normalized: remove parameters and sort the rest."""
+        if site is None and ";" not in query:
+            kept = query.split("&")
+            names = [piece.partition("=")[0] for piece in kept]
+            if not self._kept_names.issuperset(names):
+                kept, names = self._kept(kept, None)
+        else:
+            kept, names = self._kept(_without_session(query).split("&"), site)
+            if site is not None and not site.sort:
+                return "&".join(kept)
+        if len(kept) > 1:
+            if "%" not in query and "+" not in query:
+                kept.sort(key=_AS_SPELLED)
+            elif len(set(names)) == len(names) and self._kept_names.issuperset(names):
+                # Distinct names without escapes determine the order.
+                by_name = dict(zip(names, kept, strict=True))
+                kept = [by_name[name] for name in sorted(names)]
+            else:
+                kept.sort(key=sort_key)
+        return "&".join(kept)
+
+    def keep(self, query: str, site: SiteRule | None) -> list[str]:
+        """Return the parameters of `query` that are kept, as written; empty ones are removed."""
+        return self._kept(_without_session(query).split("&"), site)[0]
+
+    def _kept(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
+        """Return the parameters that are kept, and their names."""
+        kept, names = [], []
+        for piece in pieces:
+            name, _, value = piece.partition("=")
+            if piece and self._is_kept(name, value, site):
+                kept.append(piece)
+                names.append(name)
+        return kept, names
+
+    def _is_kept(self, name: str, value: str, site: SiteRule | None) -> bool:
+        if site is not None:
+            low = name.lower()
+            if low in site.keep or low in site.drop:
+                return low in site.keep
+        if name in self._kept_names:
+            return True
+        cached = len(name) <= _MAX_CACHED_CHARS
+        pattern = self._cached_pattern(name) if cached else self._pattern(name)
+        if pattern is None:
+            self._remember(name)
+            return True
+        return pattern.match(value) is None
+
+    def _remember(self, name: str) -> None:
+        """Cache a name without escapes that is always kept."""
+        if name and len(name) <= _MAX_CACHED_CHARS and not _NEEDS_DECODING.search(name):
+            if len(self._kept_names) >= _CACHED_NAMES:
+                self._kept_names.clear()
+            self._kept_names.add(name)
+
+    def _pattern(self, name: str) -> re.Pattern[str] | None:
+        """Return the pattern of values with which a parameter is removed; None: always kept."""
+        low = name.lower()
+        if low in self._removed or low.startswith(self._prefixes):
+            return _ANY
+        if low in self._patterns:
+            return self._patterns[low]
+        return next((v for k, v in self._prefix_patterns.items() if low.startswith(k)), None)
+
+
+_ANY = re.compile("")
+
+
+def _without_session(query: str) -> str:
+    return _PATH_STYLE_SESSION.sub("", query) if ";" in query else query
+
+
+def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
+    """
+    Sort by decoded name, then decoded value, then spelling.
+
+    A parameter without `=` precedes the same name with an empty value, so the result does not
+    depend on the original order.
+    """
+    name, equals, value = parameter.replace("+", " ").partition("=")
+    return unquote_to_bytes(name), equals, unquote_to_bytes(value), parameter
+
+
+def site_rules(text: str, where: str) -> list[SiteRule]:
+    """
+    Parse a file with rules for single sites.
+
+    Raises:
+        InvalidSiteRules: names every problem, prefixed with `where`.
+    """
+    try:
+        tables = tomllib.loads(text).get("site", [])
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSiteRules(f"{where}: {error}") from error
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InvalidSiteRules(f"{where}: site must be tables, each under [[site]], got {tables!r}")
+    faults = [f"{where}: {fault}" for n, table in enumerate(tables) for fault in _faults(n, table)]
+    if faults:
+        raise InvalidSiteRules(*faults)
+    return [
+        SiteRule(
+            host=table["host"].lower().rstrip("."),
+            keep=frozenset(name.lower() for name in table.get("keep", ())),
+            drop=frozenset(name.lower() for name in table.get("drop", ())),
+            sort=table.get("sort", True),
+        )
+        for table in tables
+    ]
+
+
+def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
+    where = f"site {number + 1}"
+    if not isinstance(table.get("host"), str) or not table["host"].isascii():
+        yield f"{where}: host must be a host name in ASCII, got {table.get('host')!r}"
+    for key in ("keep", "drop"):
+        names = table.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            yield f"{where}: {key} must be a list of parameter names, got {names!r}"
+    if not isinstance(table.get("sort", True), bool):
+        yield f"{where}: sort must be true or false, got {table['sort']!r}"
+    yield from (f"{where}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
+
+
+def _packaged(name: str) -> str:
+    return resources.files("urlspelling").joinpath(name).read_text("utf-8")
+
+
+def packaged_rules() -> QueryRules:
+    """Read the rules that are part of the package."""
+    data = tomllib.loads(_packaged("query_rules.toml"))
+    sessions = [(entry, re.compile(entry["value"])) for entry in data["session"]]
+    return QueryRules(
+        removed=(name for entry in data["tracking"] for name in entry.get("names", ())),
+        prefixes=(name for entry in data["tracking"] for name in entry.get("prefixes", ())),
+        patterns={n: pattern for entry, pattern in sessions for n in entry.get("names", ())},
+        prefix_patterns={
+            n: pattern for entry, pattern in sessions for n in entry.get("prefixes", ())
+        },
+        sites=site_rules(_packaged("site_rules.toml"), "site_rules.toml"),
+    )

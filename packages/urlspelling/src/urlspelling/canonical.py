@@ -1,0 +1,400 @@
+"""
+The canonical URL of a page: `decide` computes it from the evidence, with reasons. Pure.
+
+The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
+is worse than none, because two pages would share one record. So a declaration must pass the guards:
+it must be plausible without a fetch; unknown facts make the decision provisional, and known
+contradictions reject it. docs/canonical.md lists the order of trust and the guards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from urlspelling.domain import registered_domain
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """One hop: from `url` to `target`, both normalized."""
+
+    url: str
+    target: str
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPage:
+    """The stored result of fetching a URL."""
+
+    status: int | None = None
+    canonical_url: str | None = None
+    """Its canonical URL, declared or decided; None if it declared none."""
+    redirects_to: str | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """
+    The evidence for the canonical URL of one page.
+
+    Every URL is absolute and normalized. `unparsable` has the candidates that cannot be normalized.
+    """
+
+    url: str
+    """The requested URL."""
+    final_url: str
+    """The URL of the final response."""
+    status: int = 200
+    redirects: tuple[Redirect, ...] = ()
+    link_header: tuple[str, ...] = ()
+    """Targets of `Link: <…>; rel=canonical`, in order."""
+    link_canonical: tuple[str, ...] = ()
+    """`<link rel=canonical>` in the head, in order."""
+    body_canonical: tuple[str, ...] = ()
+    """The same outside the head: recorded but ignored."""
+    og_url: str | None = None
+    meta_refresh: tuple[float, str] | None = None
+    """Delay in seconds and target."""
+    is_amp: bool = False
+    amp_url: str | None = None
+    """The AMP version of the page, from `<link rel=amphtml>`."""
+    hreflang: tuple[tuple[str, str], ...] = ()
+    """(language, URL): translations are other pages; recorded but never merged."""
+    unparsable: tuple[tuple[str, str], ...] = ()
+    """The URLs that cannot be parsed: (source, original text) of each."""
+    placeholders: tuple[tuple[str, str, str], ...] = ()
+    """(source, original text, reason) of each text that names no page (`placeholders`)."""
+    known: Mapping[str, KnownPage] = field(default_factory=dict)
+    """Stored results of candidates, by URL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The canonical URL and the reasons for it."""
+
+    canonical_url: str
+    provisional: bool
+    """True until the canonical URL was fetched and did not contradict."""
+    rule: str
+    """The source that decided: self, redirect, link_header, link_canonical, og_url, …"""
+    reasons: tuple[str, ...] = ()
+    rejected: tuple[tuple[str, str, str], ...] = ()
+    """The candidates that were not chosen: (source, URL, reason) of each."""
+    aliases: tuple[str, ...] = ()
+    """The other URLs of this fetch that are the same page; no target of a temporary redirect."""
+
+
+MAX_STEPS = 10
+"""Maximum length of a chain of canonical URLs and redirects, as for redirects of one fetch."""
+
+_TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
+_HOMEPAGE_PATH = re.compile(
+    r"/(?:(?:index|default|home|main|start|welcome)(?:\.[A-Za-z0-9]{2,5})?/?"
+    r"|[A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?/?)?"
+)
+_AMP_CACHE = re.compile(r"https://[^/]*\.cdn\.ampproject\.org/[a-z]/(?:s/)?([^/]+)/")
+_SCHEME_AND_WWW = re.compile(r"https?://(?:www\.)?")
+
+
+def is_gone(page: KnownPage) -> bool:
+    """
+    Report whether a fetch of the URL found no page.
+
+    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451: the page exists.
+    """
+    status = page.status or 200
+    is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUS, *_WITHHELD_STATUS)
+    return page.gone or is_missing
+
+
+def is_confirmed(url: str, page: KnownPage | None) -> bool:
+    """Report whether `url` was fetched and declares no other canonical URL."""
+    return (
+        page is not None
+        and page.status is not None
+        and (200 <= page.status < 300 or page.status == 304)
+        and not page.gone
+        and page.redirects_to is None
+        and page.canonical_url in (None, url)
+    )
+
+
+def is_respelled(url: str, target: str) -> bool:
+    """Report whether `target` differs from `url` only by `www.` or by https instead of http."""
+    if url.startswith("https://") and not target.startswith("https://"):
+        return False
+    return _SCHEME_AND_WWW.sub("", url, 1) == _SCHEME_AND_WWW.sub("", target, 1)
+
+
+def same_site(url: str, other: str) -> bool:
+    """Report whether both URLs have the same registered domain."""
+    return registered_domain(url) == registered_domain(other)
+
+
+def homepage(page: str, target: str) -> str | None:
+    """Reject the homepage as canonical URL of another page; templates often declare it."""
+    named = urlsplit(target)
+    if named.path != "/" or named.query or _HOMEPAGE_PATH.fullmatch(urlsplit(page).path):
+        return None
+    return "the homepage is not the canonical URL of another page"
+
+
+def other_domain(evidence: Evidence, target: str) -> str | None:
+    """Reject another domain unless it redirected here or the page is its copy in an AMP cache."""
+    page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
+    if same_site(target, page) or target in chain:
+        return None
+    cached = _AMP_CACHE.match(page)
+    if cached and registered_domain(cached[1]) == registered_domain(target):
+        return None
+    return "another domain, without a redirect between the two"
+
+
+def redirects_here(evidence: Evidence, target: str) -> str | None:
+    """Reject a URL that redirects permanently to this page."""
+    if any(hop.url == target and hop.permanent for hop in evidence.redirects):
+        return "it redirects permanently to this page"
+    return None
+
+
+def downgrade(page: str, target: str) -> str | None:
+    """Reject the http spelling of a page that was fetched over https: its tag is outdated."""
+    if page.startswith("https://") and target.startswith("http://") and is_respelled(target, page):
+        return "the page uses https and this is its old http spelling"
+    return None
+
+
+def own_amp(evidence: Evidence, target: str) -> str | None:
+    """Reject the AMP version of this page."""
+    if target == evidence.amp_url and not evidence.is_amp:
+        return "it is the AMP version of this page"
+    return None
+
+
+def other_language(evidence: Evidence, target: str) -> str | None:
+    """Reject a translation, if the page lists itself among its languages."""
+    languages: dict[str, set[str]] = {}
+    for language, url in evidence.hreflang:
+        languages.setdefault(url, set()).add(language.lower())
+    own = languages.get(evidence.final_url, set()) | languages.get(evidence.url, set())
+    other = languages.get(target, set())
+    if own and other and not own & other:
+        return f"it is the {', '.join(sorted(other))} version of this page"
+    return None
+
+
+def refusal(evidence: Evidence, target: str) -> str | None:
+    """Return the first reason to reject `target` as canonical URL, or None."""
+    page = evidence.final_url
+    return (
+        redirects_here(evidence, target)
+        or downgrade(page, target)
+        or own_amp(evidence, target)
+        or other_domain(evidence, target)
+        or other_language(evidence, target)
+        or homepage(page, target)
+    )
+
+
+def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | None]:
+    """
+    Follow the known redirects and canonical URLs of `target`.
+
+    Returns the URLs of the chain, whose last one is the candidate, and a reason to reject it or
+    None. A known redirect has precedence over a known canonical URL.
+    """
+    fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
+    chain = [target]
+    while (page := evidence.known.get(current := chain[-1])) is not None:
+        if is_gone(page):
+            return chain, f"{current} is known to be gone ({page.status or 'no page'})"
+        onward = page.redirects_to or page.canonical_url or current
+        if onward == current:
+            break
+        if onward in fetched:
+            verb = "redirects" if page.redirects_to else "points"
+            return chain, f"{current} {verb} back to this page"
+        if onward in chain:
+            return chain, f"a loop: {' to '.join([*chain, onward])}"
+        if len(chain) == MAX_STEPS:
+            return chain, f"a chain of more than {MAX_STEPS} URLs"
+        chain.append(onward)
+    return chain, None
+
+
+INSTANT_REFRESH_S = 1.0
+"""A meta refresh within this time counts as a redirect; a later one shows a page first."""
+PROVISIONAL = "provisional until "
+"""The beginning of the reason that holds only until the canonical URL is fetched."""
+
+_SOURCE_NAMES = {
+    "link_header": "the Link header",
+    "link_canonical": "<link rel=canonical>",
+    "meta_refresh": "an instant meta refresh",
+    "og_url": "og:url",
+}
+
+
+@dataclass(slots=True)
+class _Findings:
+    """Reasons and rejected candidates collected during a decision."""
+
+    reasons: list[str] = field(default_factory=list)
+    rejected: list[tuple[str, str, str]] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    """The URLs that redirect permanently."""
+
+
+def decide(evidence: Evidence) -> Decision:
+    """
+    Decide the canonical URL of the page that `evidence.url` returned.
+
+    Never raises for normalized URLs. Each fetch decides again, so a page that drops its canonical
+    tag becomes its own canonical URL.
+    """
+    findings = _Findings()
+    redirected = _through_redirects(evidence, findings)
+    findings.rejected += [
+        ("body_canonical", u, "outside the head") for u in evidence.body_canonical
+    ]
+    unparsable = ((s, text, "not an http(s) URL") for s, text in evidence.unparsable)
+    findings.rejected += [*unparsable, *evidence.placeholders]
+    if evidence.status >= 400:
+        findings.reasons.append(
+            f"the status was {evidence.status}: tags of an error page are ignored"
+        )
+        return _decision(evidence, evidence.url, "self", findings, aliases=())
+    if redirected != evidence.final_url:
+        return _behind(evidence, redirected, findings)
+    if (chosen := _declared(evidence, findings)) is not None:
+        source, url = chosen
+        return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
+    rule = "redirect" if redirected != evidence.url else "self"
+    if rule == "self":
+        findings.reasons.append("no evidence for another URL")
+    return _decision(evidence, redirected, rule, findings, aliases=_fetched(evidence))
+
+
+def _fetched(evidence: Evidence) -> tuple[str, ...]:
+    return (evidence.url, *(hop.url for hop in evidence.redirects), evidence.final_url)
+
+
+def _decision(
+    evidence: Evidence, url: str, rule: str, findings: _Findings, *, aliases: tuple[str, ...]
+) -> Decision:
+    is_fetched = url in _fetched(evidence) or is_confirmed(url, evidence.known.get(url))
+    if not is_fetched:
+        findings.reasons.append(f"{PROVISIONAL}{url} is fetched")
+    return Decision(
+        canonical_url=url,
+        provisional=not is_fetched,
+        rule=rule,
+        reasons=tuple(findings.reasons),
+        rejected=tuple(findings.rejected),
+        aliases=tuple(alias for alias in dict.fromkeys(aliases) if alias != url),
+    )
+
+
+def _through_redirects(evidence: Evidence, findings: _Findings) -> str:
+    """Follow the permanent redirects from the requested URL."""
+    current = evidence.url
+    for hop in evidence.redirects:
+        if hop.url != current:
+            break
+        if why_not := _not_moved(current, hop):
+            findings.reasons.append(f"{current} is kept: {why_not}")
+            findings.rejected.append(("redirect", hop.target, why_not))
+            break
+        kind = "permanently" if hop.permanent else "to another spelling of itself,"
+        findings.reasons.append(f"{current} redirects {kind} to {hop.target}")
+        findings.moved.append(current)
+        current = hop.target
+    return current
+
+
+def _not_moved(url: str, hop: Redirect) -> str | None:
+    if is_respelled(url, hop.target):
+        return None
+    if not hop.permanent:
+        return f"its redirect to {hop.target} is temporary"
+    if same_site(url, hop.target):
+        return homepage(url, hop.target)
+    return None
+
+
+def _behind(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
+    """
+    Decide for a page that was reached by a redirect that is not permanent.
+
+    The tags of that page describe its own URL: many URLs may redirect to one sign-in page.
+    """
+    rule = "redirect" if redirected != evidence.url else "self"
+    for source, urls in _sources(evidence):
+        if urls == (redirected,):
+            findings.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
+            rule = source
+        else:
+            reason = f"it describes {evidence.final_url}, which is another page"
+            findings.rejected += [(source, url, reason) for url in urls]
+    findings.reasons.append(
+        f"{redirected} does not redirect permanently to {evidence.final_url}, which has the page"
+    )
+    return _decision(evidence, redirected, rule, findings, aliases=tuple(findings.moved))
+
+
+def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the declared URLs by source, the most trusted source first."""
+    refresh = evidence.meta_refresh
+    instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
+    listed = [
+        ("link_header", evidence.link_header),
+        ("link_canonical", evidence.link_canonical),
+        ("meta_refresh", instant if instant != (evidence.final_url,) else ()),
+        ("og_url", (evidence.og_url,) if evidence.og_url else ()),
+    ]
+    return [(source, tuple(dict.fromkeys(urls))) for source, urls in listed if urls]
+
+
+def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
+    """Return the first source whose only URL passes the guards, and the URL it leads to."""
+    chosen: tuple[str, str] | None = None
+    for source, urls in _sources(evidence):
+        if len(urls) > 1:
+            findings.rejected += [
+                (source, url, "several different values: all are ignored") for url in urls
+            ]
+            continue
+        url, why_not = _checked(evidence, urls[0], findings)
+        if chosen is not None:
+            _compare(source, url, chosen, findings)
+        elif why_not:
+            findings.rejected.append((source, urls[0], why_not))
+        else:
+            chosen = source, url
+            name = "this page itself" if url == evidence.final_url else url
+            findings.reasons.append(f"{_SOURCE_NAMES[source]} names {name}")
+    return chosen
+
+
+def _compare(source: str, url: str, chosen: tuple[str, str], findings: _Findings) -> None:
+    if url == chosen[1]:
+        findings.reasons.append(f"{_SOURCE_NAMES[source]} agrees")
+    else:
+        findings.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
+
+
+def _checked(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
+    """Return where `target` leads, and why it may not be the canonical URL, or None."""
+    if target == evidence.final_url:
+        return target, None
+    chain, why_not = canonical_chain(evidence, target)
+    for url in chain:
+        why_not = refusal(evidence, url) or why_not
+    if why_not is None and len(chain) > 1:
+        findings.reasons.append(f"{' leads on to '.join(chain)}")
+    return chain[-1], why_not

@@ -1,0 +1,96 @@
+"""
+Origin, host and registered domain of normalized URLs. Pure.
+
+The registered domain is the public suffix plus one label (publicsuffix.org, including the private
+part of the list: two blogs on one hosting service are two sites).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from publicsuffixlist import PublicSuffixList
+
+from urlspelling.errors import InvalidUrl
+from urlspelling.hosts import split_port
+
+_CACHED_HOSTS = 65_536
+_MAX_HOST_CHARS = 253
+_URL = re.compile(r"(https?)://([^/?#\\@]+)(?=[/?#]|\Z)")
+_IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+
+
+def origin(url: str) -> str:
+    """
+    Return scheme, host and port of a normalized URL, such as `https://example.com:8443`.
+
+    The origin is the unit of robots.txt. It has no trailing slash and no default port.
+
+    Raises:
+        InvalidUrl: `url` does not begin with an http(s) origin.
+    """
+    return _match(url)[0]
+
+
+def host(url: str) -> str:
+    """
+    Return the host of a normalized URL without its port; an IPv6 address keeps its brackets.
+
+    Raises:
+        InvalidUrl: `url` does not begin with an http(s) origin.
+    """
+    return split_port(_match(url)[2])[0]
+
+
+def registered_domain(url_or_host: str) -> str:
+    """
+    Return the registered domain of a normalized URL or host, the unit of rate limits.
+
+    IP addresses, single labels and public suffixes are returned unchanged. Takes 0.1 µs if the host
+    is cached, else 4 µs; the first call reads the list (50 ms).
+
+    Raises:
+        InvalidUrl: a URL that does not begin with an http(s) origin.
+    """
+    name = host(url_or_host) if "://" in url_or_host else url_or_host
+    return _registered(name) if len(name) <= _MAX_HOST_CHARS else name
+
+
+def is_public_suffix(name: str) -> bool:
+    """Report whether a host is a public suffix (`co.uk`, `github.io`) or a single label."""
+    return not is_ip(name) and _list().privatesuffix(name.lower().rstrip(".")) is None
+
+
+def is_ip(name: str) -> bool:
+    """Report whether the host of a normalized URL is an IP address."""
+    return name.startswith("[") or _IPV4.fullmatch(name) is not None
+
+
+def reversed_host(name: str) -> str:
+    """
+    Reverse the labels of a host, so that hosts of one site sort together: `com.example.www`.
+
+    IP addresses stay unchanged. The function is its own inverse.
+    """
+    return name if is_ip(name) else ".".join(reversed(name.split(".")))
+
+
+def _match(url: str) -> re.Match[str]:
+    match = _URL.match(url)
+    if match is None:
+        raise InvalidUrl(url, "not a normalized http(s) URL")
+    return match
+
+
+@lru_cache(_CACHED_HOSTS)
+def _registered(name: str) -> str:
+    if is_ip(name):
+        return name
+    domain: str | None = _list().privatesuffix(name.lower().rstrip("."))
+    return domain or name
+
+
+@cache
+def _list() -> PublicSuffixList:
+    return PublicSuffixList()

@@ -1,0 +1,47 @@
+"""
+The exceptions of this package.
+
+    UrlSpellingError
+    ├── InvalidUrl          the caller's mistake: the text is not an http(s) URL
+    └── InvalidSiteRules    the configuration's: a file with rules for single sites has faults
+
+A retry helps in neither case. Both survive pickling.
+"""
+
+from __future__ import annotations
+
+
+class UrlSpellingError(Exception):
+    """The base class of the exceptions of this package."""
+
+
+class InvalidUrl(UrlSpellingError, ValueError):
+    """
+    The string is not an http(s) URL. The message shows at most 200 characters of it.
+
+    `url` is the string as it was passed, `reason` what is wrong with it.
+    """
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(url, reason)
+        self.url = url
+        self.reason = reason
+
+    def __str__(self) -> str:
+        shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
+        return f"{self.reason}: {shown!r}"
+
+
+class InvalidSiteRules(UrlSpellingError, ValueError):
+    """
+    A file with rules for single sites has faults.
+
+    `problems` has one line for each fault, with the file, the value and the remedy.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)

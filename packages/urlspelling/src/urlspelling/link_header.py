@@ -1,0 +1,101 @@
+"""A lenient parser for Link headers (RFC 8288). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from urlspelling._normalization import normalize
+from urlspelling.errors import InvalidUrl
+
+MAX_LINKS = 1_000
+"""Maximum per response; servers limit all headers together to about 100 KB."""
+
+_SPACE = " \t\r\n"
+_BETWEEN = re.compile(r"[\s,]*")
+_TARGET = re.compile(r"<([^>]*)>")
+_PARAMETER = re.compile(
+    r"\s*;[\s;]*([^\s=;,\"<>]+)\s*"
+    r"(?:=\s*(?:\"((?:[^\"\\]|\\.)*)(?:\"|\\?\Z)[^;,]*|([^;,]*)))?",
+    re.DOTALL,
+)
+_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+_REST = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|)*+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLink:
+    """One link about the page itself."""
+
+    url: str
+    """The target, normalized."""
+    rel: tuple[str, ...] = ()
+    """Relations in lower case, in order, from the first `rel` parameter."""
+    parameters: tuple[tuple[str, str], ...] = ()
+    """All parameters in order, names in lower case, values unquoted."""
+
+    def parameter(self, name: str) -> str | None:
+        """Return the first value of the parameter `name` (lower case), or None."""
+        return next((value for key, value in self.parameters if key == name), None)
+
+
+def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]:
+    """
+    Parse the Link headers of a response; return at most `MAX_LINKS` links in order.
+
+    Targets are resolved against `base`, the URL of the page. Links whose `anchor` is another page
+    and targets that are not http(s) URLs are left out. Commas and semicolons inside `<…>` and
+    quotes do not separate. Never raises; takes linear time.
+    """
+    links: list[HeaderLink] = []
+    for target, parameters in targets(values):
+        link = _link(target, parameters, base)
+        if link is not None:
+            links.append(link)
+        if len(links) >= MAX_LINKS:
+            break
+    return links
+
+
+def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Each target as it is written, with its parameters (names in lower case, values unquoted)."""
+    for value in values:
+        at, last = 0, value.rfind(">")
+        while at < last:
+            between = _BETWEEN.match(value, at)
+            at = between.end() if between else at
+            target = _TARGET.match(value, at)
+            if target is not None:
+                at = target.end()
+                parameters: list[tuple[str, str]] = []
+                while (parameter := _PARAMETER.match(value, at)) is not None:
+                    at = parameter.end()
+                    parameters.append((parameter[1].lower(), _value(parameter)))
+                yield target[1], tuple(parameters)
+            at = _next_comma(value, at) + 1
+
+
+def _next_comma(value: str, at: int) -> int:
+    """Return the position of the next separator; skips anything that is not a parameter."""
+    rest = _REST.match(value, at)
+    return rest.end() if rest else at
+
+
+def _value(parameter: re.Match[str]) -> str:
+    if parameter[2] is not None:
+        return _QUOTED_PAIR.sub(r"\1", parameter[2])
+    return (parameter[3] or "").strip(_SPACE)
+
+
+def _link(
+    target: str, parameters: tuple[tuple[str, str], ...], base: str | None
+) -> HeaderLink | None:
+    rel = next((value for name, value in parameters if name == "rel"), "")
+    anchor = next((value for name, value in parameters if name == "anchor"), None)
+    try:
+        if anchor is not None and base is not None and normalize(anchor, base) != normalize(base):
+            return None
+        return HeaderLink(normalize(target, base), tuple(rel.lower().split()), parameters)
+    except InvalidUrl:
+        return None

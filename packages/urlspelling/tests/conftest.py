@@ -1,0 +1,7 @@
+"""A busy machine is no fault: nothing that is slow for once may fail."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("deep", settings.get_profile("house"), max_examples=3_000)
+settings.load_profile("house")

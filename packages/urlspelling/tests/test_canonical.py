@@ -1,0 +1,457 @@
+"""Decisions about identity, many of them from bugs that crawlers have had."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect, decide
+
+PAGE = "https://shop.example/blue-shoes?colour=blue"
+OTHER = "https://shop.example/shoes"
+HOME = "https://shop.example/"
+AWAY = "https://elsewhere.test/shoes"
+
+
+def of(url=PAGE, **evidence) -> Decision:
+    evidence.setdefault(
+        "final_url", evidence["redirects"][-1].target if evidence.get("redirects") else url
+    )
+    return decide(Evidence(url=url, **evidence))
+
+
+def moved(url, target, *, permanent=True):
+    return Redirect(url, target, permanent)
+
+
+def reason(decision, url):
+    return next(reason for _, rejected, reason in decision.rejected if rejected == url)
+
+
+# Nothing said, or the page named itself.
+
+
+def test_a_page_that_says_nothing_stands_for_itself():
+    decision = of()
+
+    assert decision == Decision(
+        canonical_url=PAGE, provisional=False, rule="self", reasons=decision.reasons
+    )
+
+
+def test_a_page_that_names_itself_is_not_provisional_and_not_rejected():
+    decision = of(link_canonical=(PAGE,))
+
+    assert (decision.canonical_url, decision.provisional, decision.rule) == (
+        PAGE,
+        False,
+        "link_canonical",
+    )
+    assert not decision.rejected
+
+
+def test_an_error_page_declares_nothing_not_even_by_a_redirect():
+    decision = of(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
+
+    assert (decision.canonical_url, decision.aliases) == (PAGE, ())
+
+
+# Redirects.
+
+
+def test_a_permanent_redirect_makes_its_target_stand_for_the_page():
+    decision = of(redirects=(moved(PAGE, OTHER),))
+
+    assert (decision.canonical_url, decision.rule, decision.provisional) == (
+        OTHER,
+        "redirect",
+        False,
+    )
+    assert decision.aliases == (PAGE,)
+
+
+def test_a_temporary_redirect_leaves_the_asked_url_as_it_is():
+    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),))
+
+    assert (decision.canonical_url, decision.rule, decision.aliases) == (PAGE, "self", ())
+
+
+def test_permanent_redirects_count_up_to_the_first_temporary_one():
+    decision = of(
+        redirects=(moved(PAGE, OTHER), moved(OTHER, AWAY, permanent=False), moved(AWAY, HOME))
+    )
+
+    assert (decision.canonical_url, decision.aliases) == (OTHER, (PAGE,))
+
+
+def test_a_sign_in_page_behind_a_temporary_redirect_does_not_swallow_the_page():
+    sign_in = "https://shop.example/sign-in"
+
+    decision = of(redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,))
+
+    assert decision.canonical_url == PAGE
+    assert sign_in in reason(decision, sign_in)
+
+
+def test_a_page_behind_a_temporary_redirect_may_name_the_asked_url():
+    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,))
+
+    assert (decision.canonical_url, decision.rule, decision.provisional) == (
+        PAGE,
+        "link_canonical",
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("http://shop.example/a", "https://shop.example/a"),
+        ("http://shop.example/a", "https://www.shop.example/a"),
+        ("https://www.shop.example/a", "https://shop.example/a"),
+    ],
+)
+def test_a_temporary_redirect_to_https_or_www_is_only_another_spelling(url, target):
+    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+
+
+def test_a_temporary_redirect_from_https_to_http_is_not():
+    url, target = "https://shop.example/a", "http://shop.example/a"
+
+    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
+
+
+def test_a_dead_page_sent_to_the_homepage_does_not_become_the_homepage():
+    decision = of(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
+
+    assert decision.canonical_url == PAGE
+
+
+def test_a_short_link_to_a_homepage_does():
+    assert (
+        of("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url == HOME
+    )
+
+
+def test_a_final_url_without_the_hops_that_led_there_is_not_trusted():
+    assert of(final_url=OTHER).canonical_url == PAGE
+
+
+# Declarations.
+
+
+@pytest.mark.parametrize("source", ["link_header", "link_canonical", "og_url", "meta_refresh"])
+def test_each_source_can_name_another_page(source):
+    text = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
+
+    decision = of(**{source: text})
+
+    assert (decision.canonical_url, decision.rule, decision.provisional) == (OTHER, source, True)
+    assert decision.aliases == (PAGE,)
+
+
+def test_the_link_header_is_trusted_more_than_the_document():
+    decision = of(link_header=(OTHER,), link_canonical=(PAGE,))
+
+    assert (decision.canonical_url, decision.rule) == (OTHER, "link_header")
+    assert "Link header" in reason(decision, PAGE)
+
+
+def test_a_canonical_link_is_trusted_more_than_og_url():
+    decision = of(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
+
+    assert decision.canonical_url == OTHER
+    assert "has precedence" in reason(decision, "https://shop.example/share/shoes")
+
+
+def test_og_url_that_agrees_is_a_reason():
+    assert "og:url agrees" in of(link_canonical=(OTHER,), og_url=OTHER).reasons
+
+
+def test_two_canonicals_that_differ_are_both_ignored():
+    decision = of(link_canonical=(OTHER, "https://shop.example/boots"))
+
+    assert (decision.canonical_url, len(decision.rejected)) == (PAGE, 2)
+
+
+def test_two_canonicals_that_agree_are_one():
+    assert of(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
+
+
+def test_when_canonicals_differ_og_url_may_still_speak():
+    assert of(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
+
+
+def test_a_canonical_in_the_body_is_recorded_and_ignored():
+    decision = of(body_canonical=(OTHER,))
+
+    assert decision.canonical_url == PAGE
+    assert decision.rejected == (("body_canonical", OTHER, "outside the head"),)
+
+
+def test_what_is_no_url_is_recorded():
+    assert ("link canonical", "http://", "not an http(s) URL") in of(
+        unparsable=(("link canonical", "http://"),)
+    ).rejected
+
+
+def test_a_refresh_that_lets_the_page_be_read_first_is_not_a_redirect():
+    assert of(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
+
+
+def test_a_page_that_reloads_itself_stands_for_itself():
+    assert of(meta_refresh=(0.0, PAGE)).rule == "self"
+
+
+# Guards.
+
+
+def test_the_homepage_does_not_stand_for_a_page_inside():
+    decision = of(link_canonical=(HOME,), og_url=HOME)
+
+    assert (decision.canonical_url, decision.rule) == (PAGE, "self")
+    assert "homepage" in reason(decision, HOME)
+
+
+@pytest.mark.parametrize(
+    "page", ["index.html", "default.aspx", "en/", "fr-CA", "?source=mail", "home"]
+)
+def test_the_homepage_stands_for_its_own_spellings(page):
+    assert of(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
+
+
+def test_a_canonical_on_another_domain_is_not_believed():
+    decision = of(link_canonical=(AWAY,))
+
+    assert decision.canonical_url == PAGE
+    assert "another domain" in reason(decision, AWAY)
+
+
+def test_another_host_of_the_same_site_is_no_other_domain():
+    assert of("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+
+
+def test_two_sites_on_one_hosting_service_are_two_domains():
+    decision = of("https://a.github.io/x", link_canonical=("https://b.github.io/x",))
+
+    assert decision.canonical_url == "https://a.github.io/x"
+
+
+def test_a_canonical_that_redirects_here_is_not_followed_back():
+    decision = of(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
+
+    assert decision.canonical_url == PAGE
+    assert "redirects permanently to this page" in reason(decision, OTHER)
+
+
+def test_a_canonical_known_to_redirect_here_is_not_followed_back():
+    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)})
+
+    assert decision.canonical_url == PAGE
+    assert "redirects back" in reason(decision, OTHER)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=418)],
+)
+def test_a_canonical_known_to_be_gone_is_ignored(page):
+    decision = of(link_canonical=(OTHER,), known={OTHER: page})
+
+    assert decision.canonical_url == PAGE
+    assert "gone" in reason(decision, OTHER)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 429, 451, 500, 503])
+def test_a_canonical_that_was_only_busy_or_withheld_is_provisional(status):
+    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
+
+    assert (decision.canonical_url, decision.provisional) == (OTHER, True)
+
+
+@pytest.mark.parametrize("own", [None, OTHER])
+def test_a_canonical_that_was_fetched_and_agrees_is_final(own):
+    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)})
+
+    assert (decision.canonical_url, decision.provisional) == (OTHER, False)
+
+
+def test_a_chain_of_canonicals_leads_to_its_end():
+    end = "https://shop.example/all-shoes"
+    known = {OTHER: KnownPage(status=200, canonical_url=end), end: KnownPage(status=200)}
+
+    decision = of(link_canonical=(OTHER,), known=known)
+
+    assert (decision.canonical_url, decision.provisional) == (end, False)
+    assert f"{OTHER} leads on to {end}" in decision.reasons
+
+
+def test_a_chain_that_ends_in_the_unknown_is_provisional():
+    end = "https://shop.example/all-shoes"
+
+    assert of(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=end)}
+    ).provisional
+
+
+def test_a_chain_that_leaves_the_site_is_refused_as_a_whole():
+    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)})
+
+    assert decision.canonical_url == PAGE
+
+
+def test_two_pages_that_name_each_other_stand_for_themselves():
+    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)})
+
+    assert decision.canonical_url == PAGE
+    assert "points back" in reason(decision, OTHER)
+
+
+def test_a_loop_among_others_is_not_entered():
+    third = "https://shop.example/boots"
+    known = {
+        OTHER: KnownPage(status=200, canonical_url=third),
+        third: KnownPage(status=200, canonical_url=OTHER),
+    }
+
+    decision = of(link_canonical=(OTHER,), known=known)
+
+    assert decision.canonical_url == PAGE
+    assert "loop" in reason(decision, OTHER)
+
+
+def test_an_endless_chain_is_given_up():
+    known = {
+        f"https://shop.example/{n}": KnownPage(
+            status=301, redirects_to=f"https://shop.example/{n + 1}"
+        )
+        for n in range(99)
+    }
+
+    decision = of(link_canonical=("https://shop.example/0",), known=known)
+
+    assert decision.canonical_url == PAGE
+
+
+def test_an_old_http_canonical_does_not_take_a_page_back_from_https():
+    old = PAGE.replace("https:", "http:")
+
+    assert of(link_canonical=(old,)).canonical_url == PAGE
+
+
+def test_http_and_www_pairs_follow_the_tag():
+    assert (
+        of("http://shop.example/a", link_canonical=("https://www.shop.example/a",)).canonical_url
+        == "https://www.shop.example/a"
+    )
+
+
+# AMP and languages.
+
+
+def test_an_amp_page_stands_behind_its_original():
+    amp = "https://shop.example/amp/shoes"
+
+    assert of(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+
+
+def test_a_page_does_not_stand_behind_its_own_amp_version():
+    amp = "https://shop.example/amp/shoes"
+
+    assert of(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
+
+
+def test_a_copy_in_an_amp_cache_belongs_to_the_site_it_was_taken_from():
+    copy = "https://shop-example.cdn.ampproject.org/c/s/shop.example/amp/shoes"
+
+    assert of(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert of(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
+
+
+def test_a_translation_is_another_page():
+    german = "https://shop.example/de/schuhe"
+
+    decision = of(
+        german,
+        link_canonical=(OTHER,),
+        hreflang=(("de", german), ("en", OTHER), ("x-default", OTHER)),
+    )
+
+    assert decision.canonical_url == german
+    assert "en" in reason(decision, OTHER)
+
+
+def test_a_variant_that_lists_only_the_originals_follows_its_canonical():
+    german = "https://shop.example/de/schuhe"
+    variant = f"{german}?size=42"
+
+    decision = of(variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER)))
+
+    assert decision.canonical_url == german
+
+
+# Whatever is said.
+
+urls = st.sampled_from(
+    [
+        PAGE,
+        OTHER,
+        HOME,
+        AWAY,
+        "http://shop.example/shoes",
+        "http://[::1]/",
+        "http://./",
+        "https://10.0.0.1/x",
+    ]
+)
+hops = st.lists(st.builds(Redirect, urls, urls, st.booleans()), max_size=4).map(tuple)
+pages = st.builds(
+    KnownPage,
+    status=st.sampled_from([None, 200, 301, 304, 404, 503]),
+    canonical_url=st.none() | urls,
+    redirects_to=st.none() | urls,
+    gone=st.booleans(),
+)
+some = st.lists(urls, max_size=3).map(tuple)
+evidences = st.builds(
+    Evidence,
+    url=urls,
+    final_url=urls,
+    status=st.sampled_from([200, 404, 500]),
+    redirects=hops,
+    link_header=some,
+    link_canonical=some,
+    body_canonical=some,
+    og_url=st.none() | urls,
+    meta_refresh=st.none() | st.tuples(st.sampled_from([0.0, 9.0]), urls),
+    is_amp=st.booleans(),
+    amp_url=st.none() | urls,
+    hreflang=st.lists(st.tuples(st.sampled_from(["en", "de"]), urls), max_size=3).map(tuple),
+    known=st.dictionaries(urls, pages, max_size=4),
+)
+
+
+@given(evidences)
+def test_any_evidence_gives_one_explained_decision(evidence):
+    decision = decide(evidence)
+
+    assert decision == decide(evidence)
+    assert decision.canonical_url not in decision.aliases
+    assert decision.reasons or decision.rejected
+
+
+@given(evidences)
+def test_a_page_known_to_be_gone_never_stands_for_another(evidence):
+    decision = decide(evidence)
+
+    known = evidence.known.get(decision.canonical_url)
+    own = {evidence.url, evidence.final_url, *(hop.target for hop in evidence.redirects)}
+    assert decision.canonical_url in own or known is None or not known.gone
+
+
+@given(evidences)
+def test_without_declarations_only_redirects_decide(evidence):
+    silent = replace(evidence, link_header=(), link_canonical=(), og_url=None, meta_refresh=None)
+
+    assert decide(silent).canonical_url in {silent.url, *(hop.target for hop in silent.redirects)}

@@ -1,0 +1,183 @@
+"""
+A graph: nodes with properties, simple edges, indexes and counts.
+
+A node has one edge of a type to another node (`SimpleEdges`), whose score can change. A graph has
+tables of its own, so nothing of one graph can be read or written through another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import NamedTuple
+
+from zengraph._indexes import PAGE_BYTES, Schema
+from zengraph._multigraph import MultiGraph
+from zengraph._parallel_edges import Edge
+from zengraph._simple_edges import MOST_COUNTED, EdgeKey, NewEdge, SimpleEdges
+from zengraph.clock import Clock
+from zengraph.errors import InvalidArgument, Unfinished
+from zengraph.tables import Tables
+
+_FIRST_NODES = 2
+MOST_REMOVED = 10_000
+"""Edges that one `remove_node` removes."""
+
+
+class RepairedGraph(NamedTuple):
+    """What a repair corrected."""
+
+    entries: int
+    """Values that were entered in the indexes."""
+    taken: int
+    """Unique values that two nodes have; lookups return one of them."""
+    rows: int
+    """Rows of edges that were missing, or not true."""
+    counts: int
+    """Counts that were wrong."""
+
+
+class Graph:
+    """
+    A graph with simple edges. Any number of processes may open it.
+
+    Args:
+        tables: its own.
+        schema: its indexed properties and counted types.
+        clock: None: the system's.
+        most_removed: edges that one `remove_node` removes.
+        most_counted: edges of a type that is not counted which `count_edges` reads.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        schema: Schema,
+        clock: Clock | None = None,
+        *,
+        most_removed: int = MOST_REMOVED,
+        most_counted: int = MOST_COUNTED,
+    ) -> None:
+        self.schema = schema
+        self._most_removed = most_removed
+        self._tables = tables
+        self._base = base = MultiGraph(tables, schema, clock)
+        self._edges = edges = SimpleEdges(tables, schema, base.clock, most_counted)
+        self.get_node, self.get_nodes = base.get_node, base.get_nodes
+        self.lookup, self.lookup_unique = base.lookup, base.lookup_unique
+        self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
+        self.walk_edges = edges.walk
+
+    def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+        """
+        `put_node` of many nodes, in as few round trips as possible. Safe to repeat.
+
+        Raises:
+            InvalidArgument: a property has a name that is reserved; nothing was written.
+            NotUnique: another node has one of the values; nothing was written.
+            SizeExceeded: a node would exceed the limits of the schema; nothing was written.
+        """
+        at_ms = self._base.clock.now_ms()
+        for _, properties in nodes:
+            for name in self.schema.columns:
+                if name in properties:
+                    raise InvalidArgument(f"properties: {name!r} is reserved; choose another name")
+        self._base.put_rows(
+            [self._base.node_row(key, properties, at_ms) for key, properties in nodes]
+        )
+
+    def put_node(self, node_id: bytes, properties: Mapping[str, bytes]) -> None:
+        """Set properties of a node, creating it if missing; `put_nodes` of one."""
+        self.put_nodes([(node_id, properties)])
+
+    def put_edge(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        *,
+        score: int = 0,
+        properties: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Put one edge; see `SimpleEdges.put`."""
+        pair = EdgeKey(source, edge_type, target)
+        self._edges.put([NewEdge(pair, score, properties or {})])
+
+    def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
+        """The edge; None if there is none."""
+        return self._edges.get(EdgeKey(source, edge_type, target))
+
+    def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
+        """Remove edges (source, type, target); those that do not exist are ignored."""
+        self._edges.remove(EdgeKey(*edge) for edge in edges)
+
+    def remove_node(self, node_id: bytes) -> None:
+        """
+        Remove a node with its edges in both directions; those are removed first.
+
+        Raises:
+            Unfinished: it had more than `most_removed` edges, of which so many were removed.
+        """
+        if not self._edges.remove_all(node_id, self._most_removed):
+            raise Unfinished(
+                "graph",
+                f"{self._most_removed} edges of the node were removed, and it has more; repeat",
+            )
+        self._base.remove_node(node_id)
+
+    def scan_nodes(
+        self, limit: int, cursor: bytes | None = None, names: Sequence[str] | None = None
+    ) -> tuple[list[tuple[bytes, dict[str, bytes]]], bytes | None]:
+        """
+        (nodes with their properties in the order of their ids, cursor or None at the end).
+
+        Ends before `limit` with a node that brings the properties to `PAGE_BYTES`. Not a snapshot:
+        a node that is put meanwhile may be missing.
+        """
+        start = b"" if cursor is None else cursor + b"\0"
+        with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
+            keys = [key for key, _ in islice(rows, limit + 1)]
+        wanted = keys[:limit]
+        items: list[tuple[bytes, dict[str, bytes]]] = []
+        at, size, part = 0, 0, _FIRST_NODES
+        while at < len(wanted) and size < PAGE_BYTES:
+            found = self._base.get_nodes(some := wanted[at : at + part], names)
+            for key in some:
+                at += 1
+                if key in found:
+                    items.append((key, found[key]))
+                    size += sum(map(len, found[key].values()))
+                if size >= PAGE_BYTES:
+                    break
+            part = max(1, min(8 * part, PAGE_BYTES * at // max(size, 1)))
+        return items, wanted[at - 1] if at < len(keys) else None
+
+    def repair(self) -> RepairedGraph:
+        """
+        Enter stored values in the indexes, and correct rows of edges and counts. Safe to repeat.
+
+        Walks the whole graph. Counts of edges that are written meanwhile may become wrong.
+        """
+        entries = taken = 0
+        for key, row in self._base.nodes.walk():
+            added, refused = self._base.index(key, row)
+            entries, taken = entries + added, taken + refused
+        rows = self._edges.repair()
+        counted = set(self.schema.counted)
+        wrong = [
+            self._edges.recount(*place) for place in self._edges.counts() if place[2] in counted
+        ]
+        return RepairedGraph(entries, taken, rows, sum(map(bool, wrong)))
+
+    def check(self) -> list[str]:
+        """Problems of the engine, one line each with the remedy; empty if there are none."""
+        return self._base.check()
+
+    def create(self) -> None:
+        """Create missing tables; never drops anything."""
+        self._tables.create()
+
+    def close(self) -> None:
+        """Close files and connections."""
+        self._base.close()

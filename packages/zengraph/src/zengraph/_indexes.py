@@ -1,0 +1,281 @@
+"""
+Indexes of nodes by the values of their properties, kept by every write of such a property.
+
+A row is written before the property that makes it true, and removed after it, and every hit is
+checked at its node. So a writer that crashes leaves only rows that no lookup returns; lookups and
+repairs delete them.
+
+A unique value has an owner: a lease (`leases`) that is acquired before the property is
+written and ended after it. Of two writers that both saw the value free, one acquires it. A writer
+that was stopped for longer than the lease finds at the end that another one has it, and takes its
+property back. An ended lease names the owner as long as its node has the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from zengraph._codec import BUCKETS, after, index_key, index_prefix, unique_key
+from zengraph._leases import CellLeases, Lease
+from zengraph._properties import Row
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph._row_limits import Most
+from zengraph.clock import Clock
+from zengraph.errors import NotUnique
+from zengraph.tables import Put, Tables, newest_ms
+
+MAX_LIMIT = 6000
+"""Maximum number of edges or nodes that one call returns."""
+PAGE_BYTES = 4_194_304
+"""A page of nodes or edges ends once their properties have so many bytes."""
+
+_ACQUIRED_MS = 10_000
+"""How long an acquired value waits for its property to be set."""
+_YOUNG_MS = 600_000
+"""A row is written before its property; one younger than this may still become true."""
+_ID = b"i:id"
+_OWNER = b"i:owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The properties that are indexed, and the edge types that are not stored as any other."""
+
+    unique: tuple[str, ...] = ()
+    """Properties whose values belong to one node at most."""
+    indexed: tuple[str, ...] = ()
+    """Properties by whose values nodes can be found."""
+    counted: tuple[int, ...] = ()
+    """Edge types whose number is stored with the node, in both directions."""
+    one_ended: frozenset[int] = frozenset()
+    """Edge types that are listed at their target only, and stored there only."""
+    reserved: frozenset[int] = frozenset()
+    """Edge types that `put_edge` refuses, because their edges are stored in another way."""
+    columns: Mapping[str, bytes] = field(default_factory=dict)
+    """Properties that are read from a column of their own (`s:…`), which another layer writes; a
+    node exists as well if it has one of them."""
+    most: Most = field(default_factory=Most)
+    """What a node or an edge may have."""
+    remedies: Remedies = DEFAULT
+    """The words of error messages."""
+
+    def column_of(self, name: str) -> bytes:
+        """The cell of a node that stores a property."""
+        return self.columns.get(name) or b"m:" + name.encode()
+
+    @property
+    def searchable(self) -> tuple[str, ...]:
+        """The properties that `lookup` takes."""
+        return (*self.unique, *self.indexed)
+
+
+class _IndexedValue(NamedTuple):
+    """A value that a write gives to an indexed property."""
+
+    node_id: bytes
+    name: str
+    value: bytes
+    at_ms: int
+
+
+class PropertyIndexes:
+    """The indexes of one schema over the nodes of some tables."""
+
+    def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
+        self._tables = tables
+        self._nodes = tables["n"]
+        self._rows = tables["i"]
+        self._clock = clock
+        self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
+        self._unique = frozenset(schema.unique)
+        self._column_of = schema.column_of
+        self._names = {schema.column_of(name): name for name in schema.searchable}
+
+    def __bool__(self) -> bool:
+        """True if the schema names a property."""
+        return bool(self._names)
+
+    def move(self, puts: Sequence[Put], source: bytes) -> None:
+        """
+        `write` values that move from the node `source`, with their ownership; it refuses nothing.
+
+        A value that a third node owns is written as well, and lookups keep returning its owner.
+        """
+        self.write(puts, source)
+
+    def write(self, puts: Sequence[Put], source: bytes | None = None) -> None:
+        """
+        Write mutations, and the index rows of the properties in them; one multi-get more.
+
+        Raises:
+            NotUnique: another node has one of the values; nothing was written. If it acquired the
+                value while this writer was stopped, the other mutations were.
+        """
+        changes = list(self._changes(puts))
+        if not changes:
+            self._tables.write(puts)
+            return
+        ids = list(dict.fromkeys(change.node_id for change in changes))
+        before = self._nodes.get_many(ids, list(self._names))
+        owned = self._acquire_all(changes, before, source)
+        self._tables.write([*map(_row, filter(self._is_listed, changes)), *puts])
+        self._confirm(owned)
+        for change in changes:
+            old = before.get(change.node_id, {}).get(self._column_of(change.name))
+            if old is not None and old.value != change.value and old.at_ms <= change.at_ms:
+                self._remove(change.node_id, change.name, old.value)
+
+    def lookup(
+        self, name: str, value: bytes, limit: int, cursor: bytes | None
+    ) -> tuple[list[bytes], bytes | None]:
+        """`lookup`: of a unique property two reads, otherwise a range scan a bucket."""
+        if name in self._unique:
+            owner = self._owners.read(unique_key(name, value))
+            holders = [owner.holder] if owner and self._has(owner.holder, name, value) else []
+            return holders, None
+        result: list[bytes] = []
+        last = cursor or b""
+        with closing(self._listed(name, value, last)) as rows:
+            for key, row in rows:
+                if len(result) == min(limit, MAX_LIMIT):
+                    return result, last
+                last = key
+                if self._has(row[_ID].value, name, value):
+                    result.append(row[_ID].value)
+                else:
+                    self._delete_old(key, row)
+        return result, None
+
+    def _listed(
+        self, name: str, value: bytes, behind: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """The rows of a value behind a key, bucket by bucket; close it if you leave it early."""
+        for bucket in range(behind[0] if behind else 0, BUCKETS):
+            prefix = index_prefix(bucket, name, value)
+            start = behind + b"\0" if behind.startswith(prefix) else prefix
+            with closing(self._rows.scan(start, after(prefix))) as rows:
+                yield from rows
+
+    def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
+        """
+        Enter what is missing of a node, as read: for a backfill.
+
+        Returns how many values were entered, and how many unique ones another node has: they stay
+        with this node as well, and lookups return the other one.
+        """
+        entered = taken = 0
+        for change in self._values(node_id, row):
+            if self._is_listed(change):
+                if not self._rows.get(index_key(node_id, change.name, change.value)):
+                    self._tables.write([_row(change)])
+                    entered += 1
+                continue
+            owner = self._owners.read(unique_key(change.name, change.value))
+            if owner is None or owner.holder != node_id:
+                try:
+                    self._acquire(change)
+                    entered += 1
+                except NotUnique:
+                    taken += 1
+        return entered, taken
+
+    def forget(self, node_id: bytes, row: Row) -> None:
+        """Remove the entries of a node that was deleted, as it was read before."""
+        for change in self._values(node_id, row):
+            self._remove(node_id, change.name, change.value)
+
+    def _changes(self, puts: Sequence[Put]) -> Iterable[_IndexedValue]:
+        for table, node_id, cells, at_ms in puts:
+            if table == "n":
+                for column in cells.keys() & self._names.keys():
+                    yield _IndexedValue(node_id, self._names[column], cells[column], at_ms)
+
+    def _values(self, node_id: bytes, row: Row) -> Iterable[_IndexedValue]:
+        for column, name in self._names.items():
+            if column in row:
+                yield _IndexedValue(node_id, name, *row[column])
+
+    def _is_listed(self, change: _IndexedValue) -> bool:
+        return change.name not in self._unique
+
+    def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
+        column = self._column_of(name)
+        cell = self._nodes.get(node_id, [column]).get(column)
+        return cell is not None and cell.value == value
+
+    def _delete_old(self, key: bytes, row: Row) -> None:
+        """Delete a row that is not true, unless its property may still be written."""
+        if newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
+            self._rows.delete(key, at_ms=newest_ms(row))
+
+    def _acquire_all(
+        self, changes: Sequence[_IndexedValue], before: dict[bytes, Row], source: bytes | None
+    ) -> list[tuple[_IndexedValue, Lease]]:
+        """Acquire the unique values that come true; on a refusal none stays acquired."""
+        owned: list[tuple[_IndexedValue, Lease]] = []
+        for change in changes:
+            stored = before.get(change.node_id, {}).get(self._column_of(change.name))
+            is_late = stored is not None and stored.at_ms > change.at_ms
+            if self._is_listed(change) or is_late:
+                continue
+            try:
+                owned.append((change, self._acquire(change, source)))
+            except NotUnique:
+                if source is not None:
+                    continue
+                for mine, _ in owned:
+                    self._remove(mine.node_id, mine.name, mine.value)
+                raise
+        return owned
+
+    def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
+        """
+        The lease of a value; `source` gives it away.
+
+        Raises:
+            NotUnique: another node has it, or is acquiring it.
+        """
+        key = unique_key(change.name, change.value)
+        for _ in range(3):
+            owner = self._owners.read(key)
+            if owner is not None and owner.holder not in (change.node_id, source):
+                lives = owner.is_live(self._clock.now_ms())
+                if lives or self._has(owner.holder, change.name, change.value):
+                    raise NotUnique(change.name, owner.holder.hex())
+            if lease := self._owners.take(key, owner, change.node_id):
+                return lease
+        raise NotUnique(change.name, "that is being written")
+
+    def _confirm(self, owned: Sequence[tuple[_IndexedValue, Lease]]) -> None:
+        """End the leases of values that were written; take a value back that was lost."""
+        for change, lease in owned:
+            key = unique_key(change.name, change.value)
+            if self._owners.end(key, lease) is None:
+                owner = self._owners.read(key)
+                if owner is None or owner.holder != change.node_id:
+                    column = self._column_of(change.name)
+                    self._nodes.delete(change.node_id, [column], at_ms=change.at_ms)
+                    raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
+
+    def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
+        """Remove the entry of a value that the node no longer has."""
+        if name not in self._unique:
+            key = index_key(node_id, name, value)
+            if row := self._rows.get(key):
+                self._rows.delete(key, at_ms=newest_ms(row))
+            return
+        key = unique_key(name, value)
+        row = self._tables["u"].get(key, [_OWNER])
+        owner = Lease.of(row, _OWNER)
+        if owner and owner.holder == node_id and not self._has(node_id, name, value):
+            # If another node acquires it in this very millisecond, its confirmation fails.
+            self._tables["u"].delete(key, at_ms=newest_ms(row))
+
+
+def _row(change: _IndexedValue) -> Put:
+    """The row of a value that may belong to many nodes."""
+    key = index_key(change.node_id, change.name, change.value)
+    return ("i", key, {_ID: change.node_id}, change.at_ms)

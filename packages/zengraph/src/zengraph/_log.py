@@ -1,0 +1,45 @@
+"""The time log: entries in order of time, spread over buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+
+from zengraph._codec import BUCKETS
+from zengraph._ordered_indexes import Bucketed
+from zengraph._properties import Row
+from zengraph.tables import open_bucket
+
+
+class TimeLog(Bucketed):
+    """Reads and rewrites entries; `mutations.append_log` appends them."""
+
+    name = "f"
+
+    def open_bucket(self, bucket: int) -> int:
+        """The first bucket from `bucket` on that can be written."""
+        return open_bucket(self._tables, bucket, BUCKETS)
+
+    def between(
+        self, bucket: int, low: bytes, high: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """(position: time and nonce, entry) of a bucket; close it if you leave it early."""
+        with closing(self._table.scan(bytes([bucket]) + low, bytes([bucket]) + high)) as rows:
+            for key, row in rows:
+                yield key[1:], row
+
+    def all(self, bucket: int) -> Generator[tuple[bytes, Row], None, None]:
+        """The whole bucket."""
+        with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+            for key, row in rows:
+                yield key[1:], row
+
+    def replace(
+        self, bucket: int, position: bytes, entry: Mapping[bytes, bytes], at_ms: int
+    ) -> None:
+        """Put another entry at a position."""
+        self._table.put(bytes([bucket]) + position, entry, at_ms=at_ms)
+
+    def delete_many(self, bucket: int, items: Sequence[tuple[bytes, int]]) -> None:
+        """Delete the entries at positions, unless they are newer than the time beside each (ms)."""
+        self._table.delete_many([(bytes([bucket]) + at, None, at_ms) for at, at_ms in items])

@@ -1,0 +1,223 @@
+"""
+A graph with parallel edges, and the parts on which a store of records is built.
+
+Nodes have properties, each with the time at which its value was true; edges have type, direction
+and score; nodes are found by the values of properties, and by ordering keys of the caller.
+
+It works on cell tables without transactions. An edge's outgoing row is written last and is
+authoritative; an index row is written before the property that makes it valid and removed after it,
+and every hit is checked against the node. So a writer that crashes leaves only rows that no read
+returns, and running it again completes them. Each edge is a row of its own, so the edges of a hub
+can be split anywhere; a list continues from a cursor, never from an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from zengraph._indexes import PropertyIndexes, Schema
+from zengraph._log import TimeLog
+from zengraph._ordered_indexes import NumberIndex, OrderIndex
+from zengraph._parallel_edges import COUNTS, ParallelEdges
+from zengraph._properties import NodeStore
+from zengraph._registry import Registry
+from zengraph._row_limits import RowLimits
+from zengraph.clock import Clock, SystemClock
+from zengraph.tables import CellSize, Put, Row, Salvaged, Tables
+
+_SENTINEL = b"m:_"
+"""The column that a node has, unless it has one of `Schema.columns`."""
+
+
+class MultiGraph:
+    """
+    A graph with parallel edges. Any number of processes may open one.
+
+    Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256.
+
+    Attributes:
+        nodes: properties of nodes with their times.
+        put_edge, get_edge, remove_edge, edges, count_edges: edges; these and what else handles
+            edges are methods of `ParallelEdges`.
+        by_number: nodes in the order of numbers, such as times, which can be claimed.
+        by_order: nodes in the order of ordering keys.
+        node_columns: each node has one of these columns.
+        registry: small named records.
+        log: entries in order of time.
+    """
+
+    def __init__(
+        self, tables: Tables, schema: Schema | None = None, clock: Clock | None = None
+    ) -> None:
+        self.tables = tables
+        self.schema = schema or Schema()
+        self.clock = clock or SystemClock()
+        self._indexes = PropertyIndexes(tables, self.schema, self.clock)
+        self.nodes = NodeStore(tables)
+        self.node_columns = (_SENTINEL, *self.schema.columns.values())
+        self.node_limits = RowLimits(
+            tables["n"], b"m:", _SENTINEL, self.schema.most, self.schema.remedies
+        )
+        """The limits of what applications write into nodes."""
+        self._edges = edges = ParallelEdges(tables, self.schema, self.clock)
+        self.put_edge, self.get_edge = edges.put_edge, edges.get_edge
+        self.remove_edge, self.purge_edges = edges.remove_edge, edges.purge_edges
+        self.edges, self.count_edges = edges.edges, edges.count_edges
+        self.edge_rows, self.walk_edges = edges.edge_rows, edges.walk_edges
+        self.walk_all_edges, self.recount = edges.walk_all_edges, edges.recount
+        self.by_number = NumberIndex(tables)
+        self.by_order = OrderIndex(tables)
+        self.registry = Registry(tables)
+        self.log = TimeLog(tables)
+        self.move = self._indexes.move
+        """Write properties that move from one node to another, with their ownership."""
+        # Bound once where there is nothing to index: on the path of every write.
+        self.mutate: Callable[[Sequence[Put]], None] = (
+            self._indexes.write if self._indexes else tables.write
+        )
+        """
+        Write mutations (`put_properties`, `edge_rows`) in as few round trips as possible.
+
+        Raises `NotUnique` where the schema has unique properties (`PropertyIndexes.write`).
+        """
+
+    # The engine
+
+    def serves(self, first_byte: int) -> bool:
+        """True if nodes whose ids begin with that byte can be written; see `repair`."""
+        return self.tables.serves(first_byte)
+
+    def counting(self, *edge_types: int) -> MultiGraph:
+        """The same graph, with edges of these types counted."""
+        return MultiGraph(self.tables, replace(self.schema, counted=edge_types), self.clock)
+
+    def check(self) -> list[str]:
+        """Problems of the engine, one line each with the remedy; empty if there are none."""
+        return self.tables.check()
+
+    def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
+        """
+        Replace damaged files by new ones with every readable row; `report` gets each step.
+
+        Returns also what earlier calls replaced, until `salvage_finished`.
+        """
+        return self.tables.salvage(report)
+
+    def salvage_finished(self, done: Sequence[Salvaged]) -> None:
+        """Forget these results: a walk has made up for what the new files lack."""
+        self.tables.salvage_finished(done)
+
+    def scrub(self) -> None:
+        """Remove deleted data from the disk, if the engine can; safe to repeat."""
+        self.tables.scrub()
+
+    def close(self) -> None:
+        """Close files and connections."""
+        self.tables.close()
+
+    # Nodes
+
+    def index(self, node_id: bytes, row: Row) -> tuple[int, int]:
+        """Enter what is missing of a node in the indexes; `PropertyIndexes.complete`."""
+        return self._indexes.complete(node_id, row)
+
+    def unindex(self, node_id: bytes, row: Row) -> None:
+        """Remove a deleted node from the indexes; `row`: as it was read before."""
+        self._indexes.forget(node_id, row)
+
+    def put_node(
+        self, node_id: bytes, properties: Mapping[str, bytes], *, at_ms: int | None = None
+    ) -> None:
+        """
+        Set properties of a node, creating it if missing; other properties stay. Safe to repeat.
+
+        Raises:
+            NotUnique: another node has the value of a unique property.
+            SizeExceeded: the node would exceed the limits of the schema.
+        """
+        at_ms = self.clock.now_ms() if at_ms is None else at_ms
+        self.put_rows([self.node_row(node_id, properties, at_ms)])
+
+    def put_rows(self, rows: Sequence[Put]) -> None:
+        """Put rows of nodes within the limits of the schema; raises as `put_node`."""
+        with self.node_limits.writing([(key, cells) for _, key, cells, _ in rows]):
+            self.mutate(rows)
+
+    def get_node(
+        self, node_id: bytes, names: Sequence[str] | None = None
+    ) -> dict[str, bytes] | None:
+        """All or some properties of a node; None if the node does not exist."""
+        return self.get_nodes([node_id], names).get(node_id)
+
+    def get_nodes(
+        self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
+        """Properties of many nodes, with one multi-get. Missing nodes are left out."""
+        exists = self.node_columns
+        columns = None if names is None else [*exists, *map(self.schema.column_of, names)]
+        rows = self.tables["n"].get_many(node_ids, columns)
+        return {
+            key: self._node_properties(row, names)
+            for key, row in rows.items()
+            if _SENTINEL in row or any(column in row for column in exists)
+        }
+
+    def property_sizes(self, node_id: bytes) -> dict[str, CellSize]:
+        """Each property of a node with its size and its time; the values are not read."""
+        cells = self.nodes.sizes_many([node_id]).get(node_id, {})
+        return {
+            column[2:].decode(): size
+            for column, size in cells.items()
+            if column.startswith(b"m:") and column != _SENTINEL
+        }
+
+    def remove_node(self, node_id: bytes) -> None:
+        """Remove a node, its edges in both directions, and its index rows."""
+        row = self.tables["n"].get(node_id)
+        self._edges.remove_edges(node_id)
+        # Each cell as it was read: counts have the engine's timestamps, which may differ from ours.
+        mine = [
+            (node_id, [column], cell.at_ms)
+            for column, cell in self.tables["n"].get(node_id).items()
+            if column.startswith((b"m:", COUNTS))
+        ]
+        self.tables["n"].delete_many(mine)
+        self.unindex(node_id, row)
+
+    def lookup(
+        self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[bytes], bytes | None]:
+        """
+        (nodes that have the value of a property of the schema, cursor or None at the end).
+
+        One range scan a bucket, and a read for each hit; of a unique property two reads.
+        """
+        return self._indexes.lookup(name, value, limit, cursor)
+
+    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
+        """The node that has the value of a unique property; None: no node has it. Two reads."""
+        found, _ = self._indexes.lookup(name, value, 1, None)
+        return found[0] if found else None
+
+    def node_row(self, node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
+        """The mutation that sets properties of a node, and creates it."""
+        column_of = self.schema.column_of
+        cells = {_SENTINEL: b"1"} | {column_of(name): v for name, v in properties.items()}
+        return ("n", node_id, cells, at_ms)
+
+    def _node_properties(self, row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
+        properties = _properties(row, b"m:")
+        for name, column in self.schema.columns.items():
+            if column in row and (names is None or name in names):
+                properties[name] = row[column].value
+        return properties
+
+
+def _properties(row: Row, family: bytes) -> dict[str, bytes]:
+    hidden = (_SENTINEL,)
+    return {
+        column[len(family) :].decode(): cell.value
+        for column, cell in row.items()
+        if column.startswith(family) and column not in hidden
+    }

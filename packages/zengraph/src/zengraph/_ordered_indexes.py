@@ -1,0 +1,186 @@
+"""
+Indexes in an order: nodes by numbers, and nodes by ordering keys of the caller.
+
+A row is written before the property that makes it true, and deleted after it, by the layer that
+owns the property; `mutations` has the rows, so that they go into its batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import ClassVar, NamedTuple
+
+from zengraph._codec import BUCKETS, NO_LABEL, after, number_key, ordering_key, read_number_key
+from zengraph._leases import Lease, take_many
+from zengraph._properties import Row
+from zengraph.tables import CellTable, Tables
+
+_CLAIM = b"i:c"
+
+
+class OrderIndex:
+    """
+    Nodes in the order of ordering keys: bytes of any meaning, several for a node.
+
+    A key that begins with a label (UTF-8) and a zero is found by `labels`; other keys begin with
+    0xff. Within a key the order is that of ids, and each of sixteen buckets has its own.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["h"]
+
+    def has(self, of: bytes, order: bytes) -> bool:
+        """True if a node has an entry under that key."""
+        return bool(self._table.get(ordering_key(of, order)))
+
+    def delete(self, of: bytes, order: bytes, *, at_ms: int) -> None:
+        """Delete the entry of a node under that key."""
+        self._table.delete(ordering_key(of, order), at_ms=at_ms)
+
+    def delete_at(self, position: bytes, *, at_ms: int) -> None:
+        """Delete the entry at a position."""
+        self._table.delete(position, at_ms=at_ms)
+
+    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
+        """(position, stored values) of every entry."""
+        return self._table.scan(b"", None)
+
+    def rows(
+        self, prefixes: Sequence[bytes], beyond: bytes = b""
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, stored values) of entries whose key has one of the prefixes, after a position.
+
+        A position is opaque and continues the list; it ends with the node's id.
+        """
+        for bucket in range(BUCKETS):
+            for prefix in prefixes:
+                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
+
+    def _beginning_with(
+        self, prefix: bytes, beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        stop = after(prefix)
+        if stop is not None and beyond >= stop:
+            return
+        first = max(prefix, beyond + b"\0") if beyond else prefix
+        with closing(self._table.scan(first, stop)) as rows:
+            yield from rows
+
+    def labels(self, beyond: str = "") -> LabelWalk:
+        """Walk over the labels that come after a text."""
+        return LabelWalk(self._table, beyond)
+
+
+class LabelWalk:
+    """
+    The distinct labels of an `OrderIndex`, in their order, in all buckets at once.
+
+    A label costs one small read in each bucket that holds many of its nodes, however many those
+    are.
+    """
+
+    _AHEAD = 20
+
+    def __init__(self, table: CellTable, beyond: str) -> None:
+        self._table = table
+        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._ended: set[int] = set()
+        self.skip_to(beyond)
+
+    def skip_to(self, beyond: str) -> None:
+        """Continue with the first label that comes after a text."""
+        label = beyond.encode()
+        for bucket, ahead in self._ahead.items():
+            start = bytes([bucket]) + label
+            while ahead and ahead[-1] < start:
+                ahead.pop()
+            if not ahead and bucket not in self._ended:
+                self._read(bucket, start)
+
+    def _read(self, bucket: int, start: bytes) -> None:
+        stop = bytes([bucket]) + NO_LABEL
+        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
+            keys = [key for key, _ in rows]
+        self._ahead[bucket][:] = reversed(keys)
+        if len(keys) < self._AHEAD:
+            self._ended.add(bucket)
+
+    def first(self) -> str | None:
+        """The next label; None at the end."""
+        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        if not heads:
+            return None
+        return min(head[1:].partition(b"\0")[0] for head in heads).decode()
+
+
+class Bucketed:
+    """The common part of the time log and the index of numbers."""
+
+    name: ClassVar[str]
+    """The name of the table."""
+    buckets = range(BUCKETS)
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables[self.name]
+
+    def serves(self, bucket: int) -> bool:
+        """False while the file that holds the bucket is damaged."""
+        return self._tables.serves(bucket)
+
+
+class NumberEntry(NamedTuple):
+    """A node in the index of numbers."""
+
+    number: int
+    node_id: bytes
+    kept: Row
+    """The values that were put with it."""
+    lease: Lease | None
+    """The lease of the caller that claimed it."""
+
+    def is_claimed(self, now_ms: int) -> bool:
+        """True while another caller has claimed it."""
+        return self.lease is not None and self.lease.is_live(now_ms)
+
+
+class NumberIndex(Bucketed):
+    """
+    Nodes ordered by unsigned 64-bit numbers, in buckets that can be written in parallel.
+
+    A number is a time, a priority or a sequence number. Entries can be claimed, so the index is a
+    queue as well.
+    """
+
+    name = "d"
+
+    def has(self, of: bytes, number: int) -> bool:
+        """True if the node has an entry with that number."""
+        return bool(self._table.get(number_key(of, number)))
+
+    def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:
+        """Entries with numbers below `end`, the lowest first; close it if you leave it early."""
+        stop = bytes([bucket]) + end.to_bytes(8)
+        with closing(self._table.scan(bytes([bucket]), stop)) as rows:
+            for key, row in rows:
+                number, of = read_number_key(key)
+                yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
+
+    def walk(self) -> Generator[NumberEntry, None, None]:
+        """Every entry."""
+        for key, row in self._table.scan(b"", None):
+            number, of = read_number_key(key)
+            yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
+
+    def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
+        """Delete the entries (node id, number), if not newer than at_ms, each."""
+        self._table.delete_many(
+            [(number_key(of, number), None, at_ms) for of, number, at_ms in items]
+        )
+
+    def claim(self, entries: Sequence[NumberEntry], lease: Lease) -> list[bool]:
+        """Claim entries, as they were read; False for one that another caller has claimed."""
+        rows = [(number_key(entry.node_id, entry.number), entry.lease) for entry in entries]
+        return take_many(self._table, _CLAIM, rows, lease)

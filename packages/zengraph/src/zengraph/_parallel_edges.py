@@ -1,0 +1,272 @@
+"""
+Parallel edges: edges with a type, a score and properties, any number from one node to another.
+
+Two edges of one (source, type, target) with different scores are different edges, such as payments
+at different times. (`simple_edges` has edges whose score can change.) An edge has a row at each of
+its nodes, so that it is listed from both; the one at its source is authoritative. An edge of a
+one-ended type has one row, at its target: its source has a property that says as much, or is no
+node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from typing import NamedTuple
+
+from zengraph._codec import IN, OUT, after, edge_key, edge_prefix, read_edge_key, score_range
+from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
+from zengraph._properties import Row, newest_ms
+from zengraph._row_limits import RowLimits
+from zengraph.clock import Clock
+from zengraph.errors import InvalidArgument
+from zengraph.tables import Put, Tables
+
+_EDGE = b"p:_"
+COUNTS = b"c:"
+"""The column family of counts."""
+
+
+class Edge(NamedTuple):
+    """An edge, seen from one of its ends."""
+
+    other: bytes
+    """The node at the other end."""
+    score: int
+    properties: dict[str, bytes]
+    at_ms: int = 0
+    """When it was put; 0: not known."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its properties."""
+        return sum(map(len, self.properties.values()))
+
+
+class Edges(NamedTuple):
+    """A page of a list of edges; `cursor` continues it, None: it is complete."""
+
+    items: list[Edge]
+    cursor: bytes | None
+
+
+class ParallelEdges:
+    """Writes and reads parallel edges; `MultiGraph` has its methods."""
+
+    def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
+        self._tables = tables
+        self._table = tables["e"]
+        self._schema = schema
+        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.most, schema.remedies)
+        self._clock = clock
+
+    def edge_rows(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        properties: Mapping[str, bytes],
+        at_ms: int,
+        *,
+        score: int = 0,
+    ) -> list[Put]:
+        """
+        The mutations that set an edge, for a batch; none of them counts it.
+
+        The row at its source is written last, and is authoritative. An edge of a one-ended type has
+        a row at its target only.
+        """
+        cells = {b"p:" + name.encode(): value for name, value in properties.items()}
+        into = edge_key(target, IN, edge_type, score, source)
+        if edge_type in self._schema.one_ended:
+            return [("e", into, cells, at_ms)]
+        cells[_EDGE] = b"1"
+        out = edge_key(source, OUT, edge_type, score, target)
+        return [("e", into, cells, at_ms), ("e", out, cells, at_ms)]
+
+    def put_edge(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        *,
+        score: int = 0,
+        properties: Mapping[str, bytes] | None = None,
+        at_ms: int | None = None,
+    ) -> None:
+        """
+        Set an edge; edges of one (source, type, target) with different scores are different edges.
+
+        Safe to repeat. Counts increase if it is new. A writer that crashes in between, or two that
+        write the same new edge at once, leave the counts wrong until `recount` or a repair of the
+        store.
+
+        Raises:
+            SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
+        """
+        if edge_type in self._schema.reserved:
+            raise InvalidArgument(f"put_edge: edges of type {edge_type} are not stored here")
+        at_ms = self._clock.now_ms() if at_ms is None else at_ms
+        is_new = edge_type in self._schema.counted and not self.get_edge(
+            source, edge_type, target, score=score
+        )
+        rows = self.edge_rows(source, edge_type, target, properties or {}, at_ms, score=score)
+        with self._limits.writing([(key, cells) for _, key, cells, _ in rows if properties]):
+            for _, key, cells, _ in rows:
+                self._table.put(key, cells, at_ms=at_ms)
+        if is_new:
+            self._count_both(source, edge_type, target, 1)
+
+    def get_edge(
+        self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
+    ) -> Edge | None:
+        """The edge; None if there is none."""
+        row = self._table.get(self._true_key(source, edge_type, target, score))
+        return _edge(target, score, row) if row else None
+
+    def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
+        """Remove an edge; does nothing if there is none."""
+        out = edge_key(source, OUT, edge_type, score, target)
+        into = edge_key(target, IN, edge_type, score, source)
+        rows = self._table.get_many([out, into])
+        for key in (out, into):
+            if key in rows:
+                self._table.delete(key, at_ms=newest_ms(rows[key]))
+        is_true = self._true_key(source, edge_type, target, score) in rows
+        if is_true and edge_type in self._schema.counted:
+            self._count_both(source, edge_type, target, -1)
+
+    def remove_edges(self, node_id: bytes) -> None:
+        """Remove every edge of a node, in both directions, with its other end."""
+        for direction in (OUT, IN):
+            prefix = edge_prefix(node_id, direction)
+            with closing(self._table.scan(prefix, after(prefix))) as rows:
+                for key, _ in rows:
+                    _, _, edge_type, score, other = read_edge_key(key)
+                    ends = (node_id, other) if direction == OUT else (other, node_id)
+                    self.remove_edge(ends[0], edge_type, ends[1], score=score)
+
+    def purge_edges(self, target: bytes, edge_type: int, *, at_ms: int) -> None:
+        """Delete all edges of a one-ended type to a node, also those newer than `at_ms`."""
+        prefix = edge_prefix(target, IN, edge_type)
+        with closing(self._table.scan(prefix, after(prefix))) as rows:
+            deletes = [(key, None, max(at_ms, newest_ms(row))) for key, row in rows]
+        if deletes:
+            self._table.delete_many(deletes)
+
+    def edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        limit: int = 100,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
+    ) -> Edges:
+        """
+        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+
+        One range scan, for any number of edges; a page ends before `limit` with an edge that brings
+        the properties to `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
+        to `most_score`. One-ended types have no outgoing edges.
+        """
+        limit = min(limit, MAX_LIMIT)
+        items: list[Edge] = []
+        last, size = None, 0
+        scores = least_score, most_score
+        with closing(self._scan(node_id, direction, edge_type, cursor, scores, reverse)) as rows:
+            for key, edge in rows:
+                if len(items) == limit or size >= PAGE_BYTES:
+                    return Edges(items, last)
+                items.append(edge)
+                size += edge.size_bytes
+                last = key
+        return Edges(items, None)
+
+    def walk_edges(
+        self, node_id: bytes, direction: bytes, edge_type: int
+    ) -> Generator[Edge, None, None]:
+        """`edges`, all of them in one scan; close it if you leave it early."""
+        with closing(self._scan(node_id, direction, edge_type)) as rows:
+            for _, edge in rows:
+                yield edge
+
+    def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
+        """(node, direction, type, edge) of every row of every node, for repairs."""
+        for key, row in self._table.scan(b"", None):
+            node_id, direction, edge_type, score, other = read_edge_key(key)
+            yield node_id, direction, edge_type, _edge(other, score, row)
+
+    def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """
+        The number of edges: the stored count of a counted type, otherwise counted by a scan.
+
+        Raises:
+            StoreUnavailable: the tables did not answer.
+        """
+        if edge_type in self._schema.counted:
+            column = count_column(direction, edge_type)
+            cell = self._tables["n"].get(node_id, [column]).get(column)
+            return int.from_bytes(cell.value, signed=True) if cell else 0
+        return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
+
+    def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """Set the stored count of a type to that of a scan; returns by how much it was too high."""
+        column = count_column(direction, edge_type)
+        cell = self._tables["n"].get(node_id, [column]).get(column)
+        stored = int.from_bytes(cell.value, signed=True) if cell else 0
+        true = sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
+        if true != stored:
+            self._tables["n"].incr(node_id, column, true - stored)
+        return stored - true
+
+    def _scan(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        cursor: bytes | None = None,
+        scores: tuple[int | None, int | None] = (None, None),
+        reverse: bool = False,
+    ) -> Generator[tuple[bytes, Edge], None, None]:
+        """(key, edge) of the edges that are true."""
+        start, stop = score_range(edge_prefix(node_id, direction, edge_type), *scores)
+        if cursor is not None:
+            # A cursor of another list continues nothing here.
+            start, stop = (
+                (start, min(stop, cursor)) if reverse else (max(start, cursor + b"\0"), stop)
+            )
+        checked = direction == IN and edge_type not in self._schema.one_ended
+        with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
+            for key, row in rows:
+                _, _, _, score, other = read_edge_key(key)
+                if checked and not self._table.get(
+                    edge_key(other, OUT, edge_type, score, node_id), [_EDGE]
+                ):
+                    continue
+                yield key, _edge(other, score, row)
+
+    def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
+        """The key of the row without which there is no edge."""
+        if edge_type in self._schema.one_ended:
+            return edge_key(target, IN, edge_type, score, source)
+        return edge_key(source, OUT, edge_type, score, target)
+
+    def _count_both(self, source: bytes, edge_type: int, target: bytes, delta: int) -> None:
+        for node_id, direction in ((source, OUT), (target, IN)):
+            self._tables["n"].incr(node_id, count_column(direction, edge_type), delta)
+
+
+def count_column(direction: bytes, edge_type: int) -> bytes:
+    """The cell of a node that stores its number of edges of a type."""
+    return COUNTS + b"%d%s" % (edge_type, direction)
+
+
+def _edge(other: bytes, score: int, row: Row) -> Edge:
+    properties = {
+        column[2:].decode(): cell.value for column, cell in row.items() if column != _EDGE
+    }
+    return Edge(other, score, properties, newest_ms(row))

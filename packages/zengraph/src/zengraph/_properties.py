@@ -1,0 +1,64 @@
+"""
+Properties of nodes, each with the time at which its value was true.
+
+Layers that decide by those times read and write here; applications use `graph`. A property's name
+includes its family: `m:` for properties set by applications, `s:` for system properties, `p:` for
+those of edges, `i:` for values stored with an index entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from zengraph._leases import CellLeases
+from zengraph.clock import Clock
+from zengraph.tables import Cell, CellSize, Row, Salvaged, Tables, newest_ms
+
+__all__ = ["Cell", "CellSize", "Row", "Salvaged", "newest_ms"]
+
+
+class NodeStore:
+    """Reads and writes nodes; every method may raise `StoreUnavailable`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["n"]
+        # Bound once: these are on the path of every read.
+        self.get = self._table.get
+        self.get_many = self._table.get_many
+        self.values_many = self._table.values_many
+        self.sizes_many = self._table.sizes_many
+
+    def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        """Set properties as of `at_ms`, atomically; newer values stay."""
+        self._table.put(node_id, properties, at_ms=at_ms)
+
+    def delete(self, node_id: bytes, names: Sequence[bytes], *, at_ms: int) -> None:
+        """Delete properties that are not newer than `at_ms`."""
+        self._table.delete(node_id, names, at_ms=at_ms)
+
+    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+        """Delete (node id, names, at_ms) each; the batch is not atomic; safe to repeat."""
+        self._table.delete_many(items)
+
+    def drop(self, node_id: bytes, *, at_ms: int) -> None:
+        """Delete every property that is not newer than `at_ms`."""
+        self._table.delete(node_id, at_ms=at_ms)
+
+    def scan(
+        self,
+        start: bytes = b"",
+        stop: bytes | None = None,
+        *,
+        names: Sequence[bytes] | None = None,
+        limit: int | None = None,
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """Nodes from an id on, before `stop`, in the order of ids; close it if you leave early."""
+        return self._table.scan(start, stop, columns=names, limit=limit)
+
+    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
+        """Every node; close it if you leave it early."""
+        return self.scan()
+
+    def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:
+        """Leases in a property of each node; only they write that property."""
+        return CellLeases(self._table, name, lease_ms, clock)

@@ -1,0 +1,42 @@
+"""The words of error messages that name commands and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """
+    What error messages tell their reader to do, and by which names.
+
+    The defaults speak to a program's author. A program that embeds this library names its own
+    commands and settings here, because its operators call neither functions nor arguments.
+    """
+
+    program: str = "zengraph"
+    """What is incompatible with a server or a stored version; also its name in PostgreSQL."""
+
+    # Commands.
+    create: str = "call `create()` of the tables"
+    check: str = "call `check()` of the tables"
+    upgrade: str = "call `schema.upgrade()` of the tables"
+    salvage: str = "call `salvage()` of the tables"
+    smaller_record: str = "remove some of its properties, or store large values elsewhere"
+    fewer_properties: str = "remove some of its properties"
+
+    # Settings.
+    dsn: str = "dsn"
+    folder: str = "folder"
+    shards: str = "shards"
+    pool_size: str = "pool_size"
+    timeout: str = "timeout_s"
+    pooler: str = "pooler"
+    max_lag: str = "max_lag_s"
+    compression: str = "compression"
+    record_bytes: str = "Most.size_bytes"
+    record_properties: str = "Most.properties"
+    counted: str = "Schema.counted"
+
+
+DEFAULT = Remedies()

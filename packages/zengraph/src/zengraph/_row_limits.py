@@ -1,0 +1,126 @@
+"""
+Limits of the rows that applications write: a node or an edge without one becomes unreadable.
+
+A write is measured against what is stored before it is made. The writers of one process that write
+the same row take turns; those of other processes can exceed a limit by one request each.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import SizeExceeded
+from zengraph.tables import CellTable, RowSizes
+
+
+class Most(NamedTuple):
+    """What a row may have."""
+
+    size_bytes: int = 16_777_216
+    """Of all values together."""
+    properties: int = 2_000
+
+
+RowPut = tuple[bytes, Mapping[bytes, bytes]]
+"""(row, cells)."""
+
+
+class RowLimits:
+    """
+    The limits of the rows of one table. Threads may share it.
+
+    Args:
+        table: the table.
+        family: what the columns of properties begin with.
+        hidden: the column of this family that is no property.
+        most: the limits.
+        remedies: the words of messages.
+    """
+
+    def __init__(
+        self,
+        table: CellTable,
+        family: bytes,
+        hidden: bytes,
+        most: Most | None = None,
+        remedies: Remedies = DEFAULT,
+    ) -> None:
+        self._remedies = remedies
+        self._most_bytes, self._most_properties = most or Most()
+        self._table = table
+        self._family = family
+        self._hidden = hidden
+        self._mutex = threading.Lock()
+        self._locks: WeakValueDictionary[bytes, _RowLock] = WeakValueDictionary()
+
+    @contextmanager
+    def writing(self, puts: Sequence[RowPut], leaving: Collection[bytes] = ()) -> Iterator[None]:
+        """
+        A block that makes these puts.
+
+        A put that makes no row larger is made whatever the row has. `leaving`: columns that are
+        deleted right after the block, and do not count.
+
+        Raises:
+            SizeExceeded: a row would exceed a limit; nothing was written.
+        """
+        if not puts:
+            yield
+            return
+        cells_of: dict[bytes, dict[bytes, bytes]] = {}
+        for row, cells in puts:
+            cells_of.setdefault(row, {}).update(cells)
+        locks = [self._lock_of(row) for row in sorted(cells_of)]
+        with ExitStack() as held:
+            for each in locks:
+                held.enter_context(each.lock)
+            stored = self._table.sizes_many(list(cells_of))
+            for row, cells in cells_of.items():
+                self._check(stored.get(row, {}), cells, leaving)
+            yield
+
+    def _check(
+        self, stored: RowSizes, cells: Mapping[bytes, bytes], leaving: Collection[bytes]
+    ) -> None:
+        before = {column: size.size_bytes for column, size in stored.items()}
+        after = before | {column: len(value) for column, value in cells.items()}
+        for column in leaving:
+            if column not in cells:
+                after.pop(column, None)
+        size = sum(after.values())
+        if size > max(self._most_bytes, sum(before.values())):
+            raise SizeExceeded(
+                f"the record would have {size:,} bytes, the limit is {self._most_bytes:,} "
+                f"({self._remedies.record_bytes}); {self._remedies.smaller_record}"
+            )
+        count = self._properties(after)
+        if count > max(self._most_properties, self._properties(before)):
+            raise SizeExceeded(
+                f"the record would have {count:,} fields, the limit is {self._most_properties:,} "
+                f"({self._remedies.record_properties}); {self._remedies.fewer_properties}"
+            )
+
+    def _properties(self, columns: Collection[bytes]) -> int:
+        own = sum(column.startswith(self._family) for column in columns)
+        return own - (self._hidden in columns)
+
+    def _lock_of(self, row: bytes) -> _RowLock:
+        with self._mutex:
+            lock = self._locks.get(row)
+            if lock is None:
+                lock = self._locks[row] = _RowLock()
+            return lock
+
+
+class _RowLock:
+    """The turn of the writers of one row; kept as long as one of them has it, or waits for it."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()

@@ -1,0 +1,49 @@
+"""
+Clocks: the port through which the graph reads the time and sleeps.
+
+Instants are integer milliseconds since the epoch, named `…_at_ms`. `ManualClock` is for tests: its
+`sleep_s` advances the time instead of waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall-clock time, and sleep."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch by the wall clock, which may jump."""
+
+    def sleep_s(self, seconds: float) -> None:
+        """Return after `seconds`; immediately if it is zero or less."""
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def sleep_s(self, seconds: float) -> None:
+        if seconds > 0:
+            time.sleep(seconds)
+
+
+class ManualClock:
+    """A clock that only `advance_ms` and `sleep_s` move; `sleep_s` returns immediately."""
+
+    def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
+        self._ms = float(at_ms)
+
+    def now_ms(self) -> int:
+        return int(self._ms)
+
+    def sleep_s(self, seconds: float) -> None:
+        self._ms += max(0.0, seconds) * 1000
+
+    def advance_ms(self, ms: float) -> None:
+        """Advance the time by `ms`."""
+        self._ms += ms

@@ -1,0 +1,101 @@
+"""
+The exceptions of the graph, grouped by remedy: who must act, and whether a retry can help.
+
+    ZengraphError
+    ├── StoreUnavailable    the engine does not answer; the same call may work later
+    │   └── StoreDamaged    a row is in a damaged SQLite file; the others work
+    ├── Unfinished          a part of the work is done; the same call does more of it
+    ├── InvalidArgument     fix the call; a retry cannot help
+    │   ├── NotUnique       another node has this value of a unique property
+    │   └── SizeExceeded    what is written exceeds a limit
+    ├── InvalidConfig       fix how the tables are opened, or their schema
+    └── CorruptRow          stored data are damaged; an operator must act
+
+The fields of an error are its `args` as well, so it can be pickled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class ZengraphError(Exception):
+    """The base class of all exceptions that this library raises."""
+
+    MESSAGE: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        # What pickle passes to the copy's `__init__`.
+        self.args = tuple(vars(self).values())
+
+    def __str__(self) -> str:
+        return self.MESSAGE.format_map(vars(self)) or super().__str__()
+
+
+class InvalidConfig(ZengraphError):
+    """
+    The tables cannot be used as they were opened: a name, a version, a right, a folder.
+
+    `problems` has one line for each problem, with the value and the remedy.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class InvalidArgument(ZengraphError):
+    """A caller passed an unusable value; the message names it."""
+
+
+@dataclass(eq=False, repr=False)
+class NotUnique(InvalidArgument):
+    """Another node has, or is being given, this value of a unique property; nothing changed."""
+
+    MESSAGE = "property {name!r}: its value belongs to node {holder}"
+    name: str
+    holder: str
+
+
+class SizeExceeded(InvalidArgument):
+    """What is written exceeds a limit; the message has the figure."""
+
+
+@dataclass(eq=False, repr=False)
+class StoreUnavailable(ZengraphError):
+    """The engine is unavailable; an unacknowledged write may be partial."""
+
+    MESSAGE = "{where}: {reason}"
+    where: str
+    reason: str
+
+
+class StoreDamaged(StoreUnavailable):
+    """
+    A row is in a damaged SQLite file, which `Tables.salvage` replaces.
+
+    Reads and writes of rows in other files work.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class Unfinished(ZengraphError):
+    """A call did as much of its work as one call may; the same call does more of it."""
+
+    MESSAGE = "{where}: {reason}"
+    where: str
+    reason: str
+
+
+@dataclass(eq=False, repr=False)
+class CorruptRow(ZengraphError):
+    """A stored row cannot be decoded."""
+
+    MESSAGE = "table {table}, row {row}: {reason}"
+    table: str
+    row: str
+    reason: str

@@ -1,0 +1,266 @@
+"""
+Which process compacts which lanes of the link journal.
+
+A compaction claims a *slot* and some lanes (`journal_keys`), until it has carried out its plan. Its
+deltas are named by its slot and number, and a slot has one compaction at a time, so the numbers of
+a slot follow each other as `delta_names` requires. A lane is claimed by one compaction at a time,
+so the changes of a source are compacted in their order. All claims are in one cell that is replaced
+by check-and-put.
+
+A claim expires, by the clocks of the processes. If its plan was not stored yet, nothing was
+written: the claim is void, and a late process fails to store its plan. If it was stored, the claim
+stays until somebody takes it over and carries the plan out again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from zengraph.clock import Clock
+from zengraph.errors import StoreUnavailable
+from zengraph.links._inlinks.delta_names import PASSED
+from zengraph.links._journal_keys import LANES
+from zengraph.tables import CellTable
+
+LOCK_MS = 300_000
+"""Longer than any compaction takes; then the claim of a killed one expires."""
+ROW = b"\xffcompaction"
+"""The row of the journal's table that holds the claims."""
+ALL_LANES = frozenset(range(LANES))
+
+_COLUMN = b"l:claims"
+_FORMER = b"l:plan"
+"""The plan of the one compaction, before there were slots."""
+_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LaneClaim:
+    """The claim of a compaction."""
+
+    slot: int
+    number: int
+    """The number of the compaction within its slot."""
+    holder: bytes
+    until_ms: int
+    lanes: frozenset[int]
+    planned: bool = False
+    """True once its plan is stored."""
+    waits: bool = False
+    """True while it waits for more lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All claims at one moment."""
+
+    last: tuple[int, ...] = ()
+    """By slot, the number of its last compaction."""
+    held: tuple[LaneClaim, ...] = ()
+
+    def pack(self) -> bytes:
+        """The cell."""
+        held = [
+            (c.slot, c.number, c.holder.hex(), c.until_ms, sorted(c.lanes), c.planned, c.waits)
+            for c in self.held
+        ]
+        return orjson.dumps({"last": self.last, "held": held})
+
+    @staticmethod
+    def unpack(value: bytes) -> Claims:
+        """Read the output of `pack`."""
+        parts = orjson.loads(value)
+        held = tuple(
+            LaneClaim(
+                slot, number, bytes.fromhex(holder), until_ms, frozenset(lanes), planned, waits
+            )
+            for slot, number, holder, until_ms, lanes, planned, waits in parts["held"]
+        )
+        return Claims(tuple(parts["last"]), held)
+
+    def valid(self, now_ms: int) -> Claims:
+        """The same without void claims."""
+        held = tuple(claim for claim in self.held if claim.planned or claim.until_ms > now_ms)
+        return replace(self, held=held)
+
+    def free_lanes(self) -> frozenset[int]:
+        """Lanes that no compaction has claimed."""
+        return ALL_LANES.difference(*(claim.lanes for claim in self.held))
+
+    def free_slot(self) -> int | None:
+        """The lowest slot without a compaction; None if there is none."""
+        taken = {claim.slot for claim in self.held}
+        return next((slot for slot in range(PASSED) if slot not in taken), None)
+
+    def abandoned(self, now_ms: int) -> LaneClaim | None:
+        """A claim whose plan somebody must carry out again."""
+        return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
+
+    def find(self, claim: LaneClaim) -> LaneClaim | None:
+        """The claim of that holder as it is now; None if it has lost it."""
+        return next((c for c in self.held if c.holder == claim.holder), None)
+
+    def with_claim(self, claim: LaneClaim) -> Claims:
+        """The same with a claim, in place of one of the same slot."""
+        numbers = [*self.last, *[0] * (claim.slot + 1 - len(self.last))]
+        numbers[claim.slot] = claim.number
+        return Claims(tuple(numbers), (*(c for c in self.held if c.slot != claim.slot), claim))
+
+    def without(self, claim: LaneClaim) -> Claims:
+        """The same without the claim of that holder."""
+        return replace(self, held=tuple(c for c in self.held if c.holder != claim.holder))
+
+    def next_number(self, slot: int) -> int:
+        """The number of the next compaction of a slot."""
+        return 1 + (self.last[slot] if slot < len(self.last) else 0)
+
+
+Change = Callable[[Claims], Claims | None]
+"""A function from the present claims to the next ones; None: leave them."""
+
+
+class ClaimCell:
+    """
+    The cell with the claims.
+
+    Args:
+        at_once: compactions that may run at one time.
+    """
+
+    def __init__(self, table: CellTable, clock: Clock, at_once: int) -> None:
+        self._table = table
+        self._clock = clock
+        self._at_once = at_once
+
+    def read(self) -> Claims:
+        """The valid claims."""
+        return self._read()[0]
+
+    def is_full(self) -> bool:
+        """True if all lanes are claimed, or as many compactions run as may."""
+        claims = self.read()
+        return not claims.free_lanes() or len(claims.held) >= self._at_once
+
+    def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
+        """
+        Claim up to `most` free lanes, the first ones of `wanted`; None if there is none, or, unless
+        it is `urgent`, if enough compactions run.
+        """
+        return self._new(
+            lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),
+            lambda claims: urgent or len(claims.held) < self._at_once,
+        )
+
+    def begin_alone(self) -> LaneClaim | None:
+        """Claim all lanes; None while another process has one."""
+        return self._new(lambda _: ALL_LANES, lambda claims: not claims.held)
+
+    def begin_waiting(self) -> LaneClaim | None:
+        """Claim the free lanes, to claim the others later; None while another process does so."""
+        return self._new(
+            Claims.free_lanes, lambda claims: not any(c.waits for c in claims.held), waits=True
+        )
+
+    def wait(self, claim: LaneClaim) -> LaneClaim | None:
+        """The claim with all lanes that are free now, from now on; None if it was lost."""
+        return self._edit(
+            claim,
+            lambda claims, own: replace(
+                own, lanes=own.lanes | claims.free_lanes(), until_ms=self._until_ms()
+            ),
+        )
+
+    def plan(self, claim: LaneClaim, lanes: Iterable[int]) -> LaneClaim | None:
+        """The claim with a stored plan for these of its lanes; None if it was lost."""
+        own = frozenset(lanes)
+        return self._edit(
+            claim, lambda _, now: replace(now, lanes=own, planned=True, until_ms=self._until_ms())
+        )
+
+    def take_over(self, claim: LaneClaim) -> LaneClaim | None:
+        """The claim of a process that died; None if another one has taken it over."""
+        holder = os.urandom(8)
+        return self._edit(
+            claim, lambda _, now: replace(now, holder=holder, until_ms=self._until_ms())
+        )
+
+    def end(self, claim: LaneClaim) -> bool:
+        """Give up the claim; False if it was lost."""
+        return bool(
+            self._change(lambda claims: claims.without(claim) if claims.find(claim) else None)
+        )
+
+    def abandon(self, claim: LaneClaim) -> None:
+        """Give up the claim, and leave its plan, if it is stored, to whoever comes next."""
+        if claim.planned:
+            self._edit(claim, lambda _, now: replace(now, until_ms=0))
+        else:
+            self.end(claim)
+
+    def _new(
+        self,
+        lanes_of: Callable[[Claims], frozenset[int]],
+        allowed: Callable[[Claims], bool],
+        *,
+        waits: bool = False,
+    ) -> LaneClaim | None:
+        holder = os.urandom(8)
+
+        def change(claims: Claims) -> Claims | None:
+            slot, lanes = claims.free_slot(), lanes_of(claims)
+            if slot is None or not (lanes or waits) or not allowed(claims):
+                return None
+            number = claims.next_number(slot)
+            claim = LaneClaim(slot, number, holder, self._until_ms(), lanes, waits=waits)
+            return claims.with_claim(claim)
+
+        claims = self._change(change)
+        return claims.held[-1] if claims else None
+
+    def _edit(
+        self, claim: LaneClaim, edit: Callable[[Claims, LaneClaim], LaneClaim]
+    ) -> LaneClaim | None:
+        def change(claims: Claims) -> Claims | None:
+            own = claims.find(claim)
+            return None if own is None else claims.with_claim(edit(claims, own))
+
+        claims = self._change(change)
+        return claims.held[-1] if claims else None
+
+    def _change(self, change: Change) -> Claims | None:
+        """Replace the claims; None if `change` left them."""
+        for _ in range(_ATTEMPTS):
+            claims, cell = self._read()
+            new = change(claims)
+            if new is None:
+                return None
+            if self._table.check_and_put(ROW, _COLUMN, cell, new.pack()):
+                return new
+        raise StoreUnavailable("link journal", "its claims are changed by too many at once")
+
+    def _read(self) -> tuple[Claims, bytes | None]:
+        row = self._table.get(ROW, [_COLUMN, _FORMER])
+        if _COLUMN in row:
+            value = row[_COLUMN].value
+            return Claims.unpack(value).valid(self._clock.now_ms()), value
+        if _FORMER in row:
+            return _former(row[_FORMER].value), None
+        return Claims(), None
+
+    def _until_ms(self) -> int:
+        return self._clock.now_ms() + LOCK_MS
+
+
+def _former(value: bytes) -> Claims:
+    """Continue the numbers of the one compaction of before."""
+    plan = orjson.loads(value)
+    if plan["rows"] or plan["lists"]:
+        raise StoreUnavailable(
+            "link journal",
+            "a compaction of an earlier version was interrupted; let that version complete it",
+        )
+    return Claims((plan["number"],))

@@ -1,0 +1,80 @@
+"""
+Names of deltas, and which of them a header includes. Pure.
+
+Two kinds of writers add deltas to the rows of posting lists. A compaction adds them to the first
+groups, and a group that passes its lines on adds them to what lies below it. Every writer has a
+source, one byte, and numbers what it writes: 1, 2, 3 and so on. It begins a number only after all
+deltas of the number before are written, and what it writes under one name is always the same. So
+"up to which number of each source" describes what a header includes, whatever the order in which
+sources write, and a delta that arrives late is recognized.
+
+    0 to 127     a slot of compactions (`compaction_claims`)
+    128 to 136   the group above after that many divisions, which has passed lines on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+DELTA = b"l:p"
+"""What the columns of deltas begin with."""
+
+PASSED = 128
+"""The source of what a first group passes on; plus one for each division."""
+_NUMBER_BITS = 56
+_NUMBER = (1 << _NUMBER_BITS) - 1
+
+Upto = Mapping[int, int]
+"""By source, the last number that is included."""
+
+
+def delta_name(source: int, number: int) -> int:
+    """The name of a delta, 8 bytes."""
+    return source << _NUMBER_BITS | number
+
+
+def delta_column(name: int) -> bytes:
+    """The cell of the delta of that name."""
+    return b"%s%016x" % (DELTA, name)
+
+
+def number_of(name: int) -> int:
+    """The number of a delta within its source."""
+    return name & _NUMBER
+
+
+def deltas(row: Iterable[bytes]) -> list[bytes]:
+    """The columns of deltas among those of a row, sorted."""
+    return sorted([column for column in row if column.startswith(DELTA)])
+
+
+def included(upto: Upto, column: bytes) -> bool:
+    """True if a header with that `upto` includes the delta."""
+    name = int(column[len(DELTA) :], 16)
+    return name & _NUMBER <= upto.get(name >> _NUMBER_BITS, 0)
+
+
+def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
+    """The same with these deltas included."""
+    result = dict(upto)
+    for column in columns:
+        name = int(column[len(DELTA) :], 16)
+        source, number = name >> _NUMBER_BITS, name & _NUMBER
+        if number > result.get(source, 0):
+            result[source] = number
+    return result
+
+
+def last_of(source: int, upto: Upto, columns: Iterable[bytes]) -> int:
+    """The last number of a source that a row has received: included, or in a delta."""
+    return extended(upto, columns).get(source, 0)
+
+
+def to_names(upto: Upto) -> list[int]:
+    """The last names that are included, for a header."""
+    return [delta_name(source, number) for source, number in sorted(upto.items())]
+
+
+def of_names(names: Iterable[int]) -> dict[int, int]:
+    """Read the output of `to_names`."""
+    return {name >> _NUMBER_BITS: name & _NUMBER for name in names}

@@ -1,0 +1,197 @@
+"""
+Rows of groups of posting lists: their keys, headers and deltas. Pure.
+
+The key of a group's row is the hash of a group of names (4 bytes) and, for each division, one more
+hexadecimal digit of the list ids that belong to it. A header cell is
+
+    8 bytes   the number of the last delta of slot 0 that is included
+    1 byte    bit 0: the group was divided; bit 1: there is more
+    more      2 bytes length, then JSON: names of the last deltas of all sources that are included,
+              the number of the last pass, and the pass in progress
+    rest      a block of lists (`list_block`); empty for none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import orjson
+
+from zengraph.links._inlinks import list_block
+from zengraph.links._inlinks.delta_names import (
+    PASSED,
+    Upto,
+    deltas,
+    included,
+    last_of,
+    of_names,
+    to_names,
+)
+from zengraph.links._inlinks.postings import HEADER
+from zengraph.links._naming import GROUP_BYTES
+from zengraph.tables import Row
+
+MAX_DEPTH = 8
+"""Divisions; 16^8 groups of a thousand lines are more links than a group of names can have."""
+
+_NUMBER_BYTES = 8
+
+
+def group_key(list_id: bytes, depth: int) -> bytes:
+    """The key of the group of a list after so many divisions."""
+    return group_keys(list_id, [depth])[0]
+
+
+def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
+    """The keys of the groups of a list after so many divisions each."""
+    first, digits = list_id[:GROUP_BYTES], list_id[GROUP_BYTES:].hex().encode()
+    return [first + digits[:depth] for depth in depths]
+
+
+def is_group(key: bytes) -> bool:
+    """True for the row of a group, False for the rows of a long list."""
+    return len(key) <= GROUP_BYTES + MAX_DEPTH
+
+
+def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
+    """The lists of a group by the keys of the groups below it."""
+    depth = len(key) - GROUP_BYTES
+    result: dict[bytes, dict[bytes, bytes]] = {}
+    for local_id, text in lists.items():
+        result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
+    return result
+
+
+_NONE: Upto = {}
+_DIVIDED, _MORE = 1, 2
+
+
+class Pass(NamedTuple):
+    """A pass in progress: lines leave a group."""
+
+    upto: Upto
+    """The deltas whose lines leave it, with all before them and the block."""
+    divided: bool
+    """Whether the group is divided after it."""
+    inline_lines: int
+    """Longer lists get rows of their own."""
+
+
+class GroupHeader(NamedTuple):
+    """The content of a header cell."""
+
+    upto: Upto = _NONE
+    divided: bool = False
+    block: bytes = b""
+    passes: int = 0
+    """The number of the last pass."""
+    passing: Pass | None = None
+    """That pass, while it is in progress."""
+
+    def pack(self) -> bytes:
+        """The cell."""
+        more = b""
+        if self.passes or self.upto.keys() - {0}:
+            now = self.passing
+            parts = (
+                to_names(self.upto),
+                self.passes,
+                now and (to_names(now.upto), now.divided, now.inline_lines),
+            )
+            text = orjson.dumps(parts)
+            more = len(text).to_bytes(2) + text
+        flags = _DIVIDED * self.divided | _MORE * bool(more)
+        number = self.upto.get(0, 0).to_bytes(_NUMBER_BYTES)
+        return b"".join([number, bytes([flags]), more, self.block])
+
+    @staticmethod
+    def of(row: Row) -> GroupHeader:
+        """The header in a row; an empty one if there is none."""
+        cell = row.get(HEADER)
+        if cell is None:
+            return GroupHeader()
+        value = cell.value
+        flags, start = value[_NUMBER_BYTES], _NUMBER_BYTES + 1
+        if not flags & _MORE:
+            number = int.from_bytes(value[:_NUMBER_BYTES])
+            return GroupHeader({0: number}, bool(flags), value[start:])
+        stop = start + 2 + int.from_bytes(value[start : start + 2])
+        names, passes, now = orjson.loads(value[start + 2 : stop])
+        passing = now and Pass(of_names(now[0]), now[1], now[2])
+        return GroupHeader(of_names(names), bool(flags & _DIVIDED), value[stop:], passes, passing)
+
+
+class ListGroup:
+    """
+    A group that was read.
+
+    Attributes:
+        header: its header.
+        deltas: the columns of all deltas.
+        unmerged: those that the header does not include.
+    """
+
+    def __init__(self, key: bytes, row: Row) -> None:
+        self.key = key
+        self.row = row
+        self.header = GroupHeader.of(row)
+        self.deltas = deltas(row)
+        upto = self.header.upto
+        self.unmerged = [c for c in self.deltas if not included(upto, c)] if upto else self.deltas
+
+    @property
+    def merged(self) -> list[bytes]:
+        """The deltas that the header includes, which may be deleted."""
+        return [column for column in self.deltas if included(self.header.upto, column)]
+
+    @property
+    def depth(self) -> int:
+        """The number of divisions that led to it."""
+        return len(self.key) - GROUP_BYTES
+
+    @property
+    def source(self) -> int:
+        """The source of the deltas that it passes on."""
+        return PASSED + self.depth
+
+    @property
+    def blocks(self) -> list[bytes]:
+        """All blocks of lists."""
+        return [self.header.block, *(self.row[column].value for column in self.unmerged)]
+
+    @property
+    def passing_blocks(self) -> list[bytes]:
+        """Those whose lines leave it in the pass in progress."""
+        passing = self.header.passing
+        columns = [c for c in self.unmerged if passing and included(passing.upto, c)]
+        return [self.header.block, *(self.row[column].value for column in columns)]
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of all lists."""
+        return sum(list_block.size(block).lines for block in self.blocks)
+
+    def received(self, source: int) -> int:
+        """The number of the last delta of a source that it has received."""
+        return last_of(source, self.header.upto, self.deltas)
+
+    def of_list(self, list_id: bytes, moved: int = 0) -> bytes:
+        """
+        The lines of a list, joined; empty if it has none.
+
+        `moved` is the last pass whose lines have arrived where they go; they are left out.
+        """
+        local_id = list_id[GROUP_BYTES:]
+        blocks = self._left(moved)
+        return b"\n".join([text for b in blocks if (text := list_block.find(b, local_id))])
+
+    def _left(self, moved: int) -> list[bytes]:
+        """Blocks of lines that have not moved with that pass."""
+        header = self.header
+        if moved <= header.passes - bool(header.passing):
+            return self.blocks
+        if moved == header.passes and header.passing:
+            upto = header.passing.upto
+            return [self.row[c].value for c in self.unmerged if not included(upto, c)]
+        return []  # it was read before that pass began, which took all of this

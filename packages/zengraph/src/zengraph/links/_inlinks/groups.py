@@ -1,0 +1,328 @@
+"""
+Groups of posting lists: the short lists of a group of names, many to a row.
+
+Most lists are short, and most links stay within their group, such as the pages of a site. With a
+row for each list, nearly every link would write a row of its own. A group is one row with all lists
+whose ids begin with its key: at first all lists of a group of names. It has a delta for each
+compaction and a header with the merged lists.
+
+When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
+digit of the list ids. From then on it is a buffer: when it has that many lines again, it passes
+them on to the sixteen (a buffer tree, Arge 1995). So a link is written once for each level, always
+in large values, and all groups stay small. A list longer than `inline_lines` leaves its group and
+gets rows of its own (`Segments`). The lines of one list are therefore oldest in its own rows, then
+in the deepest group, and newest in the first one.
+
+Any number of processes write groups at once. Deltas are only added (`delta_names`), and a header is
+replaced by check-and-put, together with the names of the deltas that it includes from then on; the
+deltas are deleted after that. Lines that leave a group must reach other rows exactly once, so the
+group first enters in its header what it passes on: the number of the pass, its deltas, and how they
+are divided. Whoever finds such a header writes the same deltas, named by that pass, and ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from zengraph.links._inlinks import list_block, postings
+from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended, number_of
+from zengraph.links._inlinks.group_rows import (
+    MAX_DEPTH,
+    GroupHeader,
+    ListGroup,
+    Pass,
+    by_digit,
+    group_key,
+)
+from zengraph.links._inlinks.postings import HEADER
+from zengraph.links._inlinks.segments import Traces
+from zengraph.links._naming import GROUP_BYTES, Naming
+from zengraph.links._values import ListLimits
+from zengraph.tables import Cell, Tables
+
+_PUT_ROWS = 4096
+
+
+class _Merged(NamedTuple):
+    """The lists of an undivided group, merged."""
+
+    texts: dict[bytes, bytes]
+    """The lines of each list that is not too long, by the last bytes of its id."""
+    lines: int
+    """How many these are."""
+    long: dict[bytes, postings.Delta]
+    """Lists that are too long for the group, by list id."""
+    removed: list[tuple[bytes, bytes]]
+    """(source, list id) of each link that is in none of its lists any more."""
+
+
+class _Edit(NamedTuple):
+    """A group and its next header."""
+
+    group: ListGroup
+    header: GroupHeader
+    """The present one if all that it needs is the end of a pass, or to lose leftovers."""
+    merged: _Merged | None = None
+
+
+class _Leaving(NamedTuple):
+    """What a pass takes out of a group, and the header after it."""
+
+    group: ListGroup
+    header: GroupHeader
+    down: Mapping[bytes, list_block.Lists]
+    """The lists for the groups below, by key."""
+    long: Mapping[bytes, postings.Delta]
+    removed: Sequence[tuple[bytes, bytes]]
+
+
+class Groups:
+    """The groups in table `l`. Any number of processes may write them."""
+
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits) -> None:
+        self._by_group = naming.by_group
+        self._table = tables["l"]
+        self._limits = limits
+        self._traces = Traces(tables, naming)
+
+    def add(self, links: postings.LinkChanges) -> set[bytes]:
+        """
+        Add the links of one compaction; returns the ids of the lists that got a delta of their own.
+
+        After it, an undivided group has nothing of the sources that removed a link, and `Traces`
+        has a record of those in a divided one. After a crash, a repeated call with the same links
+        completes it.
+        """
+        name, now_ms, lines, removals = links
+        deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
+        touched = {list_id[:GROUP_BYTES] for list_id in removals}
+        look = self._put_deltas(deltas, now_ms) | touched
+        all_long: set[bytes] = set()
+        while look:
+            groups = self._groups(look)
+            self._note_traces(groups, removals, now_ms)
+            look, long = self._tidy(groups, now_ms, now=touched)
+            all_long |= long
+        return all_long
+
+    def rewrite(self, list_ids: Collection[bytes], now_ms: int) -> set[bytes]:
+        """
+        Merge these lists in their deepest groups, so that no removed link is left in any group.
+
+        Returns as `add` does. Repeat it after a crash.
+        """
+        all_long: set[bytes] = set()
+        for depth in range(MAX_DEPTH + 1):
+            look = keys = {group_key(list_id, depth) for list_id in list_ids}
+            while look:
+                again, long = self._tidy(self._groups(look), now_ms, now=keys, down=True)
+                look = again & keys
+                all_long |= long
+        return all_long
+
+    def repair(self, key: bytes) -> bool:
+        """Mark a group as divided because deeper groups exist; False: it is marked, or changed."""
+        group = ListGroup(key, self._table.get(key))
+        if group.header.divided or group.header.passing:
+            return False
+        return self._replace([(group, group.header._replace(divided=True))])[0] is not None
+
+    def _groups(self, keys: Iterable[bytes]) -> list[ListGroup]:
+        return [ListGroup(key, row) for key, row in self._table.get_many(sorted(keys)).items()]
+
+    def _put_deltas(
+        self, deltas: Iterable[tuple[bytes, list_block.Lists, int]], now_ms: int
+    ) -> set[bytes]:
+        """
+        Write (key of a group, lists, name) each; returns the keys of those to look at.
+
+        To look at a group costs as much as to write it, so only large deltas cause it, and every
+        eighth of the small ones.
+        """
+        every = self._limits.many_deltas
+        look, puts = set[bytes](), []
+        for key, lists, name in sorted(deltas, key=_key_of):
+            block = list_block.pack(lists)
+            puts.append((key, {delta_column(name): block}, now_ms))
+            large = list_block.size(block).lines > self._limits.large_lines
+            if large or (key[-1] + number_of(name)) % every == 0:
+                look.add(key)
+        for at in range(0, len(puts), _PUT_ROWS):
+            self._table.put_many(puts[at : at + _PUT_ROWS])
+        return look
+
+    def _tidy(
+        self,
+        groups: Sequence[ListGroup],
+        now_ms: int,
+        *,
+        now: Container[bytes] = (),
+        down: bool = False,
+    ) -> tuple[set[bytes], set[bytes]]:
+        """
+        Merge groups and let them pass lines on, as they need it.
+
+        Groups in `now` are merged, and `down` lets divided ones pass lines on, however few they
+        have. Returns the keys of the groups to look at next: those below, and those that another
+        process has changed at the same time. Then the ids of the long lists.
+        """
+        edits = [e for g in groups if (e := self._edit(g, now=g.key in now, down=down))]
+        begun = [edit for edit in edits if edit.header is not edit.group.header]
+        ended = [e.group for e in edits if e.header is e.group.header and not e.header.passing]
+        leaving = [_leaving(e.group) for e in edits if e.group.header.passing]
+        look = {passing.group.key for passing in leaving}  # they may have more than they passed on
+        removed: list[tuple[bytes, bytes]] = []
+        replaced = self._replace([(edit.group, edit.header) for edit in begun])
+        for edit, group in zip(begun, replaced, strict=True):
+            if group is None:
+                look.add(edit.group.key)
+            elif edit.header.passing:
+                leaving.append(_leaving(group, edit.merged))
+            else:
+                ended.append(group)
+                removed += edit.merged.removed if edit.merged else ()
+        below, long, passed = self._pass_on(leaving, now_ms)
+        look |= {p.group.key for p in leaving} - {group.key for group, _ in passed}
+        self._drop_deltas([*ended, *(group for group, _ in passed)])
+        self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
+        return look | below, long
+
+    def _edit(self, group: ListGroup, *, now: bool, down: bool) -> _Edit | None:
+        """What a group needs; None for nothing."""
+        limits, header = self._limits, group.header
+        if header.passing:
+            return _Edit(group, header)
+        if not group.unmerged:
+            return _Edit(group, header) if group.deltas else None
+        full = group.lines > limits.group_lines
+        if header.divided:
+            return _Edit(group, self._begin(group, divided=True)) if full or down else None
+        if not (full or now or len(group.unmerged) >= limits.many_deltas):
+            return None
+        merged = _merged(group.key, group.blocks, limits.inline_lines)
+        divided = merged.lines > limits.group_lines and group.depth < MAX_DEPTH
+        if divided or merged.long:
+            return _Edit(group, self._begin(group, divided=divided), merged)
+        upto = extended(header.upto, group.unmerged)
+        block = list_block.pack(merged.texts)
+        return _Edit(group, header._replace(upto=upto, block=block), merged)
+
+    def _begin(self, group: ListGroup, *, divided: bool) -> GroupHeader:
+        """The header of a group that begins to pass on all that it has."""
+        upto = extended(group.header.upto, group.unmerged)
+        return group.header._replace(
+            passes=group.header.passes + 1,
+            passing=Pass(upto, divided, self._limits.inline_lines),
+        )
+
+    def _pass_on(
+        self, leaving: Sequence[_Leaving], now_ms: int
+    ) -> tuple[set[bytes], set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
+        """
+        Carry out passes that have begun.
+
+        Long lists are written before the groups below: where a group has a pass, its long lists
+        have it, which readers rely on. Returns the keys of the groups below to look at, the ids of
+        the long lists, and with its removed links each group whose pass this process ended.
+        """
+        names = [delta_name(p.group.source, p.group.header.passes) for p in leaving]
+        named = list(zip(leaving, names, strict=True))
+        puts = [
+            (list_id, {delta_column(name): postings.pack(*delta)}, now_ms)
+            for passing, name in named
+            for list_id, delta in passing.long.items()
+        ]
+        self._table.put_many(puts)
+        below = self._put_deltas(
+            [(key, lists, name) for p, name in named for key, lists in p.down.items()], now_ms
+        )
+        replaced = self._replace([(passing.group, passing.header) for passing in leaving])
+        passed = [
+            (group, passing.removed)
+            for passing, group in zip(leaving, replaced, strict=True)
+            if group is not None
+        ]
+        return below, {put[0] for put in puts}, passed
+
+    def _replace(self, headers: Sequence[tuple[ListGroup, GroupHeader]]) -> list[ListGroup | None]:
+        """Replace headers; each group as it is then, None if another process has changed it."""
+        cells = [(g.row[HEADER].value if HEADER in g.row else None) for g, _ in headers]
+        values = [header.pack() for _, header in headers]
+        done = self._table.check_and_put_many(
+            [
+                (group.key, HEADER, cell, value)
+                for (group, _), cell, value in zip(headers, cells, values, strict=True)
+            ]
+        )
+        return [
+            ListGroup(group.key, {**group.row, HEADER: Cell(value, 0)}) if ok else None
+            for (group, _), value, ok in zip(headers, values, done, strict=True)
+        ]
+
+    def _drop_deltas(self, groups: Sequence[ListGroup]) -> None:
+        """Delete the deltas that headers include."""
+        self._table.delete_many(
+            [
+                (group.key, old, max(group.row[column].at_ms for column in old))
+                for group in groups
+                if (old := group.merged)
+            ]
+        )
+
+    def _note_traces(
+        self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
+    ) -> None:
+        """Note which lists keep a removed link because the groups below still have it."""
+        divided = {group.key for group in groups if group.header.divided}
+        self._traces.note(
+            [
+                (source, list_id)
+                for list_id, sources in removals.items()
+                if list_id[:GROUP_BYTES] in divided
+                for source in sources
+            ],
+            now_ms,
+        )
+
+    def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Delete traces of links that no group has, unless the list's own rows may have them."""
+        long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
+        self._traces.forget([pair for pair in removed if pair[1] not in long], now_ms)
+
+
+def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
+    return delta[0]
+
+
+def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
+    """The lists of the undivided group `key`, merged; those with more lines are long."""
+    result, lines = _Merged({}, 0, {}, []), 0
+    for local_id, text in list_block.joined(blocks).items():
+        list_id = key[:GROUP_BYTES] + local_id
+        settled = postings.settled(text)
+        if settled.net != settled.present or settled.present > inline_lines:
+            result.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
+        else:
+            result.removed.extend((source, list_id) for source in settled.removed)
+            lines += settled.present
+            if settled.present:
+                result.texts[local_id] = settled.text
+    return result._replace(lines=lines)
+
+
+def _leaving(group: ListGroup, merged: _Merged | None = None) -> _Leaving:
+    """What leaves a group in the pass in progress: the same whoever computes it."""
+    header, blocks = group.header, group.passing_blocks
+    passing = header.passing or Pass(header.upto, header.divided, 0)
+    after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
+    if header.divided:
+        lists = list_block.joined(blocks)
+        return _Leaving(group, after, by_digit(group.key, lists), {}, ())
+    merged = merged or _merged(group.key, blocks, passing.inline_lines)
+    if passing.divided:
+        down = by_digit(group.key, merged.texts)
+        return _Leaving(group, after, down, merged.long, merged.removed)
+    after = after._replace(block=list_block.pack(merged.texts))
+    return _Leaving(group, after, {}, merged.long, merged.removed)

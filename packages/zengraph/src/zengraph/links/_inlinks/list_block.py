@@ -1,0 +1,79 @@
+"""
+List blocks: several posting lists in one value. Pure.
+
+    4 bytes   number of lists
+    4 bytes   number of lines of all lists
+    12 bytes  of each list's id without the hash of its host
+    rest      the lists in that order with a byte ff between two, compressed if longer than 800
+
+Lists are UTF-8, which has no byte ff. Their lines are in any order. A list is found without reading
+the others, and lists of several blocks are put together without looking at their lines.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from zengraph.links import _zstd as zstd
+from zengraph.links._outlinks import compress_links, decompress_links
+
+LOCAL_BYTES = 12
+"""The bytes of a list id without the hash of the group, which all lists of a block share."""
+_COMPRESSED_PAST_BYTES = 800
+_HEAD_BYTES = 8
+_BETWEEN = b"\xff"
+
+Lists = Mapping[bytes, bytes]
+"""The lines of lists, joined, by their ids or the last 12 bytes of those."""
+
+
+class BlockSize(NamedTuple):
+    """The sizes at the start of a block."""
+
+    lists: int
+    lines: int
+
+
+def pack(lists: Lists) -> bytes:
+    """A block; empty for no lists."""
+    if not lists:
+        return b""
+    text = _BETWEEN.join(lists.values())
+    lines = text.count(b"\n") + len(lists)
+    if len(text) > _COMPRESSED_PAST_BYTES:
+        text = compress_links(text)
+    return b"".join([len(lists).to_bytes(4), lines.to_bytes(4), *lists, text])
+
+
+def size(block: bytes) -> BlockSize:
+    """The numbers of lists and lines of a block."""
+    return BlockSize(int.from_bytes(block[:4]), int.from_bytes(block[4:8]))
+
+
+def find(block: bytes, local_id: bytes) -> bytes:
+    """The lines of a list (the last 12 bytes of its id), joined; empty if the block has none."""
+    stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
+    at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
+    while at > 0 and at % LOCAL_BYTES:
+        at = block.find(local_id, at + _HEAD_BYTES + 1, stop) - _HEAD_BYTES
+    if at < 0:
+        return b""
+    number = at // LOCAL_BYTES
+    return _text(block[stop:]).split(_BETWEEN, number + 1)[number]
+
+
+def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
+    """The lists of several blocks; the lines of one list follow each other as its blocks do."""
+    parts: dict[bytes, list[bytes]] = defaultdict(list)
+    for block in filter(None, blocks):
+        stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
+        ids = [block[at : at + LOCAL_BYTES] for at in range(_HEAD_BYTES, stop, LOCAL_BYTES)]
+        for local_id, text in zip(ids, _text(block[stop:]).split(_BETWEEN), strict=True):
+            parts[local_id].append(text)
+    return {local_id: b"\n".join(texts) for local_id, texts in parts.items()}
+
+
+def _text(data: bytes) -> bytes:
+    return decompress_links(data) if data.startswith(zstd.MAGIC) else data

@@ -1,0 +1,133 @@
+"""Posting lists: the inlinks of nodes, short ones in groups, long ones in rows of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import takewhile
+
+from zengraph._codec import ID_BYTES
+from zengraph.links._inlinks.group_rows import MAX_DEPTH, ListGroup, group_keys, is_group
+from zengraph.links._inlinks.groups import Groups
+from zengraph.links._inlinks.postings import NOTHING, LinkChanges, inlink, settled
+from zengraph.links._inlinks.segments import Segments, links_in, received
+from zengraph.links._naming import GROUP_BYTES, Naming
+from zengraph.links._values import ListLimits
+from zengraph.tables import Row, Tables
+
+_FIRST_DEPTHS = 3
+"""Groups of rows that are read with a list's own row; deeper ones are read after them."""
+
+
+class PostingLists:
+    """All posting lists, by list id. Any number of processes may write them."""
+
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
+        limits = limits or ListLimits()
+        self._table = tables["l"]
+        self._groups = Groups(tables, naming, limits)
+        self._long = Segments(tables, naming, limits)
+
+    inlink = staticmethod(inlink)
+    """A line of a list as an `InLink`."""
+
+    def count(self, targets: Sequence[bytes]) -> int:
+        """Exact number of links to all of `targets`; at most two round trips."""
+        total = 0
+        for target, (groups, row) in self._read(targets).items():
+            text = _text(groups, target, row)
+            newer = settled(text) if text else NOTHING
+            total += links_in(row) + newer.net if row else newer.present
+        return total
+
+    def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
+        """The valid postings of sources after `beyond`, sorted by source; constant memory."""
+        ((groups, row),) = self._read([target]).values()
+        text = _text(groups, target, row)
+        yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
+
+    def add(self, changes: LinkChanges) -> int:
+        """
+        Add the links of one compaction; returns the number of merged long lists.
+
+        After a crash, a repeated call with the same changes completes it, and adds nothing twice.
+        """
+        long = self._groups.add(changes)
+        return self._long.tidy(long, changes.at_ms, changes.removals)
+
+    def forget_removed(self, targets: Collection[bytes], now_ms: int) -> None:
+        """Rewrite lists so that they contain no removed links. Repeat it after a crash."""
+        long = self._groups.rewrite(targets, now_ms)
+        for target in self._table.get_many(sorted({*targets, *long})):
+            self._long.rebuild(target, now_ms)
+
+    def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
+        """(key, problem) of lists and groups; `step` is called for each row. Reads all of them."""
+        last = b""
+        with closing(self._table.scan(b"", None)) as rows:
+            for key, _ in rows:
+                step()
+                if is_group(key):
+                    if len(key) > GROUP_BYTES and not self._divided(key[:-1]):
+                        yield key[:-1], "group that was divided without a mark"
+                elif key[:ID_BYTES] != last:
+                    last = key[:ID_BYTES]
+                    if problem := self._long.problem(last):
+                        yield last, problem
+
+    def repair(self, key: bytes, now_ms: int) -> None:
+        """Correct what `problems` found."""
+        if is_group(key):
+            self._groups.repair(key)
+        else:
+            self._long.rebuild(key, now_ms)
+
+    def _divided(self, key: bytes) -> bool:
+        header = ListGroup(key, self._table.get(key)).header
+        return header.divided or bool(header.passing and header.passing.divided)
+
+    def _read(self, targets: Sequence[bytes]) -> dict[bytes, tuple[list[ListGroup], Row]]:
+        """
+        The rows of each list that it shares, the shallowest first, and its own row.
+
+        Lines move towards the end of this order, and are read in this order where the engine keeps
+        it, so that none is missed.
+        """
+        rows = self._rows(targets, range(_FIRST_DEPTHS))
+        paths = {target: _path(target, rows) for target in targets}
+        deep = [
+            target
+            for target, groups in paths.items()
+            if len(groups) == _FIRST_DEPTHS and groups[-1].header.divided
+        ]
+        if deep:
+            rows |= self._rows(deep, range(_FIRST_DEPTHS, MAX_DEPTH + 1))
+            paths |= {target: _path(target, rows) for target in deep}
+        return {target: (groups, rows.get(target, {})) for target, groups in paths.items()}
+
+    def _rows(self, targets: Sequence[bytes], depths: Iterable[int]) -> dict[bytes, Row]:
+        paths = [group_keys(target, depths) for target in targets]
+        keys = [key for same_depth in zip(*paths, strict=True) for key in same_depth]
+        return self._table.get_many([*dict.fromkeys(keys), *targets])
+
+
+def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
+    """The lines of a list in groups, joined, without those that were read where they go."""
+    texts = []
+    for group, below in zip(groups, [*groups[1:], None], strict=False):
+        moved = 0
+        if group.header.passes or below or row:
+            in_row = received(row, group.source) if row else 0
+            moved = max(in_row, below.received(group.source) if below else 0)
+        if text := group.of_list(target, moved):
+            texts.append(text)
+    if len(texts) < 2:
+        return b"".join(texts)
+    # A set: lines that are passed on may have been read in both groups.
+    return b"\n".join({line for text in texts for line in text.split(b"\n")})
+
+
+def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
+    """The groups of a list, as far as they were read."""
+    keys = group_keys(target, range(MAX_DEPTH + 1))
+    return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

@@ -1,0 +1,339 @@
+"""
+A long posting list in rows of its own: its header, the deltas of compactions, and its segments.
+
+Short lists are in `groups`. Many deltas, or one with a removed link, are merged into the header;
+when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with
+the earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
+segments, and is read, counted and merged in constant memory. It contains removed links until all
+segments are merged; `Traces` has a record of them.
+
+Any number of processes write a list at once. Its header is replaced by check-and-put and names the
+deltas that it includes (`delta_names`); those are leftovers and are ignored. A segment has a random
+name and is entered in the header when all of its rows are written. Until then the header has its
+name as the one that is being written, and for some minutes others leave the list to that process.
+
+Traces name the long lists that still contain a link which a source once had. A short list is merged
+by the compaction that removes a link from it. A list with segments keeps the removed link until all
+of its segments are merged, which may take months. Until then a cell of the source's row in `o`,
+`l:g<list id in hex>`, names the list, so that a takedown can find it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, islice
+
+from zengraph._codec import ID_BYTES, after
+from zengraph.links._inlinks.delta_names import deltas, extended, included, last_of
+from zengraph.links._inlinks.postings import (
+    HEADER,
+    Delta,
+    ListHeader,
+    Segment,
+    is_there,
+    merged_lines,
+    net_of,
+    newest,
+    pack,
+    source_of,
+    spill,
+    unpack,
+)
+from zengraph.links._naming import Naming
+from zengraph.links._values import ListLimits
+from zengraph.tables import Cell, Row, Tables, newest_ms
+
+_TRACE = b"l:g"
+_AT_ONCE = 1000
+
+
+class Traces:
+    """The traces of removed links, by source."""
+
+    def __init__(self, tables: Tables, naming: Naming) -> None:
+        self._table = tables["o"]
+        self._id_of = naming.id_of
+
+    def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Record (name of the source, list id of the target) each."""
+        self._table.put_many(
+            [(self._id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
+        )
+
+    def targets(self, sources: Sequence[bytes]) -> set[bytes]:
+        """Ids of lists that may still contain a removed link of these sources (ids)."""
+        rows = self._table.get_many(sources)
+        return {
+            bytes.fromhex(column[len(_TRACE) :].decode())
+            for row in rows.values()
+            for column in row
+            if column.startswith(_TRACE)
+        }
+
+    def drop(self, sources: Sequence[bytes], targets: Collection[bytes]) -> None:
+        """Delete the records of these targets from these sources (ids)."""
+        columns = [_column(target) for target in targets]
+        drops = []
+        for source, row in self._table.get_many(sources).items():
+            if old := [column for column in columns if column in row]:
+                drops.append((source, old, max(row[column].at_ms for column in old)))
+        self._table.delete_many(drops)
+
+    def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Delete the records of (name of the source, list id of the target) each."""
+        left = iter(removals)
+        while some := list(islice(left, _AT_ONCE)):
+            self._table.delete_many(
+                [(self._id_of(source), [_column(target)], now_ms) for source, target in some]
+            )
+
+
+def _column(target: bytes) -> bytes:
+    return _TRACE + target.hex().encode()
+
+
+_MANY_BYTES = 16_384
+
+_CHUNK = b"l:v"
+_SEGMENT = b"\x01"
+WRITING_MS = 300_000
+"""How long others leave a list to the process that writes a segment of it."""
+
+
+class Segments:
+    """Posting lists in table `l`, by list id."""
+
+    def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
+        self._limits = limits or ListLimits()
+        self._table = tables["l"]
+        self._traces = Traces(tables, naming)
+
+    def lines(
+        self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
+    ) -> Iterator[bytes]:
+        """
+        The valid postings of sources after `beyond`, sorted by source; constant memory.
+
+        `row` is the list's row, `newer` lines of the list that are stored elsewhere.
+        """
+        head = ListHeader.of(row)
+        recent = merged_lines([_recent(row, head).lines, newer])
+        segments = [self._segment(target, segment, beyond) for segment in head.segments]
+        for line in newest([recent, *segments]) if segments else recent:
+            if is_there(line) and (not beyond or source_of(line) > beyond):
+                yield line
+
+    def tidy(
+        self,
+        targets: Iterable[bytes],
+        now_ms: int,
+        removals: Mapping[bytes, Sequence[bytes]] | None = None,
+    ) -> int:
+        """
+        Merge the deltas of those targets that have many; returns the number of merged lists.
+
+        `removals` are the sources that removed a link, by target: short lists among them are merged
+        as well. After it, `Traces` has a record of each that is in a list which still contains it.
+        Lists that another process changes at the same time are left to it.
+        """
+        removals = removals or {}
+        merged: list[tuple[bytes, Row]] = []
+        traces: list[tuple[bytes, bytes]] = []
+        for target, row in self._table.get_many([*{*targets, *removals}]).items():
+            head = ListHeader.of(row)
+            pieces = _pieces(row, head)
+            size = sum(len(value) for value in pieces)
+            traces += [(source, target) for source in removals.get(target, ())]
+            many = len(pieces) >= self._limits.many_deltas or size > _MANY_BYTES
+            wanted = many or (target in removals and not head.segments)
+            if wanted and not _being_written(row, head, now_ms):
+                merged.append((target, row))
+        self._traces.note(traces, now_ms)
+        self._merge(merged, now_ms)
+        return len(merged)
+
+    def problem(self, target: bytes) -> str | None:
+        """The problem of a list; None if there is none. Reads all of it."""
+        row = self._table.get(target)
+        head = ListHeader.of(row)
+        names = {segment.name for segment in head.segments}
+        start = target + _SEGMENT
+        with closing(self._table.scan(start, after(start))) as rows:
+            if any(key[ID_BYTES + 1 : ID_BYTES + 9] not in names for key, _ in rows):
+                return "segment that no head names"
+        if links_in(row) != sum(1 for _ in self.lines(target, row)):
+            return "inlinks counted wrongly"
+        return None
+
+    def rebuild(self, target: bytes, now_ms: int) -> None:
+        """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
+        name, old = os.urandom(8), None
+        while old is None:
+            row = self._table.get(target)
+            old = self._replace(target, row, replace(ListHeader.of(row), writing=name))
+        head = ListHeader.of(row)
+        count = self._write(target, name, self.lines(target, row), now_ms)
+        new = ListHeader(extended(head.upto, deltas(row)), (Segment(name, count, count),))
+        if self._replace(target, old, new) is None:
+            self._drop(target, name)
+            return self.rebuild(target, now_ms)
+        removed = self._removed(target, head.segments, _recent(row, head).lines)
+        start = target + _SEGMENT
+        with closing(self._table.scan(start, after(start))) as rows:
+            waste = [
+                (key, None, newest_ms(row)) for key, row in rows if key[ID_BYTES + 1 :][:8] != name
+            ]
+        self._table.delete_many(waste)
+        self._drop_pieces([(target, row)])
+        return self._traces.forget(removed, now_ms)
+
+    def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
+        """Merge the deltas of these lists; two round trips for all lists that stay short."""
+        inline, removed = [], {}
+        for target, row in lists:
+            head = ListHeader.of(row)
+            net, lines = _recent(row, head)
+            lines = merged_lines([lines])
+            if not head.segments:
+                removed[target] = [source_of(line) for line in lines if not is_there(line)]
+                lines = [line for line in lines if is_there(line)]
+                net = len(lines)
+            upto = extended(head.upto, deltas(row))
+            if len(lines) <= self._limits.inline_lines:
+                new = replace(head, upto=upto, inline=pack(net, lines))
+                inline.append((target, row, new))
+            else:
+                self._spill(target, row, Delta(net, lines), now_ms)
+        done = self._table.check_and_put_many(
+            [(target, HEADER, _cell(row), new.pack()) for target, row, new in inline]
+        )
+        merged = [(t, row) for (t, row, _), ok in zip(inline, done, strict=True) if ok]
+        self._drop_pieces(merged)
+        self._traces.forget(
+            ((source, target) for target, _ in merged for source in removed.get(target, ())), now_ms
+        )
+
+    def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
+        """Replace a header; the row as it is then, None if another process has changed it."""
+        value = head.pack()
+        if not self._table.check_and_put(target, HEADER, _cell(row), value):
+            return None
+        return {**row, HEADER: Cell(value, 0)}
+
+    def _spill(self, target: bytes, row: Row, delta: Delta, now_ms: int) -> None:
+        """Make `delta` a segment, merged with the newest ones that are not much larger."""
+        head, name = ListHeader.of(row), os.urandom(8)
+        begun = self._replace(target, row, replace(head, writing=name))
+        if begun is None:
+            return
+        if head.writing:
+            self._drop(target, head.writing)
+        count = spill([s.lines for s in head.segments], len(delta.lines))
+        kept = head.segments[: len(head.segments) - count]
+        old = head.segments[len(head.segments) - count :]
+        lines = newest([*(self._segment(target, s) for s in old), delta.lines])
+        if not kept:
+            # The oldest part is included, so removed links need not be remembered.
+            lines = filter(is_there, lines)
+        written = self._write(target, name, lines, now_ms)
+        net = delta.net + sum(s.net for s in old) if kept else written
+        upto = extended(head.upto, deltas(row))
+        new = ListHeader(upto, (*kept, Segment(name, written, net)))
+        if self._replace(target, begun, new) is None:
+            self._drop(target, name)
+            return
+        removed = [] if kept else self._removed(target, old, _recent(row, head).lines)
+        self._drop_pieces([(target, row)])
+        for segment in old:
+            self._drop(target, segment.name)
+        self._traces.forget(removed, now_ms)
+
+    def _removed(
+        self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
+    ) -> list[tuple[bytes, bytes]]:
+        """(source, target) of removed links, whose traces go after the lines that contain them."""
+        lines = chain(more, *(self._segment(target, segment) for segment in segments))
+        return [(source_of(line), target) for line in lines if not is_there(line)]
+
+    def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
+        written = 0
+        chunk: list[bytes] = []
+
+        def put() -> None:
+            key = _chunk_key(target, name, source_of(chunk[0]))
+            self._table.put(key, {_CHUNK: pack(0, chunk)}, at_ms=now_ms)
+
+        for line in lines:
+            chunk.append(line)
+            if len(chunk) == self._limits.chunk_lines:
+                put()
+                written += len(chunk)
+                chunk = []
+        if chunk:
+            put()
+        return written + len(chunk)
+
+    def _segment(self, target: bytes, segment: Segment, beyond: bytes = b"") -> Iterator[bytes]:
+        """A segment's lines, starting with the chunk that contains `beyond`."""
+        start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
+        if beyond:
+            seek = _chunk_key(target, segment.name, beyond) + b"\0"
+            with closing(self._table.scan(start, seek, limit=1, reverse=True)) as result:
+                start = next((key for key, _ in result), start)
+        with closing(self._table.scan(start, stop)) as rows:
+            for _, row in rows:
+                yield from unpack(row[_CHUNK].value).lines
+
+    def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
+        """Delete the deltas that were in these rows, all of which their headers include now."""
+        drops = []
+        for target, row in lists:
+            if pieces := deltas(row):
+                drops.append((target, pieces, max(row[column].at_ms for column in pieces)))
+        self._table.delete_many(drops)
+
+    def _drop(self, target: bytes, name: bytes) -> None:
+        start = _chunk_key(target, name)
+        with closing(self._table.scan(start, after(start))) as rows:
+            batch = [(key, None, newest_ms(row)) for key, row in rows]
+        self._table.delete_many(batch)
+
+
+def links_in(row: Row) -> int:
+    """The number of links in a list's row."""
+    head = ListHeader.of(row)
+    return head.net + sum(map(net_of, _pieces(row, head)))
+
+
+def received(row: Row, source: int) -> int:
+    """The number of the last delta of a source that a list's row has received."""
+    return last_of(source, ListHeader.of(row).upto, deltas(row))
+
+
+def _cell(row: Row) -> bytes | None:
+    return row[HEADER].value if HEADER in row else None
+
+
+def _being_written(row: Row, head: ListHeader, now_ms: int) -> bool:
+    """True while another process may be writing a segment of the list."""
+    return bool(head.writing) and 0 <= now_ms - row[HEADER].at_ms < WRITING_MS
+
+
+def _pieces(row: Row, head: ListHeader) -> list[bytes]:
+    """The deltas that are not in the header yet."""
+    return [row[column].value for column in deltas(row) if not included(head.upto, column)]
+
+
+def _recent(row: Row, head: ListHeader) -> Delta:
+    """The inline part and the deltas as one, unsorted."""
+    parts = [unpack(value) for value in _pieces(row, head)]
+    if head.inline:
+        parts.append(unpack(head.inline))
+    return Delta(sum(part.net for part in parts), [line for part in parts for line in part.lines])
+
+
+def _chunk_key(target: bytes, name: bytes, source: bytes = b"") -> bytes:
+    return target + _SEGMENT + name + source

@@ -1,0 +1,115 @@
+"""
+Keys of the link journal: its lanes, and what was written beside them. Pure.
+
+The changes of a source are always in the lane of its group, in order of time, so lanes can be
+compacted side by side. A lane lies in one bucket. While the file of that bucket is damaged (on
+SQLite), changes are written beside the lanes, into another bucket; so were all changes before there
+were lanes. Such a row may have sources of any lane.
+
+    bucket, 1 byte; 128 + lane, 1 byte; time, 8 bytes; 8 random bytes    a row of a lane
+    bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row beside the lanes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+from zengraph._codec import BUCKETS, journal_key
+from zengraph.links._naming import Naming
+from zengraph.tables import CellTable
+
+LANES = 64
+"""Part of the stored form: it never changes."""
+_MARK = 0x80
+_KEY_BYTES = 18
+
+
+class Head(NamedTuple):
+    """The oldest row of a lane, or of what a bucket has beside its lanes."""
+
+    lane: int | None
+    """None: beside the lanes."""
+    at_ms: int
+
+
+def lane_of(naming: Naming, source: bytes) -> int:
+    """The lane of a source."""
+    return naming.group_hash(source)[0] % LANES
+
+
+def bucket_of_lane(lane: int) -> int:
+    """The bucket in which a lane lies."""
+    return lane % BUCKETS
+
+
+def lane_key(lane: int, at_ms: int, nonce: bytes) -> bytes:
+    """The key of a row of a lane; they sort by time."""
+    return _start(lane) + at_ms.to_bytes(8) + nonce
+
+
+def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
+    """The key of a row beside the lanes; those of a bucket sort by time."""
+    return journal_key(bucket, at_ms, nonce)
+
+
+def order(key: bytes) -> bytes:
+    """Time and nonce of a row: sorts rows of all lanes and buckets by time."""
+    return key[-16:]
+
+
+def written_at_ms(key: bytes) -> int:
+    """When a row was written."""
+    return int.from_bytes(key[-16:-8])
+
+
+def lane_range(lane: int) -> tuple[bytes, bytes]:
+    """The start and the stop of the rows of a lane."""
+    return _start(lane), _after(lane)
+
+
+def beside_range(bucket: int) -> tuple[bytes, bytes]:
+    """The start and the stop of the rows that a bucket has beside its lanes."""
+    return bytes([bucket]), bytes([bucket, _MARK])
+
+
+def heads(table: CellTable) -> Iterator[Head]:
+    """The oldest row of each lane and bucket that has any; a short scan for each, and 16 more."""
+    for bucket in range(BUCKETS):
+        start, stop = bytes([bucket]), bytes([bucket + 1])
+        while start < stop:
+            with closing(table.scan(start, stop, limit=1)) as rows:
+                key = next((key for key, _ in rows), None)
+            if key is None:
+                break
+            lane = key[1] - _MARK if len(key) == _KEY_BYTES else None
+            yield Head(lane, written_at_ms(key))
+            start = bytes([bucket, _MARK]) if lane is None else _after(lane)
+
+
+def any_beside(table: CellTable) -> bool:
+    """True if there are rows beside the lanes. Sixteen short scans."""
+    for bucket in range(BUCKETS):
+        with closing(table.scan(*beside_range(bucket), limit=1)) as rows:
+            if any(True for _ in rows):
+                return True
+    return False
+
+
+def oldest_ms(table: CellTable, lane: int) -> int | None:
+    """When the oldest row that may have changes of a lane was written; None if there is none."""
+    ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
+    oldest = []
+    for start, stop in ranges:
+        with closing(table.scan(start, stop, limit=1)) as rows:
+            oldest += [written_at_ms(key) for key, _ in rows]
+    return min(oldest, default=None)
+
+
+def _start(lane: int) -> bytes:
+    return bytes([lane % BUCKETS, _MARK + lane])
+
+
+def _after(lane: int) -> bytes:
+    return bytes([lane % BUCKETS, _MARK + lane + 1])

@@ -1,0 +1,225 @@
+"""
+The plan of a compaction: which rows of the link journal it takes.
+
+Changes of one source are compacted in their order: a list forgets a removed link once it is merged,
+so an older addition must not arrive after that. All changes of a source are in one lane, except for
+those that were written beside the lanes. So a plan takes the oldest rows of some lanes, and none
+while there are rows beside them; or it takes the oldest rows of all lanes and beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from heapq import merge
+from typing import NamedTuple
+
+import orjson
+
+from zengraph._codec import BUCKETS
+from zengraph.clock import Clock
+from zengraph.links._inlinks import journal
+from zengraph.links._inlinks.journal import Entry
+from zengraph.links._journal_keys import (
+    LANES,
+    any_beside,
+    beside_range,
+    lane_range,
+    order,
+    written_at_ms,
+)
+from zengraph.links._naming import Naming
+from zengraph.links._outlinks import change_ms, unpack
+from zengraph.links._writer import CELL
+from zengraph.tables import CellTable, Row
+
+GRACE_MS = 600_000
+"""How long an entry may wait for its source's cell; after that its writer is assumed dead."""
+
+Range = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A journal row that a compaction takes."""
+
+    key: bytes
+    dead: tuple[bytes, ...] = ()
+    """Names of its changes that never took effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """The work of a compaction; stored before it touches a posting list."""
+
+    rows: tuple[PlannedRow, ...] = ()
+    """In the order of each source's changes."""
+    void: tuple[bytes, ...] = ()
+    """Rows without a change that took effect: only deleted, by this or by their writer."""
+
+    def __bool__(self) -> bool:
+        """True if there is work to do."""
+        return bool(self.rows or self.void)
+
+    def pack(self) -> bytes:
+        """The cell."""
+        rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
+        return orjson.dumps({"rows": rows, "void": [key.hex() for key in self.void]})
+
+    @staticmethod
+    def unpack(value: bytes) -> CompactionPlan:
+        """Read the output of `pack`."""
+        plan = orjson.loads(value)
+        rows = tuple(
+            PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
+            for key, dead in plan["rows"]
+        )
+        return CompactionPlan(rows, tuple(map(bytes.fromhex, plan["void"])))
+
+
+class Choice(NamedTuple):
+    """A plan, and what it leaves."""
+
+    plan: CompactionPlan
+    lanes: frozenset[int]
+    """The lanes whose rows it takes."""
+    left: bool
+    """True if the limit left rows unread."""
+
+
+class _Candidate(NamedTuple):
+    """A journal row that may be compacted."""
+
+    key: bytes
+    sources: set[str]
+    dead: list[bytes] | None
+    """Names of its changes that never took effect; None: one of them still may."""
+    entries: int = 0
+
+
+class _Taken(NamedTuple):
+    """What was taken of some ranges."""
+
+    plan: CompactionPlan
+    entries: int
+    left: bool
+
+
+class Planner:
+    """Chooses journal rows; only a process that has claimed their lanes may use the result."""
+
+    def __init__(
+        self, journal_table: CellTable, outlinks: CellTable, naming: Naming, clock: Clock
+    ) -> None:
+        self._node_id = naming.node_id
+        self._journal = journal_table
+        self._outlinks = outlinks
+        self._clock = clock
+
+    def of_lanes(self, lanes: Sequence[int], limit: int) -> Choice:
+        """The oldest rows of these lanes, one lane after the other, until `limit` entries."""
+        rows: list[PlannedRow] = []
+        void: list[bytes] = []
+        used = set[int]()
+        count, left = 0, False
+        for lane in lanes:
+            if count >= limit:
+                left = True
+                break
+            taken = self._take([lane_range(lane)], limit - count)
+            count, left = count + taken.entries, left or taken.left
+            if taken.plan:
+                used.add(lane)
+                rows += taken.plan.rows
+                void += taken.plan.void
+        if any_beside(self._journal):
+            return Choice(CompactionPlan(), frozenset(), left=True)
+        plan = CompactionPlan(tuple(rows), tuple(void))
+        return Choice(plan, frozenset(used), left and bool(plan))
+
+    def of_all(self, limit: int) -> Choice:
+        """The oldest rows of all lanes and beside them, about `limit` entries."""
+        ranges = [*map(lane_range, range(LANES)), *map(beside_range, range(BUCKETS))]
+        taken = self._take(ranges, limit)
+        return Choice(taken.plan, frozenset(range(LANES)), taken.left and bool(taken.plan))
+
+    def _take(self, ranges: Sequence[Range], limit: int) -> _Taken:
+        """
+        Choose the oldest rows, and find their entries that never took effect.
+
+        A row that must wait delays all later rows that share a source with it.
+        """
+        candidates, left = self._oldest_rows(ranges, limit)
+        if candidates:
+            read = {row.key for row in candidates}
+            late = self._late_rows(ranges, candidates[-1].key, read)
+            candidates = sorted([*candidates, *late], key=lambda row: order(row.key))
+        rows: list[PlannedRow] = []
+        void: list[bytes] = []
+        postponed: set[str] = set()
+        count = 0
+        for key, sources, dead, entries in candidates:
+            if dead is None or sources & postponed:
+                postponed |= sources
+            elif len(dead) == entries:
+                void.append(key)
+            else:
+                rows.append(PlannedRow(key, tuple(dead)))
+                count += entries
+        return _Taken(CompactionPlan(tuple(rows), tuple(void)), count, left)
+
+    def _oldest_rows(self, ranges: Sequence[Range], limit: int) -> tuple[list[_Candidate], bool]:
+        """Rows of about `limit` entries, oldest first; True if there are more."""
+        result: list[_Candidate] = []
+        count = 0
+        with ExitStack() as stack:
+            for key, row in self._by_time(ranges, stack):
+                if count >= limit:
+                    return result, True
+                entries = list(journal.unpack(row[journal.COLUMN].value))
+                dead = self._dead(entries, written_at_ms(key))
+                sources = {entry.source for entry in entries}
+                result.append(_Candidate(key, sources, dead, len(entries)))
+                count += 0 if dead is None else len(entries)
+        return result, False
+
+    def _by_time(self, ranges: Sequence[Range], stack: ExitStack) -> Iterator[tuple[bytes, Row]]:
+        scans = [stack.enter_context(closing(self._journal.scan(*each))) for each in ranges]
+        return merge(*scans, key=lambda pair: order(pair[0])) if len(scans) > 1 else scans[0]
+
+    def _late_rows(
+        self, ranges: Sequence[Range], last: bytes, read: Container[bytes]
+    ) -> Iterator[_Candidate]:
+        """
+        Rows up to `last` that were written behind the place that the first scan had reached.
+
+        A later change of the same source may have been written before that place, so these rows
+        must wait with all that follow them. Costs one more scan of the rows.
+        """
+        for start, stop in ranges:
+            with closing(self._journal.scan(start, min(stop, start + order(last) + b"\0"))) as rows:
+                for key, row in rows:
+                    if key not in read:
+                        entries = journal.unpack(row[journal.COLUMN].value)
+                        yield _Candidate(key, {entry.source for entry in entries}, None)
+
+    def _dead(self, entries: Sequence[Entry], written_ms: int) -> list[bytes] | None:
+        """
+        Names of the entries that never took effect; None while one still may.
+
+        An entry that is not newer than its source's last change was overtaken: its writer had read
+        an earlier cell, so its check fails.
+        """
+        node_id = self._node_id
+        cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
+        dead, last_ms = [], []
+        for entry in entries:
+            row = cells.get(node_id(entry.source))
+            changes = unpack(row[CELL].value).changes if row else ()
+            if entry.change not in changes:
+                dead.append(entry.change)
+                last_ms.append(change_ms(changes[-1]) if changes else 0)
+        if dead and min(last_ms) < written_ms and self._clock.now_ms() < written_ms + GRACE_MS:
+            return None
+        return dead

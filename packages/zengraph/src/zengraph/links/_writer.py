@@ -1,0 +1,247 @@
+"""
+The outlink writer: writes a source's outlinks cell and the journal row with its changes.
+
+The journal rows, one for each lane (`journal_keys`), are written first, then the cell, by
+check-and-put against the cell from which the
+difference was computed; so the changes of a source form one chain, for any number of writers. An
+entry whose check failed, or whose writer was killed, never gets its name into the cell, and the
+compaction drops it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from zengraph._codec import BUCKETS
+from zengraph.clock import Clock
+from zengraph.errors import StoreDamaged, StoreUnavailable
+from zengraph.links._inlinks import journal
+from zengraph.links._inlinks.journal import Entry, compress_lines
+from zengraph.links._journal_keys import beside_key, bucket_of_lane, lane_key, lane_of, oldest_ms
+from zengraph.links._naming import Naming
+from zengraph.links._outlinks import (
+    MANY_CHANGES,
+    MAX_CHANGES,
+    Difference,
+    Outlinks,
+    PackedLinks,
+    change_ms,
+    change_name,
+    difference,
+    pack,
+    target_of,
+    unpack,
+)
+from zengraph.tables import Tables, open_bucket
+
+CELL = b"l:v"
+_ATTEMPTS = 30
+_PAUSE_S = 0.02
+"""Maximum random wait before the next attempt, so that two writers do not collide again."""
+
+Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
+"""Which edges are also listed at their targets: all, none, or a function of a source that returns
+one of its targets."""
+
+Edit = Callable[[bytes], bytes]
+"""A function from a source's present lines to its new lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinksWrite:
+    """The links of one source."""
+
+    source: str
+    at_ms: int
+    links: PackedLinks | Edit
+    """The links, or a function of the old ones, which is called again after a concurrent write."""
+
+
+class OutlinkWriter:
+    """Writes the outlinks of sources."""
+
+    def __init__(self, tables: Tables, naming: Naming, listed: Listed, clock: Clock) -> None:
+        self._clock = clock
+        self._naming = naming
+        self._node_id = naming.node_id
+        self._tables = tables
+        self._outlinks = tables["o"]
+        self._journal = tables["j"]
+        self._listed = listed
+
+    def read(self, sources: Sequence[str]) -> dict[str, Outlinks]:
+        """The outlinks of sources; empty for a source without any."""
+        node_id = self._node_id
+        rows = self._outlinks.get_many([node_id(source) for source in sources], [CELL])
+        empty = Outlinks()
+        return {
+            source: unpack(row[CELL].value) if (row := rows.get(node_id(source))) else empty
+            for source in sources
+        }
+
+    def of(self, node_id: bytes) -> Outlinks:
+        """The outlinks of a source by its id; empty if it has none."""
+        cell = self._outlinks.get(node_id, [CELL]).get(CELL)
+        return unpack(cell.value) if cell else Outlinks()
+
+    def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
+        """
+        Write the links of different sources; two round trips without concurrent writes.
+
+        Safe to repeat: a source that has these links already is not written. Older links never
+        replace newer ones.
+
+        Raises:
+            StoreUnavailable: other writers changed the same sources repeatedly in the meantime.
+        """
+        left = list(writes)
+        for _ in range(_ATTEMPTS):
+            left = self._attempt(left, now_ms)
+            if not left:
+                return
+            self._clock.sleep_s(random.uniform(0, _PAUSE_S))
+        raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
+
+    def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
+        """Write what is new; returns the writes that others overtook."""
+        node_id = self._node_id
+        rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
+        stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
+        row_ms = _after_all_changes(stored.values(), now_ms)
+        entries: list[Entry] = []
+        checks: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+        pending: list[LinksWrite] = []
+        for write in writes:
+            source_id = node_id(write.source)
+            old = stored.get(source_id) or Outlinks()
+            edits = callable(write.links)
+            links = _edited(write.links, old) if callable(write.links) else write.links
+            if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
+                continue
+            # An edit is later than what it edits, even if the clocks disagree.
+            at_ms = max(write.at_ms, old.at_ms + 1)
+            change = change_name(row_ms, os.urandom(6))
+            if entry := self._entry(write.source, at_ms, change, old, links):
+                entries.append(entry)
+            new = self._pruned(write.source, old).after(change, at_ms, links.compressed)
+            cell = rows[source_id][CELL].value if source_id in rows else None
+            checks.append((source_id, CELL, cell, pack(new)))
+            pending.append(write)
+        rows_of = self._journal_rows(entries, row_ms)
+        self._journal.put_many(
+            [(key, {journal.COLUMN: journal.pack(own)}, row_ms) for key, own in rows_of.items()]
+        )
+        came_true = self._outlinks.check_and_put_many(checks) if checks else []
+        overtaken = [w for w, ok in zip(pending, came_true, strict=True) if not ok]
+        sources = {write.source for write in overtaken}
+        for key, own in rows_of.items():
+            if not sources.isdisjoint(entry.source for entry in own):
+                self._take_back(key, own, sources, row_ms)
+        return overtaken
+
+    def _journal_rows(self, entries: Sequence[Entry], row_ms: int) -> dict[bytes, list[Entry]]:
+        """The entries by the keys of new journal rows: one for each lane."""
+        nonce = os.urandom(8)
+        beside = open_bucket(self._tables, nonce[0], BUCKETS)
+        rows: dict[bytes, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            lane = lane_of(self._naming, entry.source.encode())
+            writable = self._tables.serves(bucket_of_lane(lane))
+            key = lane_key(lane, row_ms, nonce) if writable else beside_key(beside, row_ms, nonce)
+            rows[key].append(entry)
+        return rows
+
+    def _take_back(
+        self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
+    ) -> None:
+        """
+        Leave only effective changes in a journal row; compaction would wait for the rest.
+
+        By check-and-put: a row that was compacted in the meantime must not come back.
+        """
+        if left := [entry for entry in entries if entry.source not in sources]:
+            old, new = journal.pack(entries), journal.pack(left)
+            self._journal.check_and_put(key, journal.COLUMN, old, new)
+        else:
+            self._journal.delete(key, at_ms=row_ms)
+
+    def _pruned(self, source: str, links: Outlinks) -> Outlinks:
+        """The outlinks without names that no journal row has. Costs seventeen short scans; rare."""
+        if len(links.changes) < MANY_CHANGES:
+            return links
+        kept = links
+        with suppress(StoreDamaged):  # a row of a damaged file may still need any of the names
+            oldest = oldest_ms(self._journal, lane_of(self._naming, source.encode()))
+            kept = replace(links, changes=()) if oldest is None else links.since(oldest)
+        if len(kept.changes) >= MAX_CHANGES:
+            raise StoreUnavailable(
+                "link journal",
+                f"{source} changed {MAX_CHANGES} times since the last compaction; compact first",
+            )
+        return kept
+
+    def _entry(
+        self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
+    ) -> Entry | None:
+        """The journal's entry; None if it needs none."""
+        if self._listed == "none":
+            return None
+        if self._listed == "all" and not old.compressed:
+            # A new source, as most are: the journal needs what the cell holds.
+            return Entry(source, at_ms, change, added=links.compressed)
+        differs = difference(old.lines, links.lines)
+        if not differs:
+            return None
+        if callable(self._listed):
+            differs = _only(self._listed(source), differs)
+        parts = map(compress_lines, (differs.added, differs.changed, differs.removed))
+        return Entry(source, at_ms, change, *parts)
+
+
+def _edited(edit: Edit, old: Outlinks) -> PackedLinks:
+    return PackedLinks.of_lines(edit(old.lines))
+
+
+def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
+    """
+    Return the time for a journal row that changes these sources: later than all changes before it.
+
+    The compaction goes by this time. The clock alone is not enough: a change that was overtaken
+    is tried again after a later one, and the clocks of writers differ.
+    """
+    return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
+
+
+def _only(listed: Callable[[bytes], bool], differs: Difference) -> Difference:
+    def those(lines: Sequence[bytes]) -> list[bytes]:
+        return [line for line in lines if listed(target_of(line))]
+
+    return Difference(those(differs.added), those(differs.changed), those(differs.removed))
+
+
+def without(targets: Mapping[str, object] | set[str]) -> Edit:
+    """An edit that removes the links to `targets`."""
+    removed = {target.encode() for target in targets}
+
+    def edit(lines: bytes) -> bytes:
+        remaining = [line for line in lines.split(b"\n") if line and target_of(line) not in removed]
+        return b"\n".join(remaining)
+
+    return edit
+
+
+def with_links(more: bytes) -> Edit:
+    """An edit that adds the lines of `more`, which replace links to the same targets."""
+    fresh = {target_of(line): line for line in more.split(b"\n") if line}
+
+    def edit(lines: bytes) -> bytes:
+        present = {target_of(line): line for line in lines.split(b"\n") if line}
+        return b"\n".join((present | fresh).values())
+
+    return edit

@@ -1,0 +1,44 @@
+"""Zstandard compression of small values. Pure; threads have codecs of their own."""
+
+from __future__ import annotations
+
+import threading
+
+import zstandard
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+"""What compressed data begin with."""
+
+ZstdError = zstandard.ZstdError
+
+
+class _Codecs(threading.local):
+    """zstandard's objects must not be shared by threads, and are expensive to create."""
+
+    def __init__(self) -> None:
+        self.compressors: dict[int, zstandard.ZstdCompressor] = {}
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_codecs = _Codecs()
+
+
+def compress(data: bytes, level: int) -> bytes:
+    """`data` compressed; the same bytes for the same data and level."""
+    compressor = _codecs.compressors.get(level)
+    if compressor is None:
+        compressor = _codecs.compressors[level] = zstandard.ZstdCompressor(
+            level=level, write_content_size=True
+        )
+    # A copy, because zstandard's result keeps a buffer of the size of the input.
+    return bytes(memoryview(compressor.compress(data)))
+
+
+def decompress(data: bytes) -> bytes:
+    """
+    Decompress the output of `compress`.
+
+    Raises:
+        ZstdError: the data are damaged or were not compressed with zstd.
+    """
+    return _codecs.decompressor.decompress(data)

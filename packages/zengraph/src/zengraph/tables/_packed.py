@@ -1,0 +1,213 @@
+"""
+The binary format of a whole row in one value. Pure.
+
+    2 bytes   n, the number of cells; all integers are big-endian
+    4 bytes   length of the shape
+    shape     the columns, sorted, as a JSON list; Latin-1, so that any byte passes
+    n * 8     at_ms of each cell
+    n+1 * 4   where each value begins and the last one ends, from the end of this
+    bytes     the values
+
+Rows of one kind have one shape, so column positions are cached by shape and not parsed again:
+13 of 29 cells in 5 µs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from struct import Struct
+from typing import NamedTuple
+
+import orjson
+
+from zengraph.errors import InvalidArgument
+from zengraph.tables import Cell, Row
+
+RowHead = Struct(">HI")
+"""The format of what a row begins with: the number of cells, and the length of the shape."""
+_new = tuple.__new__
+
+CellPut = tuple[Mapping[bytes, bytes], int]
+"""The cells of a put, and their time."""
+
+
+MAX_CELLS = 65_535
+"""The most cells of a row; a field with its source takes two."""
+
+
+def pack(row: Row) -> bytes:
+    """
+    The row as one value.
+
+    Raises:
+        InvalidArgument: it has more than MAX_CELLS cells.
+    """
+    if len(row) > MAX_CELLS:
+        raise InvalidArgument(
+            f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields"
+        )
+    columns = sorted(row)
+    shape = _shape(tuple(columns))
+    cells = [row[column] for column in columns]
+    values = [cell[0] for cell in cells]
+    ends = accumulate(map(len, values), initial=0)
+    numbers = numbers_of(len(cells)).pack(*[cell[1] for cell in cells], *ends)
+    return b"".join([RowHead.pack(len(cells), len(shape)), shape, numbers, *values])
+
+
+def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
+    """The existing cells of `columns`; all cells for None."""
+    count, length = RowHead.unpack_from(data)
+    start = RowHead.size + length
+    shape = data[RowHead.size : start]
+    packed = numbers_of(count)
+    numbers = packed.unpack_from(data, start)
+    start += packed.size
+    where = _where(shape) if columns is None else _some(shape, tuple(columns))
+    # tuple.__new__ takes half the time of Cell(…), in the hottest loop of all reads.
+    return {
+        column: _new(
+            Cell, (data[start + numbers[count + i] : start + numbers[count + i + 1]], numbers[i])
+        )
+        for column, i in where
+    }
+
+
+def end_of(data: bytes, start: int = 0) -> int:
+    """Where the packed row that begins at `start` ends, in data that may hold more."""
+    count, length = RowHead.unpack_from(data, start)
+    values: int = start + RowHead.size + length + 12 * count + 4
+    return values + int.from_bytes(data[values - 4 : values])
+
+
+def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
+    """
+    A packed row with cells put, as `merged` does it.
+
+    If no column is new, nothing is unpacked into cells: a third of the time.
+    """
+    count, length = RowHead.unpack_from(data)
+    start = RowHead.size + length
+    where = _numbered(data[RowHead.size : start])
+    packed = numbers_of(count)
+    numbers = packed.unpack_from(data, start)
+    stored, times = data[start + packed.size :], list(numbers[:count])
+    values = [stored[begin:end] for begin, end in pairwise(numbers[count:])]
+    for cells, at_ms in puts:
+        for column, value in cells.items():
+            i = where.get(column)
+            if i is None:
+                return pack(merged(unpack(data), puts))
+            if times[i] <= at_ms:
+                times[i], values[i] = at_ms, value
+    ends = accumulate(map(len, values), initial=0)
+    return b"".join([data[:start], packed.pack(*times, *ends), *values])
+
+
+Values = tuple[bytes | None, ...]
+
+
+def values_of_rows(
+    rows: Iterable[tuple[bytes, bytes]], columns: tuple[bytes, ...]
+) -> dict[bytes, Values]:
+    """
+    The values of `columns` of each packed (key, row), None for an absent cell.
+
+    Rows without any of the columns are left out. Rows of one shape, which are most of a batch, are
+    read with the positions of the row before.
+    """
+    result: dict[bytes, Values] = {}
+    places: Places | None = None
+    for key, data in rows:
+        if places is None or not data.startswith(places.head):
+            shape_end = RowHead.size + RowHead.unpack_from(data)[1]
+            places = _places(data[:shape_end], columns)
+            _, ends_of, ends_at, values_at, spans = places
+        if spans:
+            ends, values = ends_of(data, ends_at), data[values_at:]
+            result[key] = tuple(
+                [None if end is None else values[ends[begin] : ends[end]] for begin, end in spans]
+            )
+    return result
+
+
+class Places(NamedTuple):
+    """Where rows of one shape hold the values of some columns."""
+
+    head: bytes
+    """What rows of this shape begin with."""
+    ends_of: Callable[[bytes, int], tuple[int, ...]]
+    """Reads the offsets that are needed, and no others."""
+    ends_at: int
+    values_at: int
+    spans: tuple[tuple[int, int | None], ...]
+    """The offsets of each column's value, by number; (0, None): it is not in this shape. Empty:
+    none of the columns is."""
+
+
+@lru_cache(maxsize=4096)
+def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
+    count, _ = RowHead.unpack_from(head)
+    number_of = dict(_where(head[RowHead.size :]))
+    cells = sorted(number_of[column] for column in columns if column in number_of)
+    needed = sorted({*cells, *(cell + 1 for cell in cells)})
+    number = {offset: n for n, offset in enumerate(needed)}
+    gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
+    ends_at = len(head) + 8 * count
+    spans = tuple(
+        (number[cell], number[cell + 1])
+        if (cell := number_of.get(column)) is not None
+        else (0, None)
+        for column in columns
+    )
+    ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
+    return Places(head, ends_of, ends_at, ends_at + 4 * (count + 1), spans if cells else ())
+
+
+@lru_cache(maxsize=1024)
+def numbers_of(count: int) -> Struct:
+    """The format of the times and offsets of a row of `count` cells."""
+    return Struct(f">{count}q{count + 1}I")
+
+
+@lru_cache(maxsize=4096)
+def _shape(columns: tuple[bytes, ...]) -> bytes:
+    return orjson.dumps([column.decode("latin-1") for column in columns])
+
+
+@lru_cache(maxsize=4096)
+def _where(shape: bytes) -> tuple[tuple[bytes, int], ...]:
+    """Each column of a shape and its number."""
+    return tuple((name.encode("latin-1"), i) for i, name in enumerate(orjson.loads(shape)))
+
+
+@lru_cache(maxsize=4096)
+def _numbered(shape: bytes) -> Mapping[bytes, int]:
+    """The number of each column of a shape."""
+    return dict(_where(shape))
+
+
+@lru_cache(maxsize=4096)
+def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
+    """The same for only these `columns`; readers request the same few sets repeatedly."""
+    number_of = dict(_where(shape))
+    return tuple((column, number_of[column]) for column in columns if column in number_of)
+
+
+def merged(row: Row, puts: Iterable[CellPut]) -> Row:
+    """`row` with cells put: the larger timestamp wins, of equal ones the later put."""
+    result = dict(row)
+    for cells, at_ms in puts:
+        for column, value in cells.items():
+            old = result.get(column)
+            if old is None or old[1] <= at_ms:
+                result[column] = Cell(value, at_ms)
+    return result
+
+
+def without(row: Row, columns: Sequence[bytes] | None, at_ms: int) -> Row:
+    """`row` without the cells of `columns` (None: all) that are not newer than `at_ms`."""
+    columns_set = row.keys() if columns is None else set(columns)
+    return {c: cell for c, cell in row.items() if c not in columns_set or cell[1] > at_ms}

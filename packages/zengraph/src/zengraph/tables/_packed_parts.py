@@ -1,0 +1,99 @@
+"""
+Read and change a packed row without having all of it in memory.
+
+A row of ordinary size is read whole. One that is larger than `LARGE_BYTES` is read by its index:
+which cells it has, when they were written, and where their values lie. Values that nobody asked for
+are then never read, and a change passes them on by their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import orjson
+
+from zengraph.tables import Cell, CellSize, Row, RowSizes
+from zengraph.tables._packed import MAX_CELLS, RowHead, numbers_of, pack
+
+LARGE_BYTES = 1_048_576
+
+ReadPart = Callable[[int, int], bytes]
+"""Reads a number of bytes of the stored row from an offset on."""
+
+
+class ValuePlace(NamedTuple):
+    """Where a value lies in the stored row."""
+
+    begin: int
+    end: int
+
+
+def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
+    """The cells of a stored row of `size` bytes; their values are `ValuePlace`s. For `Row`."""
+    cells: dict[bytes, Any] = {}
+    start = 0
+    while start < size:
+        found, start = _one_part(read, start)
+        for column, cell in found:
+            old = cells.get(column)
+            if old is None or old.at_ms <= cell.at_ms:
+                cells[column] = cell
+    return cells
+
+
+def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
+    """The cells of one of the rows that lie one behind the other, and where the next begins."""
+    count, length = RowHead.unpack(read(start, RowHead.size))
+    shape = read(start + RowHead.size, length)
+    packed = numbers_of(count)
+    numbers_at = start + RowHead.size + length
+    numbers = packed.unpack(read(numbers_at, packed.size))
+    values_at = numbers_at + packed.size
+    places = [
+        ValuePlace(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])
+    ]
+    columns = [name.encode("latin-1") for name in orjson.loads(shape)]
+    cells: list[tuple[bytes, Any]] = [
+        (column, Cell(place, at_ms))  # type: ignore[arg-type]
+        for column, place, at_ms in zip(columns, places, numbers[:count], strict=True)
+    ]
+    return cells, values_at + numbers[-1]
+
+
+def size_of(value: bytes | ValuePlace) -> int:
+    """The bytes of a value, read or not."""
+    return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
+
+
+def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
+    """The cells of a row without their values."""
+    return {column: CellSize(size_of(cell.value), cell.at_ms) for column, cell in cells.items()}
+
+
+def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadPart) -> Row:
+    """The existing ones of these cells, with their values."""
+    chosen = {column: cells[column] for column in columns if column in cells}
+    return {
+        column: Cell(read(cell.value.begin, size_of(cell.value)), cell.at_ms)
+        for column, cell in chosen.items()
+    }
+
+
+def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: ReadPart) -> bytes:
+    """A packed row of some of the cells alone."""
+    return pack(read_cells(cells, columns, read))
+
+
+def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
+    """What a packed row of these cells begins with, and its values in their order."""
+    if len(cells) > MAX_CELLS:
+        pack(dict(cells))  # raises
+    columns = sorted(cells)
+    values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
+    shape = orjson.dumps([column.decode("latin-1") for column in columns])
+    ends = accumulate(map(size_of, values), initial=0)
+    times = [cells[column].at_ms for column in columns]
+    numbers = numbers_of(len(columns)).pack(*times, *ends)
+    return RowHead.pack(len(columns), len(shape)) + shape + numbers, values

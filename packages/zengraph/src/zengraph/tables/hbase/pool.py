@@ -1,0 +1,291 @@
+"""
+A connection pool for one or several HBase Thrift gateways.
+
+The rules, each of which has a test:
+
+- A connection serves one call at a time; any end of a call other than a normal response (an error,
+  a timeout, a signal in the middle) closes it.
+- An idle connection is not used if it has been idle for 45 s (the gateway drops it after 60) or if
+  there is something to read on it.
+- Gateways are used in round-robin order. One that cannot be reached or does not answer is skipped
+  for half a second, then twice as long each time up to 30 s; if all are skipped, the one that is
+  back soonest is asked.
+- A repeatable call is repeated once, on a connection opened for it, on another gateway if there
+  is one. Others (check-and-put, increment) are repeated only if nothing has been sent.
+- A fork opens its own connections.
+
+Times are seconds of a monotonic clock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined] # compiled
+from thriftpy2.thrift import TException
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import InvalidArgument, StoreUnavailable
+from zengraph.tables.hbase.breaker import Breaker
+from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
+
+T = TypeVar("T")
+
+MAX_IDLE_S = 45.0
+FIRST_EJECTION_S = 0.5
+MAX_EJECTION_S = 30.0
+
+# HBase's own responses, unlike transport errors: an immediate retry does not help.
+ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
+# TException is the base of Thrift's own errors; the compiled protocol has one outside it. Bytes
+# that are not Thrift make it request a negative size (SystemError) or an enormous one.
+FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
+
+REMEDIES = {
+    "TableNotFoundException": "a table is missing: {words.create}",
+    "TableNotDisabled": "a table is not in the state that this needs",
+    "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
+    "NoSuchColumnFamily": "a column family is missing: {words.check}",
+    "CallQueueTooBig": "HBase is overloaded",
+    "RegionTooBusy": "HBase is overloaded: a region accepts no writes for now",
+}
+
+
+@contextmanager
+def our_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
+    """
+    Translate all exceptions of happybase and thriftpy2.
+
+    Raises:
+        StoreUnavailable: no response, a broken one, or an HBase error, with a remedy if known.
+        InvalidArgument: HBase refuses the arguments, such as a cell over 10 MiB.
+    """
+    try:
+        yield
+    except thrift_api.IllegalArgument as error:
+        raise InvalidArgument(f"{where}: {_first_line(error)}") from error
+    except ANSWERS as error:
+        text = _first_line(error)
+        remedy = next((remedy for name, remedy in REMEDIES.items() if name in text), None)
+        remedy = remedy and remedy.format(words=words)
+        raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
+    except FOREIGN as error:
+        raise StoreUnavailable(where, _first_line(error)) from error
+
+
+def _first_line(error: BaseException) -> str:
+    """The message of an error, without the Java stack trace that HBase appends."""
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    return str(text).partition("\n")[0][:300]
+
+
+@dataclass(slots=True)
+class Gateway:
+    """The state of one gateway."""
+
+    address: str
+    idle: list[GatewayConnection] = field(default_factory=list)
+    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_EJECTION_S, MAX_EJECTION_S))
+
+
+class HBasePool:
+    """
+    At most `size` connections over all `gateways` (`host:port`). Safe for threads and forks.
+
+    Args:
+        timeout_s: for one call, and for the wait for a free connection.
+        now_s: the monotonic clock.
+        words: the words of messages.
+    """
+
+    def __init__(
+        self,
+        gateways: Sequence[str],
+        *,
+        size: int,
+        timeout_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+        words: Remedies = DEFAULT,
+    ) -> None:
+        self._words = words
+        self.size = size
+        self.timeout_s = timeout_s
+        self._now_s = now_s
+        self._gateways = [Gateway(address) for address in gateways]
+        self._where = "HBase at " + ", ".join(gateways)
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._turn = 0
+        self._all: set[GatewayConnection] = set()
+        self._opening = 0
+
+    def call(self, method: str, *arguments: Any, repeatable: bool = True) -> Any:
+        """
+        One call of the Thrift interface; returns its result.
+
+        Raises:
+            StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
+            InvalidArgument: refused by HBase.
+        """
+        return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
+
+    def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
+        """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
+        with our_errors(self._where, self._words):
+            try:
+                return self._once(use, fresh=False)
+            except ANSWERS:
+                raise
+            except FOREIGN:
+                if not repeatable:
+                    raise
+            return self._once(use, fresh=True)
+
+    def close(self) -> None:
+        """Close idle connections. The others are closed on their next error or at process exit."""
+        with self._changed:
+            for gateway in self._gateways:
+                self._drop_idle(gateway)
+
+    def _once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
+        gateway, connection = self._take(fresh=fresh)
+        try:
+            result = use(connection.client)
+        except BaseException as error:
+            # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
+            failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
+            self._discard(gateway, connection, failed=failed)
+            raise
+        self._give_back(gateway, connection)
+        return result
+
+    def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
+        """An idle connection, or a new one; fails only after trying every gateway."""
+        if os.getpid() != self._pid:
+            self._reset_after_fork()
+        tried: set[str] = set()
+        while True:
+            gateway, connection = self._reserve(tried, fresh=fresh)
+            if connection is not None:
+                return gateway, connection
+            try:
+                return gateway, self._open(gateway)
+            except FOREIGN:
+                tried.add(gateway.address)
+                if len(tried) == len(self._gateways):
+                    raise
+
+    def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
+        """A gateway and an idle connection to it; or None and the right to open one."""
+        until_s = self._now_s() + self.timeout_s
+        with self._changed:
+            while True:
+                gateway = self._next_gateway(tried)
+                connection = None if fresh else self._pop_idle(gateway)
+                if connection is not None:
+                    return gateway, connection
+                if len(self._all) + self._opening >= self.size:
+                    self._drop_one_idle()
+                if len(self._all) + self._opening < self.size:
+                    self._opening += 1
+                    return gateway, None
+                left_s = until_s - self._now_s()
+                if left_s <= 0 or not self._changed.wait(left_s):
+                    raise StoreUnavailable(
+                        self._where,
+                        f"all {self.size} connections stayed in use for {self.timeout_s:.1f} s; "
+                        f"raise {self._words.pool_size}",
+                    )
+
+    def _next_gateway(self, tried: set[str]) -> Gateway:
+        """The next gateway that is not skipped; otherwise the one that is back soonest."""
+        self._turn += 1
+        count = len(self._gateways)
+        order = [self._gateways[(self._turn + n) % count] for n in range(count)]
+        rest = [gateway for gateway in order if gateway.address not in tried]
+        now_s = self._now_s()
+        for gateway in rest:
+            if gateway.breaker.worth_asking(now_s):
+                return gateway
+        return min(rest, key=lambda gateway: gateway.breaker.probe_at_s)
+
+    def _pop_idle(self, gateway: Gateway) -> GatewayConnection | None:
+        while gateway.idle:
+            connection = gateway.idle.pop()
+            idle_s = self._now_s() - connection.used_at_s
+            if idle_s <= MAX_IDLE_S and connection.is_quiet():
+                return connection
+            self._forget(connection)
+        return None
+
+    def _drop_one_idle(self) -> None:
+        """Close the connection that was idle longest, of any gateway, to make room."""
+        with_idle = [gateway for gateway in self._gateways if gateway.idle]
+        if with_idle:
+            oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
+            self._forget(oldest.idle.pop(0))
+
+    def _open(self, gateway: Gateway) -> GatewayConnection:
+        try:
+            connection = GatewayConnection(gateway.address, timeout_s=self.timeout_s)
+        except BaseException as error:
+            with self._changed:
+                self._opening -= 1
+                if isinstance(error, FOREIGN):
+                    self._failed(gateway)
+                self._changed.notify()
+            raise
+        with self._changed:
+            self._opening -= 1
+            self._all.add(connection)
+        return connection
+
+    def _give_back(self, gateway: Gateway, connection: GatewayConnection) -> None:
+        with self._changed:
+            connection.used_at_s = self._now_s()
+            if not gateway.breaker.healthy:
+                gateway.breaker.answered()
+            gateway.idle.append(connection)
+            self._changed.notify()
+
+    def _discard(self, gateway: Gateway, connection: GatewayConnection, *, failed: bool) -> None:
+        with self._changed:
+            self._forget(connection)
+            if failed:
+                self._failed(gateway)
+            self._changed.notify()
+
+    def _failed(self, gateway: Gateway) -> None:
+        gateway.breaker.failed(self._now_s())
+        self._drop_idle(gateway)
+
+    def _drop_idle(self, gateway: Gateway) -> None:
+        while gateway.idle:
+            self._forget(gateway.idle.pop())
+
+    def _forget(self, connection: GatewayConnection) -> None:
+        self._all.discard(connection)
+        with suppress(OSError):
+            connection.close()
+
+    def _reset_after_fork(self) -> None:
+        """Forget the connections after a fork: the parent keeps those that it opened."""
+        inherited = self._all
+        self._start()
+        for gateway in self._gateways:
+            gateway.idle.clear()
+            gateway.breaker.answered()
+        for connection in inherited:
+            connection.disown()

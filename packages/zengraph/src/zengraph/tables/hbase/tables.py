@@ -1,0 +1,217 @@
+"""
+All cell tables on one HBase cluster: their definitions, creating, checking and closing them.
+
+`table` reads and writes one of them, `pool` holds the connections to the gateways.
+
+HBase's own defaults for Thrift are poor for point reads: no bloom filter, no block cache, three
+versions, no compression. Thrift 1 can neither pre-split a table nor choose a block encoding nor
+change a family, so for a large store the tables are made in the hbase shell: `shell_commands`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES, Tables
+from zengraph.tables.hbase.connection import thrift_api
+from zengraph.tables.hbase.pool import HBasePool
+from zengraph.tables.hbase.table import HBaseTable
+
+# Tables whose keys begin with a hash, and with a bucket (0 to 15); keys of `u` begin with the
+# name of a property, so HBase splits it.
+HASHED = ("n", "e", "o", "l")
+BUCKETED = ("j", "i", "d", "h", "f")
+
+
+def table_name(prefix: str, name: str) -> bytes:
+    """The table's name in HBase."""
+    return f"{prefix}{name}".encode()
+
+
+def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
+    """The families of table `name`, as Thrift creates them."""
+    return [
+        thrift_api.ColumnDescriptor(
+            name=f"{family}:".encode(),
+            maxVersions=1,
+            compression=compression,
+            bloomFilterType="ROW",
+            blockCacheEnabled=True,
+        )
+        for family in TABLES[name]
+    ]
+
+
+def problems(table: str, name: str, result: Mapping[bytes, Any], compression: str) -> Iterator[str]:
+    """Problems of a table with those column descriptors, one line each with the remedy."""
+    by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
+    for family in TABLES[name]:
+        have = by_name.get(family)
+        if have is None:
+            yield f"{table}: has no family {family}: alter '{table}', {{NAME => '{family}', …}}"
+            continue
+        expected = {
+            "VERSIONS": (have.maxVersions, 1),
+            "BLOOMFILTER": (_text(have.bloomFilterType), "ROW"),
+            "BLOCKCACHE": (have.blockCacheEnabled, True),
+            "COMPRESSION": (_text(have.compression), compression),
+        }
+        for option, (value, want) in expected.items():
+            if value != want:
+                new = f"'{want}'" if isinstance(want, str) else str(want).lower()
+                yield (
+                    f"{table}: {option} of family {family} is {value}, not {want}: in the hbase "
+                    f"shell, alter '{table}', {{NAME => '{family}', {option} => {new}}}"
+                )
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
+    """
+    Commands for the hbase shell that create all tables, split into `regions` from the start.
+
+    Keys that are hashes are split evenly; keys that begin with a bucket have a region per bucket.
+    Every family may be replicated: without a peer that costs nothing, and changing it later
+    rewrites nothing but is easily forgotten for one table, which then stays empty at the peer.
+    """
+    lines = []
+    for name in TABLES:
+        options = (
+            f"VERSIONS => 1, BLOOMFILTER => 'ROW', COMPRESSION => '{compression}', "
+            "DATA_BLOCK_ENCODING => 'FAST_DIFF', REPLICATION_SCOPE => 1"
+        )
+        parts = [f"{{NAME => '{family}', {options}}}" for family in TABLES[name]]
+        if name in BUCKETED:
+            parts.append("SPLITS => [" + ", ".join(f'"\\x{n:02x}"' for n in range(1, 16)) + "]")
+        elif name in HASHED and regions > 1:
+            parts.append(f"{{NUMREGIONS => {regions}, SPLITALGO => 'UniformSplit'}}")
+        lines.append(f"create '{prefix}{name}', {', '.join(parts)}")
+    return "\n".join(lines) + "\n"
+
+
+# Creating a table takes HBase 0.6 s when idle, and much longer on a busy cluster.
+CREATE_TIMEOUT_S = 120.0
+
+
+class HBaseTables(Tables):
+    """
+    All tables on one HBase. Safe for threads and forks: each process has its own connections.
+
+    Does not connect before the first call.
+
+    Args:
+        gateways: `host:port` of each Thrift 1 gateway.
+        prefix: what the names of the tables begin with.
+        compression: of the column families, when they are created.
+        pool_size: the most connections of this process.
+        timeout_s: for one call.
+        remedies: the words of error messages.
+    """
+
+    def __init__(
+        self,
+        gateways: Sequence[str],
+        *,
+        prefix: str = "zengraph_",
+        compression: str = "SNAPPY",
+        pool_size: int = 16,
+        timeout_s: float = 10.0,
+        remedies: Remedies = DEFAULT,
+    ) -> None:
+        self._gateways = gateways
+        self._prefix = prefix
+        self._compression = compression
+        self._pool_size = pool_size
+        self._words = remedies
+        self._pool = self._new_pool(timeout_s)
+        self._tables = {
+            name: HBaseTable(self._pool, name, table_name(prefix, name)) for name in TABLES
+        }
+
+    def __getitem__(self, name: str) -> HBaseTable:
+        return self._tables[name]
+
+    def create(self) -> None:
+        """
+        Create missing tables, one region each (see `shell_commands`); drops nothing.
+
+        Raises:
+            InvalidConfig: HBase does not support that compression.
+            StoreUnavailable: HBase did not answer; some tables may have been created.
+        """
+        pool = self._new_pool(CREATE_TIMEOUT_S)
+        try:
+            missing = self._missing(pool)
+            with ThreadPoolExecutor(max_workers=self._pool_size) as threads:
+                for done in [threads.submit(self._create_one, pool, name) for name in missing]:
+                    done.result()
+        finally:
+            pool.close()
+
+    def identity(self) -> str:
+        row, column = b"\0store-identity", b"i:v"
+        table = self["u"]
+        table.check_and_put(row, column, None, secrets.token_hex(8).encode())
+        return table.get(row, [column])[column].value.decode()
+
+    def check(self) -> list[str]:
+        """Problems of the tables, one line each with the remedy; empty if there are none."""
+        prefix, result = self._prefix, []
+        missing = self._missing(self._pool)
+        for name in TABLES:
+            full = table_name(prefix, name)
+            if name in missing:
+                result.append(f"{full.decode()}: is missing: {self._words.create}")
+            elif not self._pool.call("isTableEnabled", full):
+                result.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
+            else:
+                have = self._pool.call("getColumnDescriptors", full)
+                result.extend(problems(full.decode(), name, have, self._compression))
+        return result
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _new_pool(self, timeout_s: float) -> HBasePool:
+        return HBasePool(
+            self._gateways, size=self._pool_size, timeout_s=timeout_s, words=self._words
+        )
+
+    def _missing(self, pool: HBasePool) -> list[str]:
+        existing = set(pool.call("getTableNames"))
+        prefix = self._prefix
+        return [name for name in TABLES if table_name(prefix, name) not in existing]
+
+    def _create_one(self, pool: HBasePool, name: str) -> None:
+        full = table_name(self._prefix, name)
+        compression = self._compression
+        try:
+            pool.call("createTable", full, families(name, compression), repeatable=False)
+        except StoreUnavailable as error:
+            message = str(getattr(error.__cause__, "message", ""))
+            if isinstance(error.__cause__, thrift_api.AlreadyExists) or "TableExists" in message:
+                self._wait_until_enabled(pool, full)
+                return
+            if "ompression" in message:
+                raise InvalidConfig(
+                    f"{self._words.compression}: HBase does not support {compression} "
+                    f"(SNAPPY, GZ and NONE need no further jars): {error.reason}"
+                ) from error
+            raise
+
+    def _wait_until_enabled(self, pool: HBasePool, full: bytes) -> None:
+        """Another process is creating it at this moment; takes about a second."""
+        until_s = time.monotonic() + CREATE_TIMEOUT_S
+        while not pool.call("isTableEnabled", full):
+            if time.monotonic() > until_s:
+                raise StoreUnavailable(full.decode(), "is being created and is not ready yet")
+            time.sleep(0.1)

@@ -1,0 +1,389 @@
+"""
+The table of nodes in PostgreSQL: all cells of a node in one value, packed as on SQLite.
+
+A put appends its cells to the value as one more part, without reading it: one round trip, and two
+writers of a node never wait for each other's reads. A reader merges the parts by their timestamps.
+Whoever makes the fourth part merges them, as does each of the calls that read before they write
+(delete, check-and-put, increment). These write only if the row is still the version that was read
+(PostgreSQL's `xmin`), and otherwise read again; no lock is held between two round trips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from zengraph._read_bytes import counted_rows
+from zengraph.clock import Clock
+from zengraph.errors import CorruptRow, StoreUnavailable
+from zengraph.tables import Cell, CellTable, Row, RowRange, RowSizes, Scan, refuse_empty
+from zengraph.tables._packed import (
+    CellPut,
+    Values,
+    end_of,
+    merged,
+    pack,
+    unpack,
+    values_of_rows,
+    without,
+)
+from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
+from zengraph.tables.postgres.arrays import (
+    BYTEA,
+    BYTEA_ARRAY,
+    INT8,
+    XID_ARRAY,
+    bytea_array,
+    int8,
+    number,
+    xid_array,
+)
+from zengraph.tables.postgres.connection import Call, Statement
+from zengraph.tables.postgres.large_rows import LargeNodeRows
+from zengraph.tables.postgres.partitions import Partitions, in_batches
+from zengraph.tables.postgres.pool import PostgresPool
+
+MOST_PARTS = 4
+_FIRST_ROWS = 8
+_SCAN_ROWS = 256
+_PAGE_BYTES = 4_194_304
+_COUNTER_BYTES = 8
+_DATA = b"CASE WHEN octet_length(t.data) <= %d THEN t.data END" % LARGE_BYTES
+_GET = b"SELECT " + _DATA + b" FROM %s t WHERE row = $1"
+ATTEMPTS = 1000
+"""Each failed attempt means that another writer succeeded."""
+
+RowItem = tuple[bytes, Mapping[bytes, bytes], int]
+Change = Callable[[Row, int], Row]
+"""What becomes of a row; gets its cells and the server's time in ms."""
+
+
+class _Seen(NamedTuple):
+    """A row as it was read."""
+
+    data: bytes | None
+    """None: it is large."""
+    version: bytes
+
+
+class NodeRows(CellTable):
+    """The table of nodes; see the module."""
+
+    def __init__(self, pool: PostgresPool, partitions: Partitions, clock: Clock | None) -> None:
+        self._pool = pool
+        self._of = partitions
+        self._clock = clock
+        full = partitions.full.encode()
+        self._large = LargeNodeRows(pool, full)
+        self._get_many = Statement(
+            b"n_get_many",
+            b"SELECT t.row, %s FROM unnest($1) AS k(row) JOIN %s t ON t.row = k.row"
+            % (_DATA, full),
+            (BYTEA_ARRAY,),
+        )
+        self._see = Statement(
+            b"n_see",
+            b"SELECT k.row, %s, t.xmin, (extract(epoch from clock_timestamp()) * 1000)::bigint "
+            b"FROM unnest($1) AS k(row) LEFT JOIN %s t ON t.row = k.row" % (_DATA, full),
+            (BYTEA_ARRAY,),
+        )
+        self._put = Statement(
+            b"n_put",
+            b"WITH put AS (INSERT INTO %s AS t (row, parts, data) "
+            b"SELECT row, 1, data FROM unnest($1, $2) AS k(row, data) "
+            b"ON CONFLICT (row) DO UPDATE SET data = t.data || excluded.data, parts = t.parts + 1 "
+            b"RETURNING row, parts) SELECT row FROM put WHERE parts >= %d" % (full, MOST_PARTS),
+            (BYTEA_ARRAY, BYTEA_ARRAY),
+        )
+        self._insert = Statement(
+            b"n_insert",
+            b"INSERT INTO %s (row, parts, data) SELECT row, 1, data "
+            b"FROM unnest($1, $2) AS k(row, data) ON CONFLICT DO NOTHING RETURNING row" % full,
+            (BYTEA_ARRAY, BYTEA_ARRAY),
+        )
+        self._update = Statement(
+            b"n_update",
+            b"UPDATE %s t SET parts = 1, data = k.data FROM unnest($1, $2, $3) AS "
+            b"k(row, data, version) WHERE t.row = k.row AND t.xmin = k.version RETURNING t.row"
+            % full,
+            (BYTEA_ARRAY, BYTEA_ARRAY, XID_ARRAY),
+        )
+        self._remove = Statement(
+            b"n_remove",
+            b"DELETE FROM %s t USING unnest($1, $2) AS k(row, version) "
+            b"WHERE t.row = k.row AND t.xmin = k.version RETURNING t.row" % full,
+            (BYTEA_ARRAY, XID_ARRAY),
+        )
+
+    def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
+        (rows,) = self._pool.run([(self._of.statement(row, b"get", _GET, (BYTEA,)), (row,))])
+        if not rows:
+            return {}
+        data = rows[0][0]
+        if data is None:
+            return cells_of(self._large.read(row, columns), columns)
+        _count(len(data))
+        return cells_of(data, columns)
+
+    def get_many(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        fetched = self._fetch(rows, columns)
+        return {row: cells for row, data in fetched if (cells := cells_of(data, columns))}
+
+    def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        return {
+            row: self._large.sizes(row) if data is None else sizes_of(cells_of(data, None))
+            for row, data in self._measured(rows)
+        }
+
+    def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
+        fetched = self._fetch(rows, columns)
+        whole = [pair for pair in fetched if end_of(pair[1]) == len(pair[1])]
+        values = values_of_rows(whole, columns)
+        if len(whole) < len(fetched):
+            for row, data in fetched:
+                if row not in values and (cells := cells_of(data, columns)):
+                    values[row] = tuple([c.value if (c := cells.get(n)) else None for n in columns])
+        return values
+
+    def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        self.put_many([(row, cells, at_ms)])
+
+    def put_many(self, items: Sequence[RowItem]) -> None:
+        for call in self.puts(items):
+            (full,) = self._pool.run([call])
+            self.merge_parts([row for (row,) in full])
+
+    def puts(self, items: Sequence[RowItem]) -> list[Call]:
+        """The calls that put these; the rows that they return have many parts: `merge_parts`."""
+        puts: dict[bytes, list[CellPut]] = {}
+        for row, cells, at_ms in items:
+            if cells:
+                puts.setdefault(row, []).append((cells, at_ms))
+        packed = [(row, pack(merged({}, puts[row]))) for row in sorted(puts)]
+        return [
+            (self._put, (bytea_array([row for row, _ in some]), bytea_array([d for _, d in some])))
+            for some in in_batches(packed, lambda item: len(item[1]))
+        ]
+
+    def merge_parts(self, rows: Sequence[bytes]) -> None:
+        """Merge the parts of these rows; one that changes meanwhile is left to its next writer."""
+        if rows:
+            self._try(rows, lambda _, cells, __: cells, {})
+
+    def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
+        self.delete_many([(row, columns, at_ms)])
+
+    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+        deletes: dict[bytes, list[tuple[Sequence[bytes] | None, int]]] = {}
+        for row, columns, at_ms in items:
+            deletes.setdefault(row, []).append((columns, at_ms))
+
+        def change(row: bytes, cells: Row, _: int) -> Row:
+            for columns, at_ms in deletes[row]:
+                cells = without(cells, columns, at_ms)
+            return cells
+
+        self._change(list(deletes), change, {})
+
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
+        count, page = 0, _FIRST_ROWS
+        while limit is None or count < limit:
+            # Rows without the requested columns are left out, so a page may be short.
+            want = page if limit is None else min(page, limit - count)
+            found = self._page(start, stop, want, reverse=reverse)
+            page = _next_page(page, sum(len(data or b"") for _, data in found))
+            for row, stored in found:
+                data = self._large.read(row, columns) if stored is None else stored
+                cells = cells_of(data, columns)
+                if cells:
+                    count += 1
+                    yield row, cells
+            if len(found) < want:
+                return
+            last = found[-1][0]
+            start, stop = (start, last) if reverse else (last + b"\0", stop)
+
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        numbers: dict[bytes, list[int]] = {}
+        for at, (row, column, expected, value) in enumerate(items):
+            refuse_empty(column, expected, value)
+            numbers.setdefault(row, []).append(at)
+        done = [False] * len(items)
+
+        def change(row: bytes, cells: Row, now_ms: int) -> Row:
+            for at in numbers[row]:
+                _, column, expected, value = items[at]
+                cell = cells.get(column)
+                done[at] = (cell and cell.value) == expected
+                if done[at]:
+                    cells = {**cells, column: Cell(value, _stamp(cell, now_ms))}
+            return cells
+
+        needed = {row: [items[at][1] for at in places] for row, places in numbers.items()}
+        self._change(list(numbers), change, needed, repeatable=False)
+        return done
+
+    def incr(self, row: bytes, column: bytes, delta: int) -> int:
+        counts = [0]
+
+        def change(row: bytes, cells: Row, now_ms: int) -> Row:
+            cell = cells.get(column)
+            if cell and len(cell.value) != _COUNTER_BYTES:
+                raise CorruptRow(self._of.full, row.hex(), "not a counter")
+            counts[0] = delta + (int.from_bytes(cell.value, signed=True) if cell else 0)
+            value = counts[0].to_bytes(_COUNTER_BYTES, signed=True)
+            return {**cells, column: Cell(value, _stamp(cell, now_ms))}
+
+        self._change([row], change, {row: [column]}, repeatable=False)
+        return counts[0]
+
+    def _fetch(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> list[tuple[bytes, bytes]]:
+        """The existing ones of these rows as they are stored; large ones with `columns` alone."""
+        return [
+            (row, self._large.read(row, columns) if data is None else data)
+            for row, data in self._measured(rows)
+        ]
+
+    def _measured(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
+        """The existing ones of these rows as they are stored; None for a large one."""
+        result: list[tuple[bytes, bytes | None]] = []
+        for some in in_batches(list(dict.fromkeys(rows)), len):
+            (found,) = self._pool.run([(self._get_many, (bytea_array(some),))])
+            result += found
+            _count(sum(len(data) for _, data in found if data is not None))
+        return result
+
+    def _change(
+        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
+        needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
+    ) -> None:  # fmt: skip
+        """
+        Read these rows, and write what `change` makes of each; again for those that changed.
+
+        Of a large row it gets only the values of the columns `needed`.
+        """
+        left = rows
+        for _ in range(ATTEMPTS):
+            left = self._try(left, change, needed, repeatable=repeatable)
+            if not left:
+                return
+        raise StoreUnavailable(self._pool.where, f"{len(left)} rows change all the time")
+
+    def _try(
+        self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
+        needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
+    ) -> list[bytes]:  # fmt: skip
+        """One attempt of `_change`; returns the rows that other writers have changed meanwhile."""
+        left: list[bytes] = []
+        for some in in_batches(sorted(rows), lambda _: 0):
+            written: list[Call] = []
+            wanted: set[bytes] = set()
+            kinds: dict[Statement, list[tuple[bytes, bytes, bytes]]] = {}
+            for row, seen, now_ms in self._seen(some):
+                if seen is not None and seen.data is None:
+                    own = partial(self._own_change, change, row, now_ms)
+                    if not self._large.change(row, needed.get(row, ()), own, repeatable=repeatable):
+                        left.append(row)
+                    continue
+                cells = cells_of(seen.data, None) if seen and seen.data else {}
+                new = change(row, cells, now_ms)
+                if new == cells and (seen is None or _is_one_part(seen.data)):
+                    continue
+                wanted.add(row)
+                statement = self._insert if seen is None else self._update if new else self._remove
+                data, version = pack(new) if new else b"", seen.version if seen else b""
+                kinds.setdefault(statement, []).append((row, data, version))
+            for statement, items in kinds.items():
+                written.append((statement, self._arrays(statement, items)))
+            if written:
+                for done in self._pool.run(written, repeatable=repeatable):
+                    wanted -= {row for (row,) in done}
+                left += wanted
+        return left
+
+    @staticmethod
+    def _own_change(
+        change: Callable[[bytes, Row, int], Row], row: bytes, now_ms: int, cells: Row
+    ) -> Row:
+        return change(row, cells, now_ms)
+
+    def _arrays(
+        self, statement: Statement, items: Sequence[tuple[bytes, bytes, bytes]]
+    ) -> list[bytes]:
+        """The parameters of a statement for each (row, data, version)."""
+        arrays = [bytea_array([row for row, _, _ in items])]
+        if statement is not self._remove:
+            arrays.append(bytea_array([data for _, data, _ in items]))
+        if statement is not self._insert:
+            arrays.append(xid_array([version for _, _, version in items]))
+        return arrays
+
+    def _seen(self, rows: Sequence[bytes]) -> list[tuple[bytes, _Seen | None, int]]:
+        (found,) = self._pool.run([(self._see, (bytea_array(rows),))])
+        own_ms = None if self._clock is None else self._clock.now_ms()
+        return [
+            (
+                row,
+                None if version is None else _Seen(data, version),
+                number(now) if own_ms is None else own_ms,
+            )
+            for row, data, version, now in found
+        ]
+
+    def _page(
+        self, start: bytes, stop: bytes | None, size: int, *, reverse: bool
+    ) -> list[tuple[bytes, bytes | None]]:
+        ends = b" AND row < $3" if stop is not None else b""
+        statement = Statement(
+            b"n_scan%d%d" % (bool(ends), reverse),
+            b"SELECT row, %s FROM %s t WHERE row >= $1%s ORDER BY row%s LIMIT $2"
+            % (_DATA, self._of.full.encode(), ends, b" DESC" if reverse else b""),
+            (BYTEA, INT8, *([BYTEA] if ends else [])),
+        )
+        values = (start, int8(size)) if stop is None else (start, int8(size), stop)
+        rows: list[tuple[bytes, bytes | None]] = self._pool.run([(statement, values)])[0]
+        _count(sum(len(data) for _, data in rows if data is not None))
+        return rows
+
+
+def _next_page(rows: int, size: int) -> int:
+    """The rows of the next page of a scan, after one with so many bytes."""
+    if size > _PAGE_BYTES:
+        return max(1, rows // 2)
+    return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
+
+
+def _is_one_part(data: bytes | None) -> bool:
+    return data is None or end_of(data) == len(data)
+
+
+def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
+    """The cells of a row, or those of `columns`, in however many parts it was written."""
+    end = end_of(data)
+    cells = unpack(data, columns)
+    while end < len(data):
+        rest = data[end:]
+        for column, cell in unpack(rest, columns).items():
+            old = cells.get(column)
+            if old is None or old.at_ms <= cell.at_ms:
+                cells[column] = cell
+        end += end_of(rest)
+    return cells
+
+
+def _stamp(old: Cell | None, now_ms: int) -> int:
+    """Now, but never before the replaced cell: a clock set back must not lose a write."""
+    return max(now_ms, old.at_ms if old else 0)
+
+
+def _count(size: int) -> None:
+    if (counted := counted_rows()) is not None:
+        counted.add(size)

@@ -1,0 +1,61 @@
+"""Names of a table and its partitions, and batches that are not too large for one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+from zengraph.tables.postgres.connection import Statement
+
+MAX_BATCH_ROWS = 5000
+MAX_BATCH_BYTES = 16 << 20
+
+T = TypeVar("T")
+
+
+class Partitions:
+    """
+    One table: its name, and the partition that holds a row.
+
+    A read of one row names its partition: through the parent PostgreSQL would lock them all.
+
+    Args:
+        schema: the schema's name.
+        name: one of `TABLES`.
+        count: looks up how many partitions there are; None: the table is not divided.
+    """
+
+    def __init__(self, schema: str, name: str, count: Callable[[], int] | None) -> None:
+        self.name = name
+        self.full = f"{schema}.{name}"
+        self._count = count
+        self._statements: dict[tuple[int, bytes], Statement] = {}
+
+    @cached_property
+    def count(self) -> int:
+        """How many partitions; 0: not divided."""
+        return self._count() if self._count else 0
+
+    def statement(self, row: bytes, kind: bytes, text: bytes, types: tuple[int, ...]) -> Statement:
+        """A statement on the partition of `row`; `text` has %s for the table."""
+        number = (row[0] * self.count >> 8) if self.count else -1
+        found = self._statements.get((number, kind))
+        if found is None:
+            table = f"{self.full}_{number}" if number >= 0 else self.full
+            name = table.encode().rpartition(b".")[2] + b"_" + kind
+            found = self._statements[number, kind] = Statement(name, text % table.encode(), types)
+        return found
+
+
+def in_batches(items: Sequence[T], size_of: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """The items in order, divided so that no batch is too large for one statement."""
+    first, size = 0, 0
+    for at, item in enumerate(items):
+        weight = size_of(item)
+        if at > first and (at - first == MAX_BATCH_ROWS or size + weight > MAX_BATCH_BYTES):
+            yield items[first:at]
+            first, size = at, 0
+        size += weight
+    if first < len(items):
+        yield items[first:]

@@ -1,0 +1,221 @@
+"""
+A pool of connections to one PostgreSQL, for all threads of a process.
+
+- A connection serves one call at a time; any end of a call other than a response closes it.
+- If the server refuses a call because of other transactions (deadlock, serialization), it has
+  changed nothing, and the call is repeated, at most `ATTEMPTS` times.
+- After a lost connection the idle ones are closed too: mostly the server was restarted. A
+  repeatable call is repeated once on a new connection. Others (check-and-put, increment) are
+  repeated only if nothing has been sent.
+- A fork opens its own connections.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import StoreUnavailable
+from zengraph.tables.postgres.connection import (
+    ENDING,
+    REPEATABLE,
+    Call,
+    ConnectionLost,
+    PostgresConnection,
+    Rows,
+    ServerError,
+    our_error,
+)
+from zengraph.tables.postgres.dsn import without_password
+
+T = TypeVar("T")
+
+ATTEMPTS = 10
+LAG_EVERY_S = 1.0
+"""A replica is asked so often how far it is behind."""
+# A replica that receives, and has replayed all of it, has no lag: an idle primary sends nothing.
+_LAG = """
+SELECT (CASE WHEN NOT pg_is_in_recovery() THEN 0
+  WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
+    AND EXISTS (SELECT FROM pg_stat_wal_receiver) THEN 0
+  ELSE coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 1e9)
+END)::bigint
+"""
+
+
+class PostgresPool:
+    """
+    At most `size` connections, opened when they are needed. Safe for threads and forks.
+
+    Args:
+        dsn: where to connect; several hosts are tried in their order.
+        size: the most connections of this process.
+        timeout_s: for one call, and for the wait for a free connection.
+        pooler: see `PostgresConnection`.
+        opened: is called with each new connection; what it raises closes it.
+        words: the words of messages.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        size: int,
+        timeout_s: float,
+        pooler: bool = False,
+        opened: Callable[[PostgresConnection], None] = lambda _: None,
+        words: Remedies = DEFAULT,
+    ) -> None:
+        self.words = words
+        self._opened = opened
+        self._dsn = dsn
+        self._size = size
+        self._timeout_s = timeout_s
+        self._pooler = pooler
+        self.where = f"PostgreSQL at {without_password(dsn)}"
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._idle: list[PostgresConnection] = []
+        self._open = 0
+
+    def run(self, calls: Sequence[Call], *, repeatable: bool = True) -> list[Rows]:
+        """
+        Execute statements in one round trip, as one transaction; the rows of each.
+
+        Raises:
+            StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
+            InvalidArgument: the server refuses the arguments.
+        """
+        return self.use(lambda connection: connection.run(calls), repeatable=repeatable)
+
+    def use(self, act: Callable[[PostgresConnection], T], *, repeatable: bool = True) -> T:
+        """Call `act` with a connection reserved for it; raises the errors of `run`."""
+        fresh = False
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._once(act, fresh=fresh)
+            except ServerError as error:
+                ends = error.state.startswith(ENDING)
+                if attempt == ATTEMPTS or not (
+                    error.state.startswith(REPEATABLE) or (ends and not fresh)
+                ):
+                    raise our_error(self.where, error, self.words) from error
+                fresh = fresh or ends
+            except ConnectionLost as error:
+                if fresh or (error.sent and not repeatable):
+                    raise StoreUnavailable(self.where, str(error)) from error
+                fresh = True
+        raise AssertionError  # the last attempt returns or raises
+
+    def close(self) -> None:
+        """Close idle connections. The others are closed on their next error or at process exit."""
+        with self._changed:
+            self._drop_idle()
+
+    def _once(self, act: Callable[[PostgresConnection], T], *, fresh: bool) -> T:
+        connection = self._take(fresh=fresh)
+        try:
+            result = act(connection)
+        except ServerError as error:
+            self._give_back(connection, keep=not error.state.startswith(ENDING))
+            raise
+        except BaseException as error:
+            # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
+            self._give_back(connection, keep=False, others=not isinstance(error, ConnectionLost))
+            raise
+        self._give_back(connection, keep=True)
+        return result
+
+    def _take(self, *, fresh: bool) -> PostgresConnection:
+        if os.getpid() != self._pid:
+            self._start()  # the parent's connections are forgotten, not closed
+        until_s = time.monotonic() + self._timeout_s
+        with self._changed:
+            while True:
+                while self._idle and not fresh:
+                    connection = self._idle.pop()
+                    if connection.is_quiet():
+                        return connection
+                    self._forget(connection)
+                if fresh:
+                    self._drop_idle()
+                if self._open < self._size:
+                    self._open += 1
+                    break
+                left_s = until_s - time.monotonic()
+                if left_s <= 0 or not self._changed.wait(left_s):
+                    raise StoreUnavailable(
+                        self.where,
+                        f"all {self._size} connections stayed in use for {self._timeout_s:.1f} s; "
+                        f"raise {self.words.pool_size}",
+                    )
+        try:
+            connection = PostgresConnection(
+                self._dsn, timeout_s=self._timeout_s, pooler=self._pooler, words=self.words
+            )
+            self._opened(connection)
+            return connection
+        except BaseException:
+            with self._changed:
+                self._open -= 1
+                self._changed.notify()
+            raise
+
+    def _give_back(
+        self, connection: PostgresConnection, *, keep: bool, others: bool = True
+    ) -> None:
+        with self._changed:
+            if keep:
+                self._idle.append(connection)
+            else:
+                self._forget(connection)
+                if not others:
+                    self._drop_idle()
+            self._changed.notify()
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._forget(self._idle.pop())
+
+    def _forget(self, connection: PostgresConnection) -> None:
+        self._open -= 1
+        with suppress(Exception):
+            connection.close()
+
+
+class ReplicaPool(PostgresPool):
+    """
+    Connections to a replica, which reads only while the replica is not too far behind.
+
+    Args:
+        dsn: of the replica.
+        max_lag_s: how far behind it may be.
+        options: as `PostgresPool`.
+    """
+
+    def __init__(self, dsn: str, *, max_lag_s: float, **options: Any) -> None:
+        super().__init__(dsn, **options)
+        self._max_lag_s = max_lag_s
+        self._lag_s = 0
+        self._looked_at_s = -LAG_EVERY_S
+
+    def run(self, calls: Sequence[Call], *, repeatable: bool = True) -> list[Rows]:
+        now_s = time.monotonic()
+        if now_s - self._looked_at_s >= LAG_EVERY_S:
+            ((lag,),) = self.use(lambda connection: connection.read(_LAG))
+            self._lag_s, self._looked_at_s = int.from_bytes(lag, signed=True), now_s
+        if self._lag_s > self._max_lag_s:
+            raise StoreUnavailable(
+                self.where,
+                f"the replica is {self._lag_s} s behind ({self.words.max_lag}: "
+                f"{self._max_lag_s:g})",
+            )
+        return super().run(calls, repeatable=repeatable)

@@ -1,0 +1,307 @@
+"""
+The schema of the cell tables in PostgreSQL, its version, and what is wrong with a server.
+
+Rows of `n` are packed, as on SQLite: one value holds all cells of a node. The other tables have a
+row a cell. Tables whose keys begin with a hash are divided into partitions by the first byte of the
+key: that spreads rows as evenly as PostgreSQL's own hash would, and a scan still reads its
+partitions one after the other. Each partition is vacuumed by itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import InvalidConfig, StoreUnavailable
+from zengraph.tables import TABLES
+from zengraph.tables.postgres.connection import PostgresConnection, Rows, ServerError
+from zengraph.tables.postgres.pool import PostgresPool
+
+VERSION = 1
+OLDEST_SERVER = 15
+HASHED = ("n", "e", "o", "l")
+"""Tables whose keys begin with a hash."""
+PACKED = "n"
+
+UPGRADES: Mapping[int, Callable[[str], str]] = {}
+"""What turns version k into k + 1: takes the schema's name, returns statements. Each must be safe
+beside processes of the version before, because they run while the system does."""
+
+# Of an update the new version of a row goes into the free part of its page, where no index needs
+# to change (a HOT update), and old versions are pruned by the next reader of the page. Autovacuum's
+# own settings wait for a fifth of a table to be dead, which is millions of rows here.
+_STORAGE = {
+    # Nodes are rewritten at each fetch. Rows up to half a page stay in it, not in a TOAST table.
+    "n": "fillfactor=70, toast_tuple_target=4080",
+    "o": "fillfactor=80",
+    "l": "fillfactor=80",
+}
+_UPDATED = (
+    "autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000, "
+    "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=1"
+)
+# Rows come at one end and go at the other: a reader passes every dead row at its start.
+_QUEUED = (
+    "autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, "
+    "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=0"
+)
+_QUEUES = ("j", "d", "f")
+
+
+def statements(schema: str, partitions: int) -> str:
+    """The statements that create schema and tables of the present version; they change nothing."""
+    lines = [
+        f"CREATE SCHEMA IF NOT EXISTS {schema}",
+        f"CREATE TABLE IF NOT EXISTS {schema}.meta (name text PRIMARY KEY, value text NOT NULL)",
+    ]
+    for name in TABLES:
+        lines += _table(schema, name, partitions)
+    for key, value in (
+        ("version", str(VERSION)),
+        ("partitions", str(partitions)),
+        ("identity", secrets.token_hex(8)),
+    ):
+        lines.append(
+            f"INSERT INTO {schema}.meta VALUES ('{key}', '{value}') ON CONFLICT DO NOTHING"  # noqa: S608
+        )
+    return ";\n".join(lines) + ";\n"
+
+
+def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
+    columns = (
+        "row bytea, parts smallint NOT NULL, data bytea NOT NULL, PRIMARY KEY (row)"
+        if name == PACKED
+        else "row bytea, col bytea, at bigint NOT NULL, value bytea NOT NULL, "
+        "PRIMARY KEY (row, col)"
+    )
+    value = "data" if name == PACKED else "value"
+    options = f"{_STORAGE.get(name, 'fillfactor=90')}, {_QUEUED if name in _QUEUES else _UPDATED}"
+    full = f"{schema}.{name}"
+    if name not in HASHED:
+        yield f"CREATE TABLE IF NOT EXISTS {full} ({columns}) WITH ({options})"
+        yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
+        return
+    yield f"CREATE TABLE IF NOT EXISTS {full} ({columns}) PARTITION BY RANGE (row)"
+    # What is large is compressed already.
+    yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
+    for number in range(partitions):
+        low, high = bounds(number, partitions)
+        yield (
+            f"CREATE TABLE IF NOT EXISTS {full}_{number} PARTITION OF {full} "
+            f"FOR VALUES FROM ({low}) TO ({high}) WITH ({options})"
+        )
+
+
+def bounds(number: int, partitions: int) -> tuple[str, str]:
+    """Where a partition begins and ends, as PostgreSQL writes it."""
+    step = 256 // partitions
+    low = rf"'\x{number * step:02x}'" if number else "MINVALUE"
+    high = rf"'\x{(number + 1) * step:02x}'" if number + 1 < partitions else "MAXVALUE"
+    return low, high
+
+
+class TableSchema:
+    """
+    The schema in one database: created, checked and upgraded.
+
+    Args:
+        pool: connections to the database.
+        name: the schema's name, of letters, digits and underscores.
+        partitions: how many to create; what exists keeps its number.
+        upgrades: as `UPGRADES`.
+    """
+
+    def __init__(
+        self,
+        pool: PostgresPool,
+        name: str,
+        partitions: int,
+        upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
+    ) -> None:
+        self._pool = pool
+        self._words = pool.words
+        self.name = name
+        self._partitions = partitions
+        self._upgrades = upgrades
+        self._meta = f"SELECT name, value FROM {name}.meta"  # noqa: S608
+        self._newest = VERSION + len(upgrades) - len(UPGRADES)
+
+    def create(self) -> None:
+        """
+        Create what is missing; one process at a time does it.
+
+        Raises:
+            InvalidConfig: the schema is of another version.
+        """
+        if not self._facts():
+            self._execute(statements(self.name, self._partitions))
+        self.require_version()
+
+    def partitions(self) -> int:
+        """
+        How many partitions the tables have; checks the version first.
+
+        Raises:
+            InvalidConfig: there is no schema, or one of another version.
+        """
+        return int(self.require_version()["partitions"])
+
+    def identity(self) -> str:
+        """A random word that identifies these data."""
+        return self.require_version()["identity"]
+
+    def check_version(self, connection: PostgresConnection) -> None:
+        """Raise InvalidConfig if the schema that a new connection finds is of another version."""
+        with suppress(ServerError):  # no schema yet: the first statement reports that
+            self._require_version(_texts(connection.read(self._meta)))
+
+    def require_version(self) -> dict[str, str]:
+        """What `meta` says; raises InvalidConfig if this program cannot use the schema."""
+        return self._require_version(self._facts())
+
+    def _require_version(self, facts: dict[str, str]) -> dict[str, str]:
+        if not facts:
+            raise InvalidConfig(
+                f"{self._pool.where} has no schema {self.name}: {self._words.create}"
+            )
+        version = int(facts["version"])
+        if version > self._newest:
+            raise InvalidConfig(
+                f"the schema {self.name} has version {version}, and this {self._words.program} "
+                f"knows versions up to {self._newest}: install the {self._words.program} that "
+                "upgraded it; there is no way back"
+            )
+        if version < self._newest:
+            raise InvalidConfig(
+                f"the schema {self.name} has version {version}, and this {self._words.program} "
+                f"needs {self._newest}: {self._words.upgrade}, also while the system runs"
+            )
+        return facts
+
+    def upgrade(self, report: Callable[[str], None] = lambda _: None) -> int:
+        """Take the schema to the present version, a transaction a step; returns the version."""
+        while True:
+            facts = self._facts()
+            version = int(facts["version"]) if facts else self._newest
+            if version >= self._newest:
+                self.create()
+                return version
+            report(f"from version {version} to {version + 1}")
+            self._execute(
+                f"{self._upgrades[version](self.name)};\nUPDATE {self.name}.meta "
+                f"SET value='{version + 1}' WHERE name='version' AND value='{version}';\n"
+            )
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the server or its tables, one line each with the remedy."""
+        try:
+            (values,) = self._read(_FACTS)
+        except StoreUnavailable as error:
+            yield str(error)
+            return
+        facts = ServerFacts(*((value or b"").decode() for value in values))
+        yield from problems_of_server(facts, self._words)
+        yield from self._problems_of_tables(facts.may_create == "true")
+
+    def _problems_of_tables(self, may_create: bool) -> Iterator[str]:
+        try:
+            self.require_version()
+        except InvalidConfig as error:
+            if "has no schema" in str(error) and not may_create:
+                yield f"the user may not create the schema {self.name}: GRANT CREATE ON DATABASE"
+            else:
+                yield str(error)
+            return
+        for name, table in ((name, f"{self.name}.{name}") for name in ("meta", *TABLES)):
+            ((here, may_write),) = self._read(
+                f"SELECT to_regclass('{table}') IS NOT NULL, coalesce(has_table_privilege("
+                f"to_regclass('{table}'), 'SELECT, INSERT, UPDATE, DELETE'), false)"
+            )
+            if here == b"\0":
+                yield f"the table {name} is missing: {self._words.create}"
+            elif may_write == b"\0" or not self._all_rights(table):
+                yield (
+                    f"the user lacks rights on {table}: GRANT SELECT, INSERT, UPDATE, DELETE ON "
+                    f"ALL TABLES IN SCHEMA {self.name}"
+                )
+
+    def _all_rights(self, table: str) -> bool:
+        """`has_table_privilege` of a list means any of it, so each is asked for."""
+        each = " AND ".join(
+            f"has_table_privilege('{table}', '{right}')"
+            for right in ("SELECT", "INSERT", "UPDATE", "DELETE")
+        )
+        return self._read(f"SELECT {each}") == [(b"\1",)]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
+    def _facts(self) -> dict[str, str]:
+        """What `meta` holds; empty if there is no such table."""
+        try:
+            return _texts(self._read(self._meta))
+        except StoreUnavailable as error:
+            cause = error.__cause__
+            if isinstance(cause, ServerError) and cause.state in {"42P01", "3F000"}:
+                return {}
+            raise
+
+    def _read(self, text: str) -> Rows:
+        return self._pool.use(lambda connection: connection.read(text))
+
+    def _execute(self, text: str) -> None:
+        """Execute statements in a transaction; only one process does so at a time."""
+        script = (
+            "SET LOCAL statement_timeout = 0;\n"
+            f"SELECT pg_advisory_xact_lock(hashtext('{self._words.program} {self.name}'));\n{text}"
+        )
+        self._pool.use(lambda connection: connection.execute(script), repeatable=False)
+
+
+class ServerFacts(NamedTuple):
+    """What `_FACTS` returns: settings and states of a server and its database, as text."""
+
+    version: str
+    """`server_version_num`: the major version times 10,000, and the minor one."""
+    encoding: str
+    is_replica: str
+    is_read_only: str
+    autovacuum: str
+    may_create: str
+
+
+def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
+    """What is wrong with a server, one line each with the remedy. Pure."""
+    if int(facts.version) < OLDEST_SERVER * 10_000:
+        yield (
+            f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "
+            f"{OLDEST_SERVER} or newer"
+        )
+    if facts.encoding != "UTF8":
+        yield (
+            f"the database has the encoding {facts.encoding}, not UTF8: create it again with "
+            "ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if facts.is_replica == "true":
+        yield f"the server is a replica: name the primary in {words.dsn}"
+    elif facts.is_read_only == "on":
+        yield "transactions are read-only by default: set default_transaction_read_only to off"
+    if facts.autovacuum != "on":
+        yield "autovacuum is off: tables grow without bounds; set autovacuum and track_counts to on"
+
+
+def _texts(rows: Rows) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in rows}
+
+
+_FACTS = """
+SELECT current_setting('server_version_num'), current_setting('server_encoding'),
+  pg_is_in_recovery()::text, current_setting('default_transaction_read_only'),
+  CASE WHEN current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on'
+  THEN 'on' ELSE 'off' END,
+  has_database_privilege(current_database(), 'CREATE')::text
+"""

@@ -1,0 +1,104 @@
+"""
+All cell tables in one schema of a PostgreSQL database.
+
+Any number of machines may write. What a call acknowledges has been committed; how much of that a
+power cut or a failover can lose is decided by the server's `synchronous_commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.clock import Clock
+from zengraph.tables import TABLES, CellTable, Put, Tables
+from zengraph.tables.postgres.cells import CellRows
+from zengraph.tables.postgres.nodes import NodeRows
+from zengraph.tables.postgres.partitions import Partitions
+from zengraph.tables.postgres.pool import PostgresPool, ReplicaPool
+from zengraph.tables.postgres.schema import HASHED, PACKED, UPGRADES, TableSchema
+
+
+class PostgresTables(Tables):
+    """
+    All tables; safe for threads and forks. Does not connect before the first call.
+
+    Args:
+        dsn: how to connect, as libpq takes it: a URL or `key=value` pairs.
+        schema: the schema's name, of letters, digits and underscores.
+        partitions: of the large tables; fixed once they exist.
+        pool_size: the most connections of this process.
+        timeout_s: for one call.
+        pooler: a pooler in transaction mode is between.
+        max_lag_s: the dsn names a replica, which answers nothing while it is further behind.
+        clock: gives the timestamps of `check_and_put` and `incr`; None: the server's clock.
+        upgrades: as `UPGRADES`.
+        remedies: the words of error messages.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        schema: str = "zengraph",
+        partitions: int = 16,
+        pool_size: int = 16,
+        timeout_s: float = 10.0,
+        pooler: bool = False,
+        max_lag_s: float | None = None,
+        clock: Clock | None = None,
+        upgrades: Mapping[int, Callable[[str], str]] = UPGRADES,
+        remedies: Remedies = DEFAULT,
+    ) -> None:
+        kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
+        # Also of a string that hides its text when it is printed.
+        new_pool = partial(
+            kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
+        )
+        # Its own connection: the others refuse a schema of another version.
+        self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
+        self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
+        of = {
+            table: Partitions(schema, table, self.schema.partitions if table in HASHED else None)
+            for table in TABLES
+        }
+        self._nodes = NodeRows(self._pool, of.pop(PACKED), clock)
+        self._others = {table: CellRows(self._pool, each, clock) for table, each in of.items()}
+
+    def __getitem__(self, name: str) -> CellTable:
+        return self._nodes if name == PACKED else self._others[name]
+
+    def write(self, puts: Sequence[Put]) -> None:
+        """See `Tables.write`; one round trip and one transaction for all of them."""
+        by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
+        for name, row, cells, at_ms in puts:
+            by_table.setdefault(name, []).append((row, cells, at_ms))
+        calls = self._nodes.puts(by_table.pop(PACKED, []))
+        count = len(calls)
+        for name in sorted(by_table):
+            calls += self._others[name].puts(by_table[name])
+        if calls:
+            results = self._pool.run(calls)
+            self._nodes.merge_parts([row for rows in results[:count] for (row,) in rows])
+
+    def create(self) -> None:
+        """
+        Create missing tables; drops nothing.
+
+        Raises:
+            InvalidConfig: the schema is of another version.
+            StoreUnavailable: the server does not answer, or the user may not create them.
+        """
+        self.schema.create()
+
+    def identity(self) -> str:
+        return self.schema.identity()
+
+    def check(self) -> list[str]:
+        """Problems of the server and its tables, one line each with the remedy."""
+        return list(self.schema.problems())
+
+    def close(self) -> None:
+        self._pool.close()
+        self.schema.close()

@@ -1,0 +1,222 @@
+"""
+Tables whose nodes are remembered for a short time by the process that reads them.
+
+Only `values_many` of nodes is cached, which is what plain reads of records use: the values of some
+columns by row. An entry is never older than a given age, counted from before it was read, and a
+write through the same tables drops it, so a process reads its own writes at once. Writes of other
+processes are seen when entries end. Missing rows are not cached.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from itertools import count
+from typing import Any, NamedTuple, cast
+
+from zengraph.tables import CellTable, Put, Tables
+
+NODES = "n"
+
+_ENTRY_BYTES = 360
+"""What an entry takes beside its values: key, place in the dictionary, tuples and numbers."""
+_VALUE_BYTES = 41
+"""What a value takes beside its bytes: its object and its place in the tuple."""
+_MOST_SETS = 64
+"""Sets of columns at one time: a write looks for its rows in each."""
+
+Values = tuple[bytes | None, ...]
+
+
+class _CachedRow(NamedTuple):
+    """The values of a row."""
+
+    read_at_s: float
+    values: Values
+    size_bytes: int
+
+
+class ReadCache:
+    """
+    Values of nodes by row and columns. Thread-safe.
+
+    Args:
+        max_age_s: how old what `take` returns may be.
+        max_bytes: memory of all entries, by estimate; the oldest ones are dropped first.
+        now_s: a clock that never goes back.
+        on_read: called for each read with the rows that were cached, and with those that were not.
+
+    Attributes:
+        size_bytes: the memory of the present entries, by estimate.
+    """
+
+    def __init__(
+        self,
+        max_age_s: float,
+        max_bytes: int,
+        now_s: Callable[[], float] = time.monotonic,
+        on_read: Callable[[int, int], None] = lambda _hits, _misses: None,
+    ) -> None:
+        self._on_read = on_read
+        self.size_bytes = 0
+        self._max_age_s = max_age_s
+        self._max_bytes = max_bytes
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._prefixes: dict[tuple[bytes, ...], bytes] = {}
+        """Sets of columns, each with what its keys begin with; none is given twice."""
+        self._numbers = count()
+        self._entries: dict[bytes, _CachedRow] = {}
+        """By prefix and row, in the order in which they were read."""
+        self._writes = [0] * 256
+        """How many writes have ended, by the first byte of their row."""
+
+    def read(
+        self,
+        rows: Sequence[bytes],
+        columns: tuple[bytes, ...],
+        read: Callable[[Sequence[bytes], tuple[bytes, ...]], dict[bytes, Values]],
+    ) -> dict[bytes, Values]:
+        """The values of the rows that exist: the cached ones, and the others by `read`."""
+        now_s = self._now_s()
+        prefix, oldest_s = self._prefix(columns), now_s - self._max_age_s
+        found: dict[bytes, Values] = {}
+        missing: list[bytes] = []
+        look = self._entries.get
+        for row in rows:
+            entry = look(prefix + row)
+            if entry is not None and entry[0] >= oldest_s:
+                found[row] = entry[1]
+            else:
+                missing.append(row)
+        self._on_read(len(rows) - len(missing), len(missing))
+        if not missing:
+            return found
+        writes = [self._writes[row[0]] for row in missing]
+        values = read(missing, columns)
+        self._keep(prefix, zip(missing, writes, strict=True), values, now_s)
+        return found | values if found else values
+
+    def drop(self, rows: Iterable[bytes]) -> None:
+        """Forget rows that were written; whoever is reading one of them now does not keep it."""
+        with self._lock:
+            for row in rows:
+                self._writes[row[0]] += 1
+                for prefix in self._prefixes.values():
+                    self._remove(prefix + row)
+
+    def _prefix(self, columns: tuple[bytes, ...]) -> bytes:
+        found = self._prefixes.get(columns)
+        if found is not None:
+            return found
+        with self._lock:
+            if len(self._prefixes) == _MOST_SETS:  # ordinary readers have fewer
+                self._prefixes.clear()
+                self._entries.clear()
+                self.size_bytes = 0
+            return self._prefixes.setdefault(columns, next(self._numbers).to_bytes(8))
+
+    def _keep(
+        self,
+        prefix: bytes,
+        rows: Iterable[tuple[bytes, int]],
+        values: dict[bytes, Values],
+        read_at_s: float,
+    ) -> None:
+        with self._lock:
+            for row, writes in rows:
+                # A value that was read while its row was written may be the one before.
+                if row in values and self._writes[row[0]] == writes:
+                    self._remove(prefix + row)
+                    entry = _CachedRow(read_at_s, values[row], _size(values[row]))
+                    self._entries[prefix + row] = entry
+                    self.size_bytes += entry.size_bytes
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Drop what is over the limit, and a few of the entries that have ended."""
+        oldest_s = self._now_s() - self._max_age_s
+        while self._entries:
+            key = next(iter(self._entries))
+            if self.size_bytes <= self._max_bytes and self._entries[key].read_at_s >= oldest_s:
+                return
+            self._remove(key)
+
+    def _remove(self, key: bytes) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.size_bytes -= entry.size_bytes
+
+
+def _size(values: Values) -> int:
+    return _ENTRY_BYTES + sum([_VALUE_BYTES + len(value) for value in values if value is not None])
+
+
+class CachedTables:
+    """
+    The tables of an engine with a cache of nodes; the others are the engine's own.
+
+    Implements `Tables`. A write that fails drops its rows as well: it may have been done.
+    """
+
+    def __init__(self, tables: Tables, cache: ReadCache) -> None:
+        self._tables = tables
+        self._cache = cache
+        self._nodes = cast("CellTable", _CachedNodes(tables[NODES], cache))
+
+    def __getitem__(self, name: str) -> CellTable:
+        return self._nodes if name == NODES else self._tables[name]
+
+    def write(self, puts: Sequence[Put]) -> None:
+        """See `Tables.write`."""
+        try:
+            self._tables.write(puts)
+        finally:
+            self._cache.drop([row for name, row, _, _ in puts if name == NODES])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tables, name)
+
+
+_WRITES_OF_ONE = ("put", "delete", "check_and_put", "incr")
+_WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
+
+
+class _CachedNodes:
+    """The table of nodes; its writes drop what they change."""
+
+    def __init__(self, table: CellTable, cache: ReadCache) -> None:
+        self._table = table
+        self._cache = cache
+        self._read = table.values_many
+        for name in _WRITES_OF_ONE:
+            setattr(self, name, _dropping(getattr(table, name), cache, lambda row: [row]))
+        for name in _WRITES_OF_MANY:
+            setattr(self, name, _dropping(getattr(table, name), cache, _rows))
+
+    def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
+        return self._cache.read(rows, columns, self._read)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+
+def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
+    return [item[0] for item in items]
+
+
+def _dropping(
+    write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
+) -> Callable[..., Any]:
+    """A write whose rows, in its first argument, leave the cache after it."""
+
+    @wraps(write)
+    def run(what: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return write(what, *args, **kwargs)
+        finally:
+            cache.drop(rows_of(what))
+
+    return run

@@ -1,0 +1,362 @@
+"""
+The SQLite files under the cell tables: which there are, their transactions and errors.
+
+A connection belongs to one thread of one process: it is opened when first needed and never used
+after a fork, where it would break SQLite's locks.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import InvalidConfig, StoreDamaged, StoreUnavailable
+from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
+from zengraph.tables.sqlite.file_locks import holder, locked
+from zengraph.tables.sqlite.health import Health, first_files, has_state
+from zengraph.tables.sqlite.layout import LAYOUTS
+
+BUSY_TIMEOUT_S = 30.0
+LOCK_WAIT_S = 10.0
+"""Creating the files of a folder takes much less than a second; who holds the lock longer hangs."""
+_CACHE_KIB = 1024
+"""The cache of one connection. Eight threads of a worker hold 128 of them, so 8 MiB each took a
+gigabyte."""
+
+
+class Connections(threading.local):
+    """The connections of one thread, by file."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
+        """The open connections, with the round and generation that each was opened at."""
+        self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
+
+    def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
+        pid = os.getpid()
+        if self.pid != pid:
+            # Kept, not closed: closing a connection inherited by a fork drops the parent's locks.
+            self.abandoned.append(self.open)
+            self.pid, self.open = pid, {}
+        return self.open
+
+    def close(self) -> None:
+        for db, _ in self.of_this_process().values():
+            db.close()
+        self.open.clear()
+
+
+def share_mode(path: Path) -> None:
+    """
+    Reset the mode of the log and its index to the mode of their file.
+
+    SQLite creates them with the file's current mode; if it was read-only then, they would keep it
+    read-only permanently.
+    """
+    for side in (Path(f"{path}-wal"), Path(f"{path}-shm")):
+        with suppress(OSError):
+            if os.access(path, os.W_OK) and not os.access(side, os.W_OK):
+                side.chmod(path.stat().st_mode & 0o777)
+
+
+def open_file(path: Path, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+    """
+    A connection to a file, which is created with its tables if missing.
+
+    Two processes must not create one file at the same time: see `Shards.connection`.
+    """
+    with suppress(OSError):  # SQLite reports the problem; its other files take the mode of this one
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    db = sqlite3.connect(
+        path,
+        timeout=busy_s,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        # What is taken down must not stay in free pages; costs nothing that can be measured.
+        db.execute("PRAGMA secure_delete=ON")
+        db.execute("PRAGMA wal_autocheckpoint=0")
+        db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        for layout in LAYOUTS.values():
+            db.execute(layout.schema)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _exists(path: Path) -> bool:
+    """True for a file that has a write-ahead log: bytes 18 and 19 are 2 from then on."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(20)[18:] == b"\x02\x02"
+    except OSError:
+        return False
+
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_GENERATIONS = 256
+_REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+_MARKER = "shards"
+"""The file that stores the number of files; also the lock under which they are created."""
+FORMAT = 1
+"""The format of the rows; raise it with a change that earlier versions cannot read."""
+_FORMAT = "format"
+
+
+class Shards:
+    """
+    The files of one folder, `00.db` and on.
+
+    Args:
+        folder: created if missing.
+        count: how many files.
+        checkpoints: when logs are moved into the files.
+        waits_s: how long to wait for another writer of a file, and for who creates files.
+        remedies: the words of error messages.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        checkpoints: CheckpointTimes,
+        waits_s: tuple[float, float] = (BUSY_TIMEOUT_S, LOCK_WAIT_S),
+        remedies: Remedies = DEFAULT,
+    ) -> None:
+        self.count = count
+        self._words = remedies
+        self._busy_s, self._lock_s = waits_s
+        self._checkpoint_times = checkpoints
+        self.folder = folder
+        self._mine = Connections()
+        self._checkpoints: Checkpoints | None = None
+        self._starting = threading.Lock()
+        self._round = 0
+        """Counts errors after which connections are opened anew."""
+        self._check_folder()
+        try:
+            with nullcontext() if has_state(folder) else self._alone():
+                self.health = Health(folder, count, remedies)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
+
+    def number(self, first_byte: int) -> int:
+        """The file that holds rows whose key begins with `first_byte`."""
+        return first_byte % self.count
+
+    @contextmanager
+    def reading(self, first_byte: int) -> Iterator[sqlite3.Connection]:
+        """A connection to the file of `first_byte`; each statement sees committed data."""
+        try:
+            yield self.connection(first_byte)
+        except sqlite3.Error as error:
+            raise self.translated(error, first_byte) from error
+
+    @contextmanager
+    def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
+        """The same inside one transaction: committed at the end, rolled back on an exception."""
+        number = first_byte % self.count
+        self._refuse_damaged(number)
+        try:
+            db = self.connection(number)
+            # IMMEDIATE: a plain BEGIN that writes later fails at once if another one has written.
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._refuse_damaged(number)  # again: a repair copies what it finds from now on
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise self.translated(error, number) from error
+        self._after_write(number)
+
+    def _refuse_damaged(self, number: int) -> None:
+        if self.health.generation(number) & 1:
+            raise self._damage(number, "set aside")
+
+    def _damage(self, number: int, reason: str) -> StoreDamaged:
+        return StoreDamaged(
+            str(self.health.path(number)), f"is damaged ({reason}); {self.health.remedy}"
+        )
+
+    def create(self) -> None:
+        """Create every file; a damaged one is set aside, and the others stay in use."""
+        for number in range(self.count):
+            with suppress(StoreDamaged), self.reading(number):
+                pass
+
+    def identity(self) -> str:
+        """The word in the file `identity`, which is created if missing."""
+        path = self.folder / "identity"
+        try:
+            if not path.exists():
+                with self._alone():
+                    if not path.exists():
+                        fresh = path.with_suffix(".new")
+                        fresh.write_text(secrets.token_hex(8), "ascii")
+                        fresh.rename(path)
+            return path.read_text("ascii")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"sqlite ({path})", str(error)) from error
+
+    def scrub(self) -> None:
+        """
+        Empty the logs, which hold old versions of rows, unless a reader keeps them open.
+
+        Raises:
+            StoreUnavailable: a reader kept one open for `BUSY_TIMEOUT_S`.
+        """
+        for number in range(self.count):
+            if self.health.generation(number) & 1:
+                continue
+            with self.reading(number) as db:
+                ((busy, *_),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if busy:
+                where = f"sqlite ({self.health.path(number)})"
+                raise StoreUnavailable(
+                    where, "a reader prevents its log from being emptied; try again"
+                )
+
+    def close(self) -> None:
+        """Close this thread's connections and end the checkpoint thread of this process."""
+        if self._checkpoints is not None:
+            self._checkpoints.stop()
+            self._checkpoints = None
+        self._mine.close()
+
+    def connection(self, first_byte: int) -> sqlite3.Connection:
+        """A connection to the file of `first_byte` for this thread; its errors are sqlite3's."""
+        number = first_byte % self.count
+        mine = self._mine.of_this_process()
+        entry = mine.get(number)
+        if entry is None or entry[1] != self._opening(number):
+            self._forget(number)
+            entry = mine[number] = self._opened(number)
+        return entry[0]
+
+    def _opened(self, number: int) -> tuple[sqlite3.Connection, int]:
+        """
+        A new connection to a file, and the opening that it is of.
+
+        A file that exists is opened without the lock, so a process that stops while it has the
+        lock stops no other. Only creating a file and switching it to a write-ahead log need it:
+        two processes that do it together fail at once with "database is locked", whatever the busy
+        timeout. So may an opening while the last other connection closes; it is tried again.
+        """
+        opening = self._opening(number)
+        path = self.health.path(number, opening % _GENERATIONS)
+        share_mode(path)
+        if _exists(path):
+            try:
+                return open_file(path, self._busy_s), opening
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+        with self._alone():
+            return open_file(path, self._busy_s), opening
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Let one thread of one process at a time create files of the folder."""
+        return locked(self.folder / _MARKER, wait_s=self._lock_s)
+
+    def _opening(self, number: int) -> int:
+        """The round and generation at which a usable connection was opened."""
+        return self._round * _GENERATIONS + self.health.generation(number)
+
+    def _forget(self, number: int) -> None:
+        """Close this thread's connection to a file; the next call opens it again."""
+        entry = self._mine.of_this_process().pop(number, None)
+        if entry is not None:
+            entry[0].close()
+
+    def _after_write(self, number: int) -> None:
+        checkpoints = self._checkpoints
+        if checkpoints is None or checkpoints.pid != os.getpid():
+            with self._starting:
+                checkpoints = self._checkpoints
+                if checkpoints is None or checkpoints.pid != os.getpid():
+                    checkpoints = self._checkpoints = Checkpoints(
+                        self.health, self.count, self._checkpoint_times
+                    )
+        checkpoints.written[number] = True
+        if checkpoints.behind[number]:
+            with suppress(sqlite3.Error):  # what was written is committed; the next writer tries
+                self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
+                checkpoints.behind[number] = False
+
+    def translated(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
+        """
+        Translate an SQLite error into one that names the remedy.
+
+        A damaged file is set aside. After a write to a read-only file or a disk error, all
+        connections of this process are reopened at their next use: SQLite keeps a file that it
+        opened as read-only read-only for the lifetime of the connection.
+        """
+        number = first_byte % self.count
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_CORRUPTFS:
+            entry = self._mine.of_this_process().get(number)
+            opened_at = entry[1] % _GENERATIONS if entry else self.health.generation(number)
+            self._forget(number)
+            self.health.set_aside(number, opened_at, str(error))
+            return self._damage(number, str(error))
+        if code & 0xFF in _REOPEN:
+            self._round += 1
+        path = self.health.path(number)
+        where = f"sqlite ({path})"
+        if code & 0xFF == sqlite3.SQLITE_BUSY:
+            # A writer has a lock in the index of the log.
+            who = holder(Path(f"{path}-shm"), path)
+            return StoreUnavailable(where, f"{error} by {who}")
+        if code & 0xFF == sqlite3.SQLITE_FULL:
+            text = f"{error}: free some space; nothing acknowledged is lost"
+            return StoreUnavailable(where, text)
+        return StoreUnavailable(where, str(error))
+
+    def _check_folder(self) -> None:
+        try:
+            self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            existing = first_files(self.folder)
+            marker = self.folder / _MARKER
+            if not marker.exists():
+                marker.write_text(f"{existing or self.count}\n", "ascii")
+            count = int(marker.read_text("ascii") or self.count)
+            self._check_format()
+        except OSError as error:
+            raise InvalidConfig(
+                f"{self._words.folder}: {self.folder} cannot be written: {error}"
+            ) from error
+        if count != self.count:
+            raise InvalidConfig(
+                f"{self._words.shards}: is {self.count}, but {self.folder} was made with {count}; "
+                f"set it to {count}, or export the data and import them into a new folder"
+            )
+
+    def _check_format(self) -> None:
+        """Refuse the folder of a later version; a folder without a format has the first one."""
+        path = self.folder / _FORMAT
+        if not path.exists():
+            path.write_text(f"{FORMAT}\n", "ascii")
+        found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
+        if found > FORMAT:
+            raise InvalidConfig(
+                f"{self._words.folder}: {self.folder} has format {found}, of a later version of "
+                f"{self._words.program}; this one reads up to {FORMAT}: install that version, or "
+                "restore a backup made before"
+            )

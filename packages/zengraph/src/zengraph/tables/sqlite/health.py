@@ -1,0 +1,150 @@
+"""
+The health of a folder's SQLite files: which are damaged, shared by all processes in memory.
+
+Each file has a generation, one byte of the memory-mapped file `generations`. An even generation is
+in use; an odd one is set aside: its damage is known, nothing is written to it, and its rows are
+read where SQLite still can. A repair writes the readable rows into a new file and makes the
+generation even again, so every process opens that file at its next call. File names contain the
+generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import re
+import threading
+from pathlib import Path
+
+from zengraph._remedies import DEFAULT, Remedies
+from zengraph.errors import InvalidConfig
+
+log = logging.getLogger(__name__)
+
+LAST_GENERATION = 254
+_STATE = "generations"
+_STATE_BYTES = 256
+_NAME = re.compile(r"([0-9a-f]{2})(?:\.(\d{1,3}))?\.db")
+
+
+class Health:
+    """
+    The generations of a folder's files; threads and forked processes share one.
+
+    Raises:
+        InvalidConfig: the folder cannot be read.
+    """
+
+    def __init__(self, folder: Path, count: int, remedies: Remedies = DEFAULT) -> None:
+        self.remedy = f"{remedies.salvage} to save its rows into a new file"
+        self._folder = folder
+        self._count = count
+        self._lock = threading.Lock()
+        self._state = _mapped(folder)
+
+    def generation(self, number: int) -> int:
+        """The generation of a file; odd: it is set aside."""
+        return self._state[number]
+
+    def path(self, number: int, generation: int | None = None) -> Path:
+        """The file of a generation (None: of the current one)."""
+        file_generation = (self._state[number] if generation is None else generation) & ~1
+        return self._folder / (
+            f"{number:02x}.{file_generation}.db" if file_generation else f"{number:02x}.db"
+        )
+
+    def damaged(self) -> list[int]:
+        """The numbers of the files that are set aside."""
+        return [number for number in range(self._count) if self._state[number] & 1]
+
+    def set_aside(self, number: int, generation: int, reason: str) -> None:
+        """
+        Stop writing to a file, in every process; only the first process to find it logs a line.
+
+        Does nothing if a repair has replaced that generation meanwhile.
+        """
+        with self._lock:
+            if self._state[number] != generation or generation & 1:
+                return
+            self._put(number, self._state[number] + 1)
+        log.error(
+            "%s is damaged (%s): nothing more is written to it; the other %d files stay in use; %s",
+            self.path(number), reason, self._count - 1, self.remedy,
+        )  # fmt: skip
+
+    def replace(self, number: int) -> None:
+        """Use the next generation of a file that is set aside."""
+        self._put(number, self._state[number] + 1)
+
+    def _put(self, number: int, generation: int) -> None:
+        if generation > LAST_GENERATION + 1:
+            raise InvalidConfig(f"{self.path(number)} was repaired too often; export and import")
+        state = self._state
+        state[number] = generation
+        if isinstance(state, mmap.mmap):
+            state.flush()
+
+
+def _mapped(folder: Path) -> mmap.mmap | bytearray:
+    """The shared state; if the folder is read-only, a private copy of this process."""
+    path = folder / _STATE
+    try:
+        if not path.exists():
+            fresh = folder / f"{_STATE}.new"
+            fresh.write_bytes(_initial_state(folder))
+            fresh.rename(path)
+        with path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), _STATE_BYTES)
+    except OSError:
+        return bytearray(path.read_bytes() if path.exists() else _initial_state(folder))
+    except ValueError as error:
+        remedy = "delete it, and it is made anew from the files' names"
+        raise InvalidConfig(f"{path}: {error}; {remedy}") from error
+
+
+def has_state(folder: Path) -> bool:
+    """True once the generations are stored, so that opening them creates nothing."""
+    return (folder / _STATE).exists()
+
+
+def _initial_state(folder: Path) -> bytes:
+    """The generations, read from the names of the files."""
+    state = bytearray(_STATE_BYTES)
+    for name in (path.name for path in folder.glob("*.db")):
+        if match := _NAME.fullmatch(name):
+            number, generation = int(match[1], 16), int(match[2] or 0)
+            state[number] = max(state[number], generation)
+    return bytes(state)
+
+
+def first_files(folder: Path) -> int:
+    """The number of files the folder was created with; each may have several generations."""
+    return len(set(_numbers(folder)))
+
+
+def _numbers(folder: Path) -> list[int]:
+    return [int(match[1], 16) for p in folder.glob("*.db") if (match := _NAME.fullmatch(p.name))]
+
+
+def files_in_use(folder: Path) -> list[Path]:
+    """
+    The files that processes use, each of its current generation; they may not all be created yet.
+
+    A file that a repair replaced may have been deleted since, so names of files do not tell how
+    many there are.
+    """
+    if not folder.is_dir():
+        return []
+    health = Health(folder, count := max(_numbers(folder), default=-1) + 1)
+    return [health.path(number) for number in range(count)]
+
+
+def old_files(folder: Path) -> list[Path]:
+    """Damaged files that a repair has replaced and kept, and their logs."""
+    state = _mapped(folder)
+    paths = []
+    for path in sorted(folder.glob("*.db*")):
+        match = _NAME.fullmatch(path.name.removesuffix("-wal").removesuffix("-shm"))
+        if match and int(match[2] or 0) < state[int(match[1], 16)] & ~1:
+            paths.append(path)
+    return paths

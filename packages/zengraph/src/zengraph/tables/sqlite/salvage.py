@@ -1,0 +1,275 @@
+"""
+Salvage: copies the readable rows of damaged SQLite files into new ones.
+
+The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
+each table, and rows between two unreadable places are found by bisecting the keys. A file whose
+first page is lost gets that of an empty file: all files are created with the same tables in the
+same order, so the roots of their trees are the same pages. The damaged file is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
+from itertools import islice
+from pathlib import Path
+from struct import error as BadStruct  # noqa: N812 - it is an exception
+
+from zengraph.errors import StoreUnavailable
+from zengraph.tables import TABLES, Salvaged
+from zengraph.tables._packed import unpack
+from zengraph.tables.sqlite import replacements
+from zengraph.tables.sqlite.file_locks import locked
+from zengraph.tables.sqlite.files import Shards, open_file
+from zengraph.tables.sqlite.layout import LAYOUTS, Packed
+
+log = logging.getLogger(__name__)
+
+PROBES = 20_000
+"""Places tried between unreadable ones, a table: seconds at most."""
+BARREN = 10
+"""Halvings without a single row after which a range is given up."""
+_ROWS = 1000
+_WAIT_S = 30.0
+_OTHER_REPAIR_S = 1.0
+LOCK = "repairing"
+"""The file that one process at a time locks while it replaces damaged files."""
+_KEY_BYTES = 64
+
+SqlRow = tuple[object, ...]
+
+
+def salvage_damaged(shards: Shards, report: Callable[[str], None]) -> list[Salvaged]:
+    """
+    Check every file, and replace the damaged ones; each needs disk space for two copies.
+
+    Returns also the replacements of earlier calls that `replacements.forget` was not told of.
+    `report` gets a line before each step that may take long. Safe to kill and to repeat: a new file
+    is used only once it is complete and its replacement is written down.
+
+    Raises:
+        StoreUnavailable: the disk is full, or cannot be written, or another process salvages.
+    """
+    with locked(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
+        _salvage_all(shards, report)
+    return replacements.unfinished(shards.folder)
+
+
+def _salvage_all(shards: Shards, report: Callable[[str], None]) -> None:
+    health = shards.health
+    report(f"reading {shards.count} files to find damage")
+    for number in range(shards.count):
+        if number not in health.damaged():
+            _check(shards, number)
+    for number in health.damaged():
+        old = health.path(number)
+        report(f"{old} is damaged: saving its rows; waits up to {_WAIT_S:g} s for its writers")
+        _salvage_file(shards, number)
+        report(f"{health.path(number)} is in use")
+
+
+def _check(shards: Shards, number: int) -> None:
+    """Set the file aside if SQLite's own check finds damage in it."""
+    try:
+        ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
+    except sqlite3.Error as error:
+        translated = shards.translated(error, number)  # sets it aside, if it is damage
+        if number not in shards.health.damaged():
+            raise translated from error
+        return
+    if first != "ok":
+        shards.health.set_aside(number, shards.health.generation(number), str(first))
+
+
+def _salvage_file(shards: Shards, number: int) -> None:
+    health = shards.health
+    old, new = health.path(number), health.path(number, health.generation(number) + 1)
+    copy = old.with_name(f"{number:02x}.copy")
+    try:
+        _remove(copy)
+        _remove(new)
+        with _writers_gone(old):
+            # The log first: what a checkpoint moves into the file meanwhile is then in both.
+            for suffix in ("-wal", ""):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
+        with closing(open_file(new)) as target:
+            saved, unreadable, gaps = _copy_rows(copy, target)
+            target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        mine = frozenset(range(number, 256, shards.count))
+        replacements.note(Salvaged(str(old), str(new), saved, unreadable, gaps, mine))
+    except (OSError, sqlite3.Error) as error:
+        raise StoreUnavailable(f"sqlite ({new})", f"{error}; repair again") from error
+    finally:
+        _remove(copy)
+    health.replace(number)
+    log.warning("%s is replaced by %s: %d cells and nodes saved, %d gaps", old, new, saved, gaps)
+
+
+class _writers_gone:  # noqa: N801 - used as a function
+    """Hold the write lock of a damaged file, so that the copy includes writes that began before."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
+
+    def __enter__(self) -> None:
+        # A file that is no longer a database has no writers.
+        with suppress(sqlite3.DatabaseError):
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        self._db.close()
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _copy_rows(copy: Path, target: sqlite3.Connection) -> tuple[int, int, int]:
+    """(rows saved, rows that could not be decoded, gaps)."""
+    source = _opened(copy)
+    saved = unreadable = gaps = 0
+    with closing(source):
+        for name in TABLES:
+            walk = _Walk(source, name)
+            columns = 2 if walk.packed else 4
+            sql = f"INSERT OR REPLACE INTO {name} VALUES ({','.join('?' * columns)})"  # noqa: S608
+            rows = (row[-columns:] for row in walk.rows())
+            while some := list(islice(rows, _ROWS)):
+                good = [row for row in some if _is_good(name, row, packed=walk.packed)]
+                target.execute("BEGIN IMMEDIATE")
+                target.executemany(sql, good)
+                target.execute("COMMIT")
+                unreadable += len(some) - len(good)
+            saved += target.execute(f"SELECT count(*) FROM {name}").fetchone()[0]  # noqa: S608
+            gaps += walk.gaps
+    return saved, unreadable, gaps
+
+
+def _opened(copy: Path) -> sqlite3.Connection:
+    for attempt in range(2):
+        db = sqlite3.connect(copy, isolation_level=None)
+        try:
+            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            if names >= TABLES.keys():
+                return db
+        except sqlite3.DatabaseError:
+            pass
+        db.close()
+        if not attempt:
+            _give_first_page(copy)
+    return sqlite3.connect(":memory:")  # none of it can be read
+
+
+def _give_first_page(copy: Path) -> None:
+    """Write the first page of an empty file, adapted to the length of the copy."""
+    empty = copy.with_name(f"{copy.name}.empty")
+    try:
+        open_file(empty).close()  # the last connection moves the log into the file
+        with empty.open("rb") as file:
+            head = bytearray(file.read(100))
+            size = int.from_bytes(head[16:18])
+            first = head + file.read(size - len(head))
+    finally:
+        _remove(empty)
+    first[28:32] = (copy.stat().st_size // size).to_bytes(4)
+    with copy.open("r+b") as file:
+        file.write(first)
+
+
+def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
+    """True if a row has the format that it was written in."""
+    families = tuple(f"{family}:".encode() for family in TABLES[name])
+    try:
+        if packed:
+            key, data = row
+            cells = unpack(data)  # type: ignore[arg-type]
+            return isinstance(key, bytes) and all(column.startswith(families) for column in cells)
+        key, column, at_ms, value = row
+        return (
+            isinstance(key, bytes)
+            and isinstance(column, bytes)
+            and column.startswith(families)
+            and isinstance(at_ms, int)
+            and isinstance(value, bytes)
+        )
+    except (BadStruct, TypeError, ValueError, AttributeError, IndexError):
+        return False
+
+
+class _Walk:
+    """All readable rows of a table; some occur twice."""
+
+    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+        self.packed = isinstance(LAYOUTS[name], Packed)
+        # Packed rows by number: the index of their keys may be damaged where they are not.
+        key = "rowid" if self.packed else "row"
+        what = "rowid, row, data" if self.packed else "row, row, col, at, value"
+        hint = " NOT INDEXED" if self.packed else ""
+        self._sql = f"SELECT {what} FROM {name}{hint} WHERE {key}>=? AND {key}<=? ORDER BY {key}"  # noqa: S608
+        self._db = db
+        self._lost: list[tuple[int, int]] = []
+
+    @property
+    def gaps(self) -> int:
+        """Number of ranges of keys that could not be read."""
+        count, end = 0, None
+        for low, high in sorted(self._lost):
+            count += end is None or low > end + 1
+            end = high if end is None else max(end, high)
+        return count
+
+    def rows(self) -> Iterator[SqlRow]:
+        """Breadth first, so that every gap is sampled before one is searched completely."""
+        low, high = (-(2**63), 2**63 - 1) if self.packed else (0, 256**_KEY_BYTES - 1)
+        left = deque([(low, high, 0)])
+        probes = 0
+        while left:
+            low, high, barren = left.popleft()
+            probes += 1
+            if low > high:
+                continue
+            if probes > PROBES or barren > BARREN:
+                self._lost.append((low, high))
+                continue
+            up = yield from self._read(low, high, "")
+            down = None if up is None else (yield from self._read(up, high, " DESC"))
+            if up is None or down is None:
+                continue
+            barren = barren + 1 if (up, down) == (low, high) else 0
+            if up > down:  # a damaged page gave keys that do not belong there
+                up, down = low, high
+            if up == down:
+                self._lost.append((up, down))
+                continue
+            middle = (up + down) // 2
+            left.append((up, middle, barren))
+            left.append((middle + 1, down, barren))
+
+    def _read(self, low: int, high: int, order: str) -> Generator[SqlRow, None, int | None]:
+        """Rows from one end; returns None if all were read, else the last place that was."""
+        last = high if order else low
+        try:
+            for row in self._db.execute(self._sql + order, (self._key(low), self._key(high))):
+                yield row
+                last = self._place(row[0])
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            return last
+        return None
+
+    def _key(self, place: int) -> int | bytes:
+        return place if self.packed else place.to_bytes(_KEY_BYTES).rstrip(b"\0")
+
+    @staticmethod
+    def _place(key: object) -> int:
+        if isinstance(key, bytes):
+            return int.from_bytes(key[:_KEY_BYTES].ljust(_KEY_BYTES, b"\0"))
+        return key if isinstance(key, int) else 0

@@ -1,0 +1,26 @@
+"""
+For tests: what every engine of cell tables does, for whoever writes another.
+
+    cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
+
+The suites need pytest and hypothesis: `zengraph[testing]`. The README shows how a subclass looks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+USUAL = 100
+"""Examples of a test that says nothing else, by default."""
+
+
+def examples(count: int, **options: Any) -> settings:
+    """
+    Settings for `count` examples, which a profile with more multiplies like those of other tests.
+
+    Fixtures may be shared by all examples: the test has to see to it that this does not matter.
+    """
+    drawn = count * settings().max_examples // USUAL
+    return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)

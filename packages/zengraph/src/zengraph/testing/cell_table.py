@@ -1,0 +1,304 @@
+"""
+What every engine of `CellTable` does.
+
+    class TestMyTables(CellTableContract):
+        @pytest.fixture
+        def make_tables(self): ...  # a function that returns empty tables, created
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zengraph.errors import InvalidArgument
+from zengraph.tables import TABLES, Cell, CellSize, Tables
+from zengraph.tables.memory import MemoryTables
+from zengraph.testing import examples
+
+# A table whose rows lie packed in SQLite, and one whose rows do not.
+BOTH = pytest.mark.parametrize("name", ["n", "e"])
+FAMILY = {"n": b"m:", "e": b"p:"}
+HISTORIES = 30
+
+ROW = st.sampled_from([b"\x00a", b"\x00b", b"\x11", b"\xff\xff"])
+COLUMN = st.sampled_from([b"m:a", b"m:\xc3\xa4", b"s:b"])
+VALUE = st.binary(max_size=5)
+AT = st.integers(1, 9)
+STEP = st.one_of(
+    st.tuples(st.just("put"), ROW, st.dictionaries(COLUMN, VALUE, min_size=1), AT),
+    st.tuples(st.just("delete"), ROW, st.none() | st.lists(COLUMN, min_size=1), AT),
+)
+
+
+class CellTableContract:
+    """
+    The contract of the cell tables.
+
+    Fixtures of the subclass:
+        make_tables: a function without arguments that returns empty tables, and may be called
+            again: then the tables of the earlier call are used no more.
+    """
+
+    @pytest.fixture
+    def tables(self, make_tables: Callable[[], Tables]) -> Tables:
+        """Empty tables."""
+        return make_tables()
+
+    @BOTH
+    def test_a_row_that_was_put_is_read_with_its_timestamp(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+
+        tables[name].put(b"r1", {a: b"1", b: b""}, at_ms=1000)
+
+        assert tables[name].get(b"r1") == {a: Cell(b"1", 1000), b: Cell(b"", 1000)}
+        assert tables[name].get(b"r1", [b]) == {b: Cell(b"", 1000)}
+        assert tables[name].get(b"r2") == {}
+        assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
+
+    @BOTH
+    def test_sizes_are_those_of_the_values(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
+        tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
+
+        assert tables[name].sizes_many([b"r1", b"r2", b"r3"]) == {
+            b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
+        }  # fmt: skip
+
+    def test_a_row_of_many_megabytes_is_read_and_changed_in_parts(self, tables: Tables) -> None:
+        nodes, value = tables["n"], b"x" * 1_000_000
+        for number in range(5):
+            nodes.put(b"r", {b"m:%d" % number: value, b"m:last": b"%d" % number}, at_ms=number + 1)
+        nodes.put(b"r", {b"m:0": b"old"}, at_ms=0)
+
+        assert nodes.get(b"r", [b"m:last", b"m:none"]) == {b"m:last": Cell(b"4", 5)}
+        assert nodes.values_many([b"r"], (b"m:last", b"m:none")) == {b"r": (b"4", None)}
+        assert nodes.get_many([b"r"], [b"m:3"]) == {b"r": {b"m:3": Cell(value, 4)}}
+        assert nodes.sizes_many([b"r"])[b"r"][b"m:0"].size_bytes == len(value)
+        assert nodes.check_and_put(b"r", b"s:lock", None, b"me")
+        assert nodes.incr(b"r", b"c:1", 7) == 7
+
+        nodes.delete(b"r", [b"m:0", b"m:1", b"m:4"], at_ms=3)
+        nodes.put(b"r", {b"m:last": b"new"}, at_ms=9)
+
+        row = nodes.get(b"r")
+        shown = {c: cell for c, cell in row.items() if c.startswith(b"m:")}
+        assert shown == {
+            b"m:2": Cell(value, 3), b"m:3": Cell(value, 4), b"m:4": Cell(value, 5),
+            b"m:last": Cell(b"new", 9),
+        }  # fmt: skip
+        assert (row[b"s:lock"].value, row[b"c:1"].value) == (b"me", (7).to_bytes(8))
+        nodes.delete(b"r", at_ms=2**53)
+        assert nodes.get(b"r") == {}
+
+    @BOTH
+    def test_the_larger_timestamp_stays_whatever_the_order(self, tables: Tables, name: str) -> None:
+        a = FAMILY[name] + b"a"
+        tables[name].put(b"r", {a: b"new"}, at_ms=2000)
+
+        tables[name].put(b"r", {a: b"old"}, at_ms=1000)
+
+        assert tables[name].get(b"r") == {a: Cell(b"new", 2000)}
+
+    @BOTH
+    def test_of_equal_timestamps_the_later_call_stays(self, tables: Tables, name: str) -> None:
+        a = FAMILY[name] + b"a"
+
+        tables[name].put_many([(b"r", {a: b"1"}, 1000), (b"q", {a: b"0"}, 1000)])
+        tables[name].put(b"r", {a: b"2"}, at_ms=1000)
+
+        assert tables[name].get(b"r") == {a: Cell(b"2", 1000)}
+
+    @BOTH
+    def test_a_delete_leaves_what_is_newer(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put(b"r", {a: b"1"}, at_ms=1500)
+        tables[name].put(b"r", {b: b"2"}, at_ms=2000)
+
+        tables[name].delete(b"r", at_ms=1500)
+
+        assert tables[name].get(b"r") == {b: Cell(b"2", 2000)}
+
+    @BOTH
+    def test_a_delete_of_columns_leaves_the_others(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put(b"r", {a: b"1", b: b"2"}, at_ms=1000)
+        tables[name].put(b"s", {a: b"1"}, at_ms=1000)
+
+        tables[name].delete_many([(b"r", [a], 1000), (b"s", [a], 1000), (b"t", None, 1000)])
+
+        assert tables[name].get(b"r") == {b: Cell(b"2", 1000)}
+        assert list(tables[name].scan(b"", None)) == [(b"r", {b: Cell(b"2", 1000)})]
+
+    @BOTH
+    def test_what_is_put_after_a_delete_with_a_later_timestamp_is_there(
+        self, tables: Tables, name: str
+    ) -> None:
+        a = FAMILY[name] + b"a"
+        tables[name].put(b"r", {a: b"1"}, at_ms=1000)
+        tables[name].delete(b"r", at_ms=1001)
+
+        tables[name].put(b"r", {a: b"2"}, at_ms=1002)
+
+        assert tables[name].get(b"r") == {a: Cell(b"2", 1002)}
+
+    @BOTH
+    def test_a_scan_gives_its_range_in_key_order_and_reversed(
+        self, tables: Tables, name: str
+    ) -> None:
+        a = FAMILY[name] + b"a"
+        keys = [bytes([first, second]) for first in (0, 1, 7, 255) for second in (0, 128, 255)]
+        tables[name].put_many([(key, {a: key}, 1000) for key in reversed(keys)])
+
+        def scanned(*args: Any, **options: Any) -> list[bytes]:
+            return [row for row, _ in tables[name].scan(*args, **options)]
+
+        assert scanned(b"", None) == keys
+        assert scanned(b"", None, reverse=True) == keys[::-1]
+        assert scanned(keys[1], keys[8]) == keys[1:8]
+        assert scanned(keys[1], keys[8], limit=3) == keys[1:4]
+        assert scanned(keys[1], keys[8], limit=3, reverse=True) == keys[7:4:-1]
+        assert scanned(keys[3], keys[3]) == []
+
+    @BOTH
+    def test_a_scan_of_columns_skips_rows_without_them(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put_many(
+            [(b"k%03d" % i, {b if i % 10 == 0 else a: b"v"}, 1000) for i in range(600)]
+        )
+
+        rows = list(tables[name].scan(b"", None, columns=[b], limit=55))
+
+        assert [row for row, _ in rows] == [b"k%03d" % i for i in range(0, 550, 10)]
+
+    @BOTH
+    def test_check_and_put_writes_only_over_what_was_expected(
+        self, tables: Tables, name: str
+    ) -> None:
+        a, table = FAMILY[name] + b"a", tables[name]
+
+        assert table.check_and_put(b"r", a, None, b"1")
+        assert not table.check_and_put(b"r", a, None, b"2")
+        assert not table.check_and_put(b"r", a, b"0", b"2")
+        assert table.check_and_put(b"r", a, b"1", b"3")
+        assert table.get(b"r")[a].value == b"3"
+
+    @BOTH
+    def test_an_empty_value_cannot_be_checked_nor_put_so(self, tables: Tables, name: str) -> None:
+        a, table = FAMILY[name] + b"a", tables[name]
+
+        for expected, value in ((b"", b"1"), (None, b""), (b"1", b"")):
+            with pytest.raises(InvalidArgument):
+                table.check_and_put(b"r", a, expected, value)
+        assert table.get(b"r") == {}
+
+    @BOTH
+    def test_many_checks_are_answered_in_order(self, tables: Tables, name: str) -> None:
+        a, table = FAMILY[name] + b"a", tables[name]
+        table.check_and_put(b"\x01", a, None, b"1")
+
+        done = table.check_and_put_many(
+            [(b"\x09", a, None, b"9"), (b"\x01", a, None, b"2"), (b"\x01", a, b"1", b"3")]
+        )
+
+        assert done == [True, False, True]
+
+    @BOTH
+    def test_a_counter_counts_up_and_down(self, tables: Tables, name: str) -> None:
+        c, table = {"n": b"c:links", "e": b"p:links"}[name], tables[name]
+
+        assert table.incr(b"r", c, 5) == 5
+        assert table.incr(b"r", c, -7) == -2
+        assert table.get(b"r")[c].value == (-2).to_bytes(8, signed=True)
+
+    def test_rows_of_several_tables_are_written_in_one_call(self, tables: Tables) -> None:
+        tables.write(
+            [
+                ("h", b"\x01h", {b"i:u": b"u"}, 1000),
+                ("n", b"\x01n", {b"m:a": b"old"}, 1000),
+                ("n", b"\x02n", {b"m:a": b"x"}, 1000),
+                ("n", b"\x01n", {b"m:a": b"new"}, 2000),
+            ]
+        )
+
+        assert tables["h"].get(b"\x01h") == {b"i:u": Cell(b"u", 1000)}
+        assert tables["n"].get(b"\x01n") == {b"m:a": Cell(b"new", 2000)}
+        assert tables["n"].get(b"\x02n") == {b"m:a": Cell(b"x", 1000)}
+
+    def test_a_value_of_a_megabyte_passes(self, tables: Tables) -> None:
+        value = bytes(range(256)) * 4096
+
+        tables["n"].put(b"r", {b"m:a": value}, at_ms=1000)
+
+        assert tables["n"].get(b"r", [b"m:a"])[b"m:a"].value == value
+
+    def test_every_table_can_be_used(self, tables: Tables) -> None:
+        for name, families in TABLES.items():
+            tables[name].put(b"r", {families[0].encode() + b":q": b"v"}, at_ms=1000)
+
+            assert list(tables[name].scan(b"", None))
+
+    @examples(HISTORIES)
+    @given(st.lists(STEP, max_size=25))
+    @pytest.mark.parametrize("name", ["n", "e"])
+    def test_any_history_ends_as_in_memory(
+        self, make_tables: Callable[[], Tables], name: str, history: list[Any]
+    ) -> None:
+        # Event times go up with each delete, as the port demands: what follows one is newer.
+        twin, tables = MemoryTables()[name], make_tables()
+        shift = 0
+
+        for verb, row, what, at in history:
+            if verb == "put":
+                cells = {
+                    c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]): v
+                    for c, v in what.items()
+                }
+                for table in (twin, tables[name]):
+                    table.put(row, cells, at_ms=at + shift)
+            else:
+                columns = what and [
+                    c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]) for c in what
+                ]
+                for table in (twin, tables[name]):
+                    table.delete(row, columns, at_ms=at + shift)
+                shift += 10
+
+        assert list(tables[name].scan(b"", None)) == list(twin.scan(b"", None))
+        assert list(tables[name].scan(b"\x00b", b"\xff", reverse=True)) == list(
+            twin.scan(b"\x00b", b"\xff", reverse=True)
+        )
+
+    def test_values_are_read_in_the_order_of_their_columns(self, tables: Tables) -> None:
+        table = tables["n"]
+        table.put(b"a" * 16, {b"m:x": b"1", b"m:y": b"", b"s:z": bytes(range(256))}, at_ms=5)
+        table.put(b"b" * 16, {b"m:y": b"2"}, at_ms=5)
+        table.put(b"c" * 16, {b"m:other": b"3"}, at_ms=5)
+        keys = [b"c" * 16, b"b" * 16, b"missing" * 2, b"a" * 16, b"a" * 16]
+
+        values = table.values_many(keys, (b"s:z", b"m:y", b"m:x"))
+
+        assert values == {
+            b"a" * 16: (bytes(range(256)), b"", b"1"),
+            b"b" * 16: (None, b"2", None),
+        }
+        assert table.values_many([], (b"m:x",)) == {}
+
+    def test_values_of_many_rows_come_from_all_files(self, tables: Tables) -> None:
+        rows = [bytes([n]) * 16 for n in range(256)]
+        table = tables["n"]
+        table.put_many([(row, {b"m:n": row[:1]}, 5) for row in rows])
+
+        assert table.values_many(rows, (b"m:n",)) == {row: (row[:1],) for row in rows}
+
+    def test_values_of_edges_are_read_too(self, tables: Tables) -> None:
+        tables["e"].put(b"edge", {b"p:a": b"1"}, at_ms=5)
+
+        assert tables["e"].values_many([b"edge", b"none"], (b"p:b", b"p:a")) == {
+            b"edge": (None, b"1")
+        }

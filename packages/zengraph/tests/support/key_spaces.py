@@ -1,0 +1,95 @@
+"""
+Key spaces in the tables of an HBase, each of which is empty at first.
+
+Making tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later test
+writes with an older timestamp. So the tables are made once, and a few bytes before every row key
+keep tests apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+
+# Where the clocks of tests stand, as of ManualClock.
+STILL_MS = 1_700_000_000_000
+AHEAD_MS = 60_000
+
+
+class KeySpace(CellTable):
+    """
+    The rows of a table whose keys begin with `prefix`, as a table of their own.
+
+    A region server stamps what check_and_put writes with its own clock, while the clocks of tests
+    stand still in 2023. So times are shifted: the tests' now is a minute ahead of HBase's now, and
+    a delete of now removes what was checked and put a moment ago, as it would if clocks agreed.
+    """
+
+    def __init__(self, table: CellTable, prefix: bytes, shift_ms: int) -> None:
+        self._table = table
+        self._prefix = prefix
+        self._end = (int.from_bytes(prefix) + 1).to_bytes(len(prefix))
+        self._shift_ms = shift_ms
+
+    def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
+        return self._shown(self._table.get(self._prefix + row, columns))
+
+    def get_many(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        stored = self._table.get_many([self._prefix + row for row in rows], columns)
+        return {row[len(self._prefix) :]: self._shown(cells) for row, cells in stored.items()}
+
+    def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        self._table.put(self._prefix + row, cells, at_ms=at_ms + self._shift_ms)
+
+    def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
+        self._table.put_many(
+            [(self._prefix + row, cells, at_ms + self._shift_ms) for row, cells, at_ms in items]
+        )
+
+    def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
+        self._table.delete(self._prefix + row, columns, at_ms=at_ms + self._shift_ms)
+
+    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+        self._table.delete_many(
+            [(self._prefix + row, columns, at_ms + self._shift_ms) for row, columns, at_ms in items]
+        )
+
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
+        end = self._end if stop is None else self._prefix + stop
+        scanned = self._table.scan(
+            self._prefix + start, end, columns=columns, limit=limit, reverse=reverse
+        )
+        for row, cells in scanned:
+            yield row[len(self._prefix) :], self._shown(cells)
+
+    def check_and_put(
+        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
+    ) -> bool:
+        return self._table.check_and_put(self._prefix + row, column, expected, value)
+
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        return self._table.check_and_put_many([(self._prefix + row, *rest) for row, *rest in items])
+
+    def incr(self, row: bytes, column: bytes, delta: int) -> int:
+        return self._table.incr(self._prefix + row, column, delta)
+
+    def _shown(self, cells: Row) -> Row:
+        return {c: Cell(cell.value, cell.at_ms - self._shift_ms) for c, cell in cells.items()}
+
+
+class KeySpaces(Tables):
+    """All tables, each reduced to the rows of one prefix; closing it closes nothing."""
+
+    def __init__(self, tables: Tables, prefix: bytes) -> None:
+        shift_ms = time.time_ns() // 1_000_000 + AHEAD_MS - STILL_MS
+        self._tables = {name: KeySpace(tables[name], prefix, shift_ms) for name in TABLES}
+
+    def __getitem__(self, name: str) -> KeySpace:
+        return self._tables[name]

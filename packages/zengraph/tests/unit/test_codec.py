@@ -1,0 +1,113 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zengraph import IN, OUT
+from zengraph._codec import (
+    after,
+    edge_key,
+    index_prefix,
+    journal_key,
+    number_key,
+    ordering_key,
+    read_edge_key,
+    read_number_key,
+    score_bytes,
+)
+from zengraph.tables import Cell
+from zengraph.tables._packed import merged, pack, unpack, updated, without
+
+IDS = st.binary(min_size=16, max_size=16)
+SCORES = st.integers(-(2**63), 2**63 - 1)
+ROWS = st.dictionaries(
+    st.binary(max_size=8),
+    st.builds(Cell, st.binary(max_size=50), st.integers(0, 2**62)),
+    max_size=8,
+)
+
+
+@given(IDS, st.sampled_from([IN, OUT]), st.integers(0, 65_535), SCORES, IDS)
+def test_an_edge_key_is_read_back(node, direction, kind, score, other):
+    key = edge_key(node, direction, kind, score, other)
+
+    assert len(key) == 43
+    assert read_edge_key(key) == (node, direction, kind, score, other)
+
+
+@given(SCORES, SCORES)
+def test_scores_sort_as_bytes(one, other):
+    assert (score_bytes(one) < score_bytes(other)) == (one < other)
+
+
+@given(IDS, st.integers(0, 2**62))
+def test_a_number_key_is_read_back_and_shares_its_nodes_file(node, number):
+    key = number_key(node, number)
+
+    assert read_number_key(key) == (number, node)
+    assert key[0] % 16 == node[0] % 16
+
+
+def test_nodes_are_in_the_order_of_their_ordering_keys():
+    orders = (b"example.a.b\0", b"example.a\0", b"example.z\0")
+
+    keys = sorted(ordering_key(bytes(16), order) for order in orders)
+
+    assert [key[1:-17] for key in keys] == [b"example.a", b"example.a.b", b"example.z"]
+
+
+def test_journal_rows_sort_by_time():
+    assert journal_key(3, 5, b"\xff" * 8) < journal_key(3, 6, bytes(8))
+
+
+@given(st.binary(max_size=5), st.binary(max_size=5))
+def test_index_rows_of_different_values_never_mix(one, other):
+    a, b = index_prefix(0, "p", one), index_prefix(0, "p", other)
+
+    assert one == other or not (a.startswith(b) or b.startswith(a))
+
+
+@given(st.binary(min_size=1, max_size=6), st.binary(max_size=4))
+def test_after_a_prefix_comes_nothing_that_begins_with_it(prefix, more):
+    end = after(prefix)
+
+    assert end is None or prefix + more < end
+    assert end is None or not end.startswith(prefix)
+
+
+@given(ROWS, st.lists(st.binary(max_size=8), max_size=4))
+def test_a_packed_row_is_read_back_whole_and_in_part(row, more):
+    data = pack(row)
+
+    assert unpack(data) == row
+    columns = [*list(row)[:3], *more]
+    assert unpack(data, columns) == {c: row[c] for c in columns if c in row}
+
+
+@given(ROWS, st.dictionaries(st.binary(max_size=2), st.binary(max_size=3)), st.integers(0, 9))
+def test_merging_twice_is_merging_once(row, cells, at_ms):
+    once = merged(row, [(cells, at_ms)])
+
+    assert merged(once, [(cells, at_ms)]) == once
+    assert without(once, list(cells), at_ms).keys() <= once.keys()
+
+
+PUTS = st.lists(
+    st.tuples(st.dictionaries(st.binary(max_size=1), st.binary(max_size=3)), st.integers(0, 9)),
+    max_size=3,
+)
+
+
+@given(
+    st.dictionaries(st.binary(max_size=1), st.builds(Cell, st.binary(), st.integers(0, 9))), PUTS
+)
+def test_a_packed_row_is_updated_as_its_cells_are_merged(row, puts):
+    assert updated(pack(row), puts) == pack(merged(row, puts))
+
+
+def test_a_put_into_a_packed_row_keeps_newer_cells():
+    row = {b"a": Cell(b"old", 5), b"b": Cell(b"kept", 5)}
+
+    after_puts = unpack(
+        updated(pack(row), [({b"a": b"new", b"b": b"late"}, 4), ({b"a": b"new"}, 6)])
+    )
+
+    assert after_puts == {b"a": Cell(b"new", 6), b"b": Cell(b"kept", 5)}

@@ -1,0 +1,51 @@
+"""What the HBase adapter computes, without an HBase."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zengraph.tables.hbase.pool import FIRST_EJECTION_S, MAX_EJECTION_S, Gateway
+from zengraph.tables.hbase.table import MAX_PAGE_BYTES, MAX_PAGE_ROWS, _before, _next_size
+
+
+@given(st.binary(min_size=1, max_size=6), st.binary(max_size=6))
+def test_the_key_before_is_smaller_and_leaves_no_key_of_the_range_out(key, other):
+    before = _before(key)
+
+    if before is None:
+        assert key == b"\0"
+    else:
+        assert before < key
+        # A backward scan goes down to `before`, exclusive: whatever is in the range is above it.
+        assert not other >= key or other > before
+
+
+def test_nothing_is_before_the_empty_key():
+    assert _before(b"") is None
+
+
+@given(st.integers(1, MAX_PAGE_ROWS), st.lists(st.integers(0, 3_000_000), max_size=4))
+def test_pages_grow_with_small_rows_and_shrink_with_large_ones(size, values):
+    page = [SimpleNamespace(columns={b"l:v": SimpleNamespace(value=bytes(n))}) for n in values]
+
+    after = _next_size(size, page)
+
+    assert 1 <= after <= max(MAX_PAGE_ROWS, size)
+    if sum(values) > MAX_PAGE_BYTES:
+        assert after <= size
+
+
+def test_a_gateway_is_left_out_longer_each_time_and_taken_back_at_once():
+    breaker, waits = Gateway("there:9090").breaker, []
+
+    for _ in range(20):
+        breaker.failed(100.0)
+        waits.append(breaker.probe_at_s - 100.0)
+
+    assert waits[:3] == [FIRST_EJECTION_S, 2 * FIRST_EJECTION_S, 4 * FIRST_EJECTION_S]
+    assert waits[-1] == MAX_EJECTION_S
+    breaker.answered()
+    assert breaker.worth_asking(101.0)

@@ -1,0 +1,274 @@
+"""SQLite files that are damaged or cannot be written for a while: the other files go on."""
+
+import logging
+import multiprocessing
+import os
+import random
+import sqlite3
+
+import pytest
+
+from zengraph.errors import StoreDamaged, StoreUnavailable
+from zengraph.tables import Cell
+from zengraph.tables.sqlite import SqliteTables
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+FORK = multiprocessing.get_context("fork")
+PAGE = 4096
+NOBODY = 65534
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "t"
+
+
+def opened(folder):
+    return SqliteTables(folder, shards=2)
+
+
+def filled(folder, rows=2000):
+    """Nodes and edges in two files, closed; the nodes of both."""
+    tables, rng = opened(folder), random.Random(7)
+    nodes = {rng.randbytes(16): rng.randbytes(300) for _ in range(rows)}
+    for key, value in nodes.items():
+        edge = key + b"i" * 27
+        tables.write([("n", key, {b"m:a": value}, 1), ("e", edge, {b"p:u": key}, 1)])
+    tables.close()
+    return nodes
+
+
+def damage(path, how):
+    """Damage a closed file; `how` changes its bytes."""
+    content = bytearray(path.read_bytes())
+    how(content)
+    path.write_bytes(content)
+
+
+def scribble(content):
+    """Ten pages of the tables are overwritten."""
+    rng = random.Random(3)
+    for page in rng.sample(range(13, len(content) // PAGE), 10):
+        content[page * PAGE : (page + 1) * PAGE] = rng.randbytes(PAGE)
+
+
+def lose_the_first_page(content):
+    content[:PAGE] = bytes(PAGE)
+
+
+def cut_in_half(content):
+    del content[len(content) // 2 :]
+
+
+def lose_everything(content):
+    content[:] = random.Random(5).randbytes(len(content))
+
+
+def first_hit(tables, keys):
+    """Read until the damage is met."""
+    with pytest.raises(StoreDamaged) as caught:
+        tables["n"].get_many(keys)
+    return caught.value
+
+
+def test_a_damaged_file_is_set_aside_with_its_name_and_the_remedy(folder, caplog):
+    nodes = filled(folder)
+    damage(folder / "00.db", scribble)
+    tables = opened(folder)
+    even = [key for key in nodes if key[0] % 2 == 0]
+    odd = [key for key in nodes if key[0] % 2]
+
+    with caplog.at_level(logging.ERROR):
+        error = first_hit(tables, even)
+
+    assert "00.db" in str(error)
+    assert "call `salvage()` of the tables" in str(error)
+    assert [r.message.count("00.db") for r in caplog.records] == [1]
+    with pytest.raises(StoreDamaged, match=r"00\.db.*call `salvage"):
+        tables["n"].put(even[0], {b"m:a": b"1"}, at_ms=2)
+    assert not tables.serves(even[0][0])
+    assert tables.serves(odd[0][0])
+    tables["n"].put(odd[0], {b"m:a": b"1"}, at_ms=2)
+    assert tables["n"].get(odd[0]) == {b"m:a": Cell(b"1", 2)}
+    assert len(tables.check()) == 1
+    tables.close()
+
+
+def test_another_process_learns_of_the_damage_and_of_the_repair_at_once(folder):
+    nodes = filled(folder)
+    tables = opened(folder)
+    even = [key for key in nodes if key[0] % 2 == 0]
+    ours, theirs = FORK.Pipe()
+
+    def child():
+        mine = opened(folder)
+        mine["n"].get(even[0])
+        while theirs.recv() == "write":
+            try:
+                mine["n"].put(even[0], {b"m:b": b"theirs"}, at_ms=9)
+                theirs.send("done")
+            except StoreDamaged:
+                theirs.send("damaged")
+        os._exit(0)
+
+    def ask():
+        ours.send("write")
+        return ours.recv()
+
+    process = FORK.Process(target=child)
+    process.start()
+    assert ask() == "done"
+    tables._shards.health.set_aside(0, 0, "for the test")
+    assert ask() == "damaged"
+    (done,) = tables.salvage()
+    assert ask() == "done"
+    ours.send("end")
+    process.join(120)
+
+    assert done.new.endswith("00.2.db")
+    assert tables["n"].get(even[0])[b"m:b"].value == b"theirs"
+    assert all(tables["n"].get(key)[b"m:a"].value == nodes[key] for key in nodes)
+    tables.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "least"),
+    [(scribble, 0.9), (lose_the_first_page, 1.0), (cut_in_half, 0.3), (lose_everything, 0.0)],
+)
+def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
+    nodes = filled(folder)
+    damage(folder / "00.db", how)
+    tables = opened(folder)
+
+    (done,) = tables.salvage()
+
+    mine = [key for key in nodes if key[0] % 2 == 0]
+    rows = tables["n"].get_many(mine)
+    assert all(row == {b"m:a": Cell(nodes[key], 1)} for key, row in rows.items())
+    assert len(rows) >= least * len(mine)
+    assert bool(done.gaps) == (how is not lose_the_first_page)
+    assert len(tables["n"].get_many(list(nodes))) == len(nodes) - len(mine) + len(rows)
+    assert tables.check() == []
+    tables.salvage_finished([done])
+    assert tables.salvage() == []
+    tables["n"].put(mine[0], {b"m:a": b"new"}, at_ms=2)
+    assert (folder / "00.db").exists()
+    tables.close()
+
+
+def test_salvage_saves_what_is_still_in_the_write_ahead_log(folder):
+    filled(folder, rows=200)
+    tables = opened(folder)
+    tables["n"].put(b"\x00" * 16, {b"m:a": b"in the log"}, at_ms=5)
+    assert (folder / "00.db-wal").stat().st_size > 0
+    damage(folder / "00.db", lose_the_first_page)
+    tables._shards.health.set_aside(0, 0, "for the test")
+
+    tables.salvage()
+
+    assert tables["n"].get(b"\x00" * 16) == {b"m:a": Cell(b"in the log", 5)}
+    tables.close()
+
+
+def test_what_an_old_connection_meets_does_not_set_the_new_file_aside(folder):
+    filled(folder, rows=200)
+    tables = opened(folder)
+    tables["n"].get(b"\x00")
+    tables._shards.health.set_aside(0, 0, "for the test")
+    tables["n"].get(b"\x00")
+    tables.salvage()
+
+    tables._shards.health.set_aside(0, 0, "what an old connection met")
+
+    assert tables.check() == []
+    tables.close()
+
+
+def test_the_generations_are_known_from_the_files_names(folder):
+    filled(folder, rows=200)
+    damage(folder / "00.db", lose_the_first_page)
+    tables = opened(folder)
+    tables.salvage()
+    rows = len(list(tables["n"].scan(b"", None)))
+    tables.close()
+    (folder / "generations").unlink()
+
+    again = opened(folder)
+
+    assert len(list(again["n"].scan(b"", None))) == rows == 200
+    again.close()
+
+
+def as_nobody(folder, body):
+    """Run `body(pipe)` in a child that file permissions bind, root or not."""
+    ours, theirs = FORK.Pipe()
+
+    def child():
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        try:
+            body(theirs)
+        finally:
+            os._exit(0)
+
+    process = FORK.Process(target=child)
+    process.start()
+    return process, ours
+
+
+def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
+    """What was seen: 2,300 URLs waited until a restart, for connections opened read-only."""
+    folder = tmp_path / "t"
+    filled(folder, rows=20)
+    file = folder / "00.db"
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+        if os.getuid() == 0:
+            os.chown(path, NOBODY, NOBODY)
+    for path in tmp_path.parents[:3]:
+        path.chmod(0o755)
+    tmp_path.chmod(0o755)
+
+    def body(pipe):
+        tables = opened(folder)
+        while pipe.recv() == "write":
+            try:
+                tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)
+                pipe.send("done")
+            except StoreUnavailable as error:
+                pipe.send(str(error))
+            except BaseException as error:
+                pipe.send(repr(error))
+
+    file.chmod(0o444)
+    process, ours = as_nobody(folder, body)
+    ours.send("write")
+    reported = ours.recv()
+    ours.send("write")
+    again = ours.recv()
+    file.chmod(0o666)
+    ours.send("write")
+    after = ours.recv()
+    ours.send("end")
+    process.join(120)
+
+    assert "readonly" in reported
+    assert "readonly" in again
+    assert after == "done"
+
+
+def test_an_error_of_the_disk_has_every_connection_opened_anew(folder):
+    filled(folder, rows=20)
+    tables = opened(folder)
+    before, other = tables._shards.connection(0), tables._shards.connection(1)
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+
+    tables._shards.translated(error, 0)
+
+    assert tables._shards.connection(0) is not before
+    assert tables._shards.connection(1) is not other
+    tables.close()

@@ -1,0 +1,304 @@
+"""What SQLite alone does: files, processes, threads, faults."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+import threading
+import traceback
+
+import pytest
+from support.waiting import wait_until
+
+from zengraph.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
+from zengraph.tables import Cell
+from zengraph.tables.sqlite import SqliteTables
+from zengraph.tables.sqlite.checkpoints import CheckpointTimes, log_use
+
+# Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def tables(tmp_path):
+    opened = SqliteTables(tmp_path / "t", shards=2)
+    yield opened
+    opened.close()
+
+
+def test_rows_are_there_after_closing_and_opening(tmp_path):
+    first = SqliteTables(tmp_path / "t", shards=2)
+    first["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
+    first.close()
+
+    second = SqliteTables(tmp_path / "t", shards=2)
+
+    assert second["n"].get(b"r") == {b"m:a": Cell(b"1", 1)}
+    second.close()
+
+
+def test_another_number_of_files_is_refused_with_the_remedy(tmp_path):
+    SqliteTables(tmp_path / "t", shards=2).close()
+
+    with pytest.raises(InvalidConfig, match=r"^shards: is 4.*made with 2.*set it to 2"):
+        SqliteTables(tmp_path / "t", shards=4)
+
+
+def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
+    SqliteTables(tmp_path / "t", shards=2).close()
+    (tmp_path / "t" / "format").write_text("9\n")
+
+    with pytest.raises(InvalidConfig, match=r"^folder: .* has format 9, of a later version .*$"):
+        SqliteTables(tmp_path / "t", shards=2)
+
+
+def test_a_number_of_files_that_is_no_power_of_two_is_refused(tmp_path):
+    with pytest.raises(InvalidConfig, match="power of two"):
+        SqliteTables(tmp_path / "t", shards=3)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(InvalidConfig, match=r"^folder: "):
+        SqliteTables(tmp_path / "file" / "t")
+
+
+def test_a_forked_process_opens_its_own_connections(tables):
+    tables["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
+
+    def child():
+        ok = tables["n"].get(b"r")[b"m:a"].value == b"1"
+        tables["n"].put(b"s", {b"m:a": b"2"}, at_ms=1)
+        os._exit(0 if ok else 1)
+
+    process = FORK.Process(target=child)
+    process.start()
+    process.join(120)
+
+    assert process.exitcode == 0
+    assert tables["n"].get(b"s")[b"m:a"].value == b"2"
+
+
+def test_files_may_be_made_by_several_processes_at_once(tmp_path):
+    """What failed was "database is locked", at the first use of a new folder."""
+    barrier = FORK.Barrier(4)
+
+    def child(round_, sent):
+        try:
+            barrier.wait(120)
+            SqliteTables(tmp_path / f"t{round_}", shards=16).create()
+        except BaseException:
+            sent.send(traceback.format_exc())
+            os._exit(1)
+        os._exit(0)
+
+    for round_ in range(4):
+        reported, sent = FORK.Pipe(duplex=False)
+        processes = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(120)
+        assert [p.exitcode for p in processes] == [0] * 4, reported.recv()
+
+
+def test_a_folder_that_is_gone_is_a_store_that_does_not_answer(tables, tmp_path):
+    shutil.rmtree(tmp_path / "t")
+
+    with pytest.raises(StoreUnavailable, match="No such file"):
+        tables["n"].get(b"r")
+
+
+def test_threads_may_share_the_tables(tables):
+    def count():
+        for _ in range(50):
+            tables["n"].incr(b"r", b"c:x", 1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert tables["n"].incr(b"r", b"c:x", 0) == 200
+
+
+def test_what_was_acknowledged_outlives_kill_9(tables):
+    ours, theirs = FORK.Pipe()
+
+    def child():
+        number = 0
+        while True:
+            tables["n"].put(b"%06d" % number, {b"m:a": b"1", b"m:b": b"2"}, at_ms=1)
+            theirs.send(number)
+            number += 1
+
+    process = FORK.Process(target=child)
+    process.start()
+    last = 0
+    while last < 300:
+        last = ours.recv()
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(120)
+    while ours.poll():
+        last = ours.recv()
+
+    rows = dict(tables["n"].scan(b"", None))
+    assert {b"%06d" % number for number in range(last + 1)} <= rows.keys()
+    assert all(len(row) == 2 for row in rows.values())
+
+
+def test_a_full_disk_is_reported_as_such_and_nothing_is_half_written(tables):
+    tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)
+    db = tables._shards.connection(0)
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count={pages + 5}")
+
+    with pytest.raises(StoreUnavailable, match="full: free some space"):
+        tables.write(
+            [("n", bytes([0, i]), {b"m:a": os.urandom(4000)}, 2) for i in range(20)]
+            + [("n", b"\x00", {b"m:a": b"2"}, 2)]
+        )
+
+    assert list(tables["n"].scan(b"", None)) == [(b"\x00", {b"m:a": Cell(b"1", 1)})]
+    db.execute("PRAGMA max_page_count=1000000")
+    tables["n"].put(b"\x00", {b"m:a": b"2"}, at_ms=2)
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path):
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "00.db").write_bytes(b"no database" * 1000)
+
+    broken = SqliteTables(folder, shards=1)
+
+    with pytest.raises(StoreDamaged, match="not a database"):
+        broken["n"].get(b"r")
+    broken.close()
+
+
+def test_every_error_of_the_library_is_ours_afterwards(tables):
+    leaves = [
+        sqlite3.Error,
+        *sqlite3.Error.__subclasses__(),
+        *sqlite3.DatabaseError.__subclasses__(),
+    ]
+
+    for error in leaves:
+        translated = tables._shards.translated(error("x"), 0)
+        assert isinstance(translated, StoreUnavailable)
+
+
+@pytest.fixture
+def with_checkpoints(tmp_path):
+    """Tables whose checkpoints have these times."""
+    opened = []
+
+    def of(**times):
+        checkpoints = CheckpointTimes(every_s=0.01, **times)
+        opened.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
+        return opened[-1]
+
+    yield of
+    for each in opened:
+        each.close()
+
+
+def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(with_checkpoints, tmp_path):
+    tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=100_000)
+    log = tmp_path / "t" / "00.db-wal"
+
+    largest = 0
+    for round_ in range(400):
+        tables["n"].put(b"\x00", {b"m:a": os.urandom(50_000)}, at_ms=round_)
+        largest = max(largest, log.stat().st_size)
+
+    assert largest < 400 * 50_000
+
+
+def test_a_write_that_is_committed_does_not_fail_because_its_log_cannot_be_emptied(
+    with_checkpoints,
+):
+    table = with_checkpoints(past_bytes=10**12, restart_past_bytes=0)["e"]
+    shards = table._shards
+    table.put(b"\0a", {b"p:x": b"1"}, at_ms=1)
+    table.put(b"\0b", {b"p:x": b"1"}, at_ms=1)
+    wait_until(lambda: shards._checkpoints.behind[0])
+
+    with shards.reading(0) as db:
+        reader = db.execute("SELECT * FROM e")
+        reader.fetchone()  # a reader keeps the log of its own connection
+        table.put(b"\0c", {b"p:x": b"1"}, at_ms=1)
+
+    assert table.get(b"\0c")
+
+
+def test_a_row_with_too_many_cells_is_refused_and_stays(tables):
+    before = {b"m:a": b"1"}
+    tables["n"].put(b"\0" * 16, before, at_ms=1)
+
+    with pytest.raises(InvalidArgument, match="65,535 cells, not 70,001"):
+        tables["n"].put(b"\0" * 16, {b"m:%d" % n: b"" for n in range(70_000)}, at_ms=1)
+
+    assert tables["n"].get(b"\0" * 16).keys() == before.keys()
+
+
+def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
+    tables = with_checkpoints(past_bytes=1000)
+    file = tmp_path / "t" / "00.db"
+    tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
+
+    assert wait_until(lambda: file.stat().st_size > 400_000)
+
+
+@pytest.fixture
+def emptied_log(with_checkpoints, tmp_path):
+    """Tables without checkpoints of their own, of which the first log held 2 MB and was moved."""
+    tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=10**12)
+    for round_ in range(4):
+        tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=round_)
+    with tables["n"]._shards.reading(0) as db:
+        db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+    return tables, tmp_path / "t" / "00.db-wal"
+
+
+def test_a_log_that_was_once_large_counts_by_what_it_holds_now(emptied_log):
+    tables, log = emptied_log
+    full = log_use(log)
+
+    tables["e"].put(b"\x00", {b"p:x": b"1"}, at_ms=1)
+
+    used = log_use(log)
+    assert full.frames * full.frame_bytes > 2_000_000
+    assert used.salts != full.salts
+    assert 0 < used.frames * used.frame_bytes < 50_000
+    assert log.stat().st_size > 2_000_000
+
+
+def test_a_log_that_was_once_large_is_not_moved_with_each_small_write(emptied_log, tmp_path):
+    _, log = emptied_log
+    tables = SqliteTables(
+        tmp_path / "t",
+        shards=2,
+        checkpoints=CheckpointTimes(every_s=0.01, past_bytes=100_000, restart_past_bytes=500_000),
+    )
+    shards = tables["e"]._shards
+    try:
+        for round_ in range(5):
+            tables["e"].put(b"\x00", {b"p:x": b"%d" % round_}, at_ms=round_)
+            assert wait_until(lambda: not any(shards._checkpoints.written))
+        assert not shards._checkpoints.behind[0]
+        assert log_use(log).frames >= 5  # a log moved entirely would have begun anew
+    finally:
+        tables.close()
+
+
+def test_the_use_of_an_empty_log_is_nothing(tmp_path):
+    log = tmp_path / "log"
+    log.touch()
+
+    assert log_use(log).frames == 0

@@ -1,0 +1,50 @@
+"""Journal rows that are written while a compaction reads the journal, bucket by bucket."""
+
+from tests.support.stores import NOW_MS, page, stand, write_into_bucket
+from zengraph.links import ListLimits
+from zengraph.tables.memory import MemoryTables
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+class InterruptedTables(MemoryTables):
+    """Calls `between` once: before the first scan of bucket 8 of the journal."""
+
+    between = None
+
+    def __getitem__(self, name):
+        table = super().__getitem__(name)
+        return InterruptedJournal(table, self) if name == "j" else table
+
+
+class InterruptedJournal:
+    def __init__(self, table, tables):
+        self._table, self._tables = table, tables
+
+    def __getattr__(self, name):
+        return getattr(self._table, name)
+
+    def scan(self, start, stop, **options):
+        between = self._tables.between
+        if start[:1] == b"\x08" and between is not None:
+            self._tables.between = None
+            between()
+        return self._table.scan(start, stop, **options)
+
+
+def test_a_removal_found_behind_its_addition_waits_for_it():
+    """The addition was written into a bucket that had been read, the removal into one that had not."""
+    tables = InterruptedTables()
+    a_stand = stand(tables, lists=ListLimits(many_deltas=1))
+
+    def add_and_remove():
+        write_into_bucket(a_stand, 0, page(A, NOW_MS, links=[B]))
+        write_into_bucket(a_stand, 15, page(A, NOW_MS + 1, links=[]))
+
+    tables.between = add_and_remove
+    for _ in range(3):
+        a_stand.store.maintenance.compact_links(10)
+
+    assert tables.between is None
+    assert a_stand.sources(B) == []
+    assert a_stand.store.links.count_inlinks(B) == 0
