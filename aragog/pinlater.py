@@ -34,10 +34,6 @@ class _Renamed(MetaPathFinder, Loader):
         """Put the module itself in place of the new, empty one."""
         sys.modules[module.__name__] = import_module(module.__name__.removeprefix("aragog."))
 
-    def get_code(self, name: str) -> Any:
-        """For `python -m aragog.pinlater`."""
-        return compile(f"from {name.removeprefix('aragog.')} import main; main()", name, "exec")
-
 
 def __getattr__(name: str) -> Any:
     return getattr(pinlater, name)
@@ -50,3 +46,5 @@ warnings.warn(
     DeprecationWarning,
     stacklevel=2,
 )
+if __name__ == "__main__":  # `python -m aragog.pinlater`
+    import_module("pinlater.__main__").main()
