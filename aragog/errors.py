@@ -52,6 +52,7 @@ from pinlater.errors import (
     InvalidMessage,
     PinlaterError,
 )
+from richpins.errors import MissingExtra, RichpinsError
 from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 from zengraph.errors import (
     CorruptRow,
@@ -243,11 +244,11 @@ TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
 """A part of our own infrastructure is unavailable: the same call may work later."""
 BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig)
+CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig, MissingExtra)
 """The operator must change the settings. Each has `problems`, a line for each."""
 PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""
-ALL = (AragogError, PinlaterError, UrlSpellingError, ZengraphError)
+ALL = (AragogError, PinlaterError, RichpinsError, UrlSpellingError, ZengraphError)
 """The base class of each library: whatever aragog raises on purpose."""
 
 REMEDIES = {

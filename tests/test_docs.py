@@ -152,7 +152,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
 
 @pytest.mark.parametrize("page", ["architecture.md", "store.md"])
 def test_a_page_lists_the_tables_that_the_store_has(page):
-    from aragog.zen.tables import TABLES
+    from zengraph.tables import TABLES
 
     cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
 

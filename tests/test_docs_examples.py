@@ -228,6 +228,7 @@ RUN_BY = {
     ("docs/zen.md", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("docs/zen.md", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
+    ("packages/richpins/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
 }  # fmt: skip
 
@@ -252,6 +253,7 @@ NOT_RUN = {
     ),
     ("docs/scale.md", "sh"): MEASURES,
     ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
+    ("packages/richpins/README.md", "sh"): "installs the wheel; `make libraries` tests it",
     ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
 }
 

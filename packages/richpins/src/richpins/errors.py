@@ -20,5 +20,10 @@ class MissingExtra(RichpinsError, ImportError):
         self.extra = extra
         self.module = module
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What to do, a line for each problem."""
+        return (str(self),)
+
     def __str__(self) -> str:
         return f"{self.module} is not installed: pip install 'richpins[{self.extra}]'"

@@ -3,14 +3,14 @@
 import doctest
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-def test_the_examples_of_the_readme_print_what_it_shows(tmp_path):
+def test_the_examples_of_the_readme_print_what_it_shows():
     text = README.read_text().replace("```\n", "\n").replace("```pycon\n", "\n")
 
     examples = doctest.DocTestParser().get_doctest(
-        text, {"folder": tmp_path / "graph"}, "README.md", str(README), 0
+        text, {}, "README.md", str(README), 0
     )
     shown = []
     result = doctest.DocTestRunner().run(examples, out=shown.append)
