@@ -282,7 +282,9 @@ def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
         if place in CROSSCUTTING or folder in FOLDERS:
             continue
         name, package = test.stem.removeprefix("test_"), UNIT_TESTS[unit] / folder
-        modules = names_of(package) if folder else {p.stem.lstrip("_") for p in package.glob("*.py")}
+        modules = (
+            names_of(package) if folder else {p.stem.lstrip("_") for p in package.glob("*.py")}
+        )
         if not any(name == module or name.startswith(f"{module}_") for module in modules):
             strangers.append(place)
 
