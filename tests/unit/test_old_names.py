@@ -1,4 +1,4 @@
-"""The old names of the libraries for URLs and pages still work, and say what the new ones are."""
+"""The old names of the libraries still work, and say what the new ones are."""
 
 import subprocess
 import sys
@@ -12,6 +12,11 @@ CODE = {
     "from aragog.pages.document import Document; import richpins; assert Document is richpins.Document": (
         "richpins.document"
     ),
+    "from aragog.zen.tables.sqlite import SqliteTables; import zengraph.tables.sqlite as new; "
+    "assert SqliteTables is new.SqliteTables": "zengraph",
+    "from aragog.zen.graph import Zen; from aragog.zen.edges import LINK; assert LINK == 0": "zengraph",
+    "from aragog.zen.node_ids import node_id; assert len(node_id('http://a.test/')) == 16": "zengraph",
+    "from aragog.testing.cell_table import CellTableContract": "zengraph.testing.cell_table",
     "from aragog.pages import extraction, links, rich_pins; rich_pins.to_fields": "richpins.extraction",
 }
 
