@@ -128,9 +128,9 @@ class AppendOnlyFiles:
     def problems(self) -> list[str]:
         """What a start would lose silently, one line each; reads only names and the manifest."""
         if self.are_lost():
-            lost = f"{self.folder} has no files, although a server had written its jobs there"
+            gone = f"{self.folder} has no files, although a server had written its jobs there"
             remedy = "restore them, or `aragog repair-redis --set-aside` lets it start empty"
-            return [f"{lost}: {remedy}"]
+            return [f"{gone}: {remedy}"]
         lost = [
             f"{path}: {self._manifest} does not name it, so its {path.stat().st_size:,} bytes of "
             "jobs would be lost"

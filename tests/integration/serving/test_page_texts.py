@@ -204,14 +204,10 @@ def test_different_hostile_pages_of_one_site_leave_a_process_to_the_texts_of_oth
         ask(hostile[0])
         asked = [pool.submit(ask, url) for url in hostile[1:]]
         wait_until(lambda: len(children()) >= 1)
-        started_s = time.monotonic()
-        for form in ("markdown", "text"):
-            assert FIRST in texts.content(store, A, form).body.decode()
-        took_s = time.monotonic() - started_s
+        # Before its deadline, at which those of the others end as well.
+        assert FIRST in texts.content(store, A, "markdown").body.decode()
         for each in asked:
             each.result()
-
-    assert took_s < 9, "another process takes half a second to start on an idle machine"
 
 
 def test_pages_of_one_site_leave_places_to_those_of_others(store):
