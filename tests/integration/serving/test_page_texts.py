@@ -190,11 +190,11 @@ def begun(texts, store, number):
 
 def test_different_hostile_pages_of_one_site_leave_a_process_to_the_texts_of_others(store):
     """Each of them was another page, and together they had all processes until their deadlines."""
-    hostile = [f"http://hostile.example/{number}" for number in range(8)]
+    hostile = [f"http://hostile.example/{number}" for number in range(4)]
     for url in hostile:
         store.put_content(url, (SLOW + url).encode(), HTML)
 
-    with closing(PageTexts(LONG, deadline_s=12)) as texts, ThreadPoolExecutor(8) as pool:
+    with closing(PageTexts(LONG, deadline_s=8)) as texts, ThreadPoolExecutor(8) as pool:
 
         def ask(url):
             with pytest.raises((PageTextUnavailable, TextsBusy)):
