@@ -33,7 +33,7 @@ _NAMES = {
 """By former module the public names that it had, and what they are now."""
 
 
-class _Renamed(MetaPathFinder, Loader):
+class _FormerNames(MetaPathFinder, Loader):
     """Finds modules by their former names."""
 
     def find_spec(
@@ -57,7 +57,7 @@ class _Renamed(MetaPathFinder, Loader):
             setattr(module, old, getattr(import_module(owner), name))
 
 
-sys.meta_path.insert(0, _Renamed())
+sys.meta_path.insert(0, _FormerNames())
 warnings.warn(
     "aragog.zen is the library zengraph now: import zengraph; this name ends with the next release",
     DeprecationWarning,
