@@ -179,7 +179,7 @@ def test_tests_neither_sleep_nor_patch():
         f"{name}: {function}({first})"
         for path in all_tests()
         for function, first in calls_in(path)
-        for name in [str(path.relative_to(ROOT)).partition("tests/")[2]]
+        for name in [re.sub(r"^(packages/\w+/)?tests/", "", str(path.relative_to(ROOT)))]
         if (function in ("time.sleep", "asyncio.sleep", "Event().wait") and name not in sleeps)
         or (function.endswith(".setattr") and first != "tempfile")
         or function.startswith(("mock.", "unittest.mock"))
