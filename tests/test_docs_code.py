@@ -11,8 +11,8 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from aragog.crawl.stages.page_analysis import read_page
 from aragog.settings import Settings, load_settings
-from aragog.stages.page_analysis import read_page
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks

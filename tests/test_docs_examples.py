@@ -149,7 +149,7 @@ RUN_BY = {
         "tests/test_docs.py::test_the_drawing_of_the_limiter_names_what_there_is"
     ),
     ("docs/politeness.md", "toml"): (
-        "tests/unit/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
+        "tests/unit/crawl/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
     ),
     ("docs/producers.md", "pycon"): (
         f"{PRODUCERS}::test_the_producers_page_does_what_it_says"
@@ -179,7 +179,7 @@ RUN_BY = {
     ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/standing.md", "text"): (
-        "tests/unit/politeness/test_robots_rules_usage.py::"
+        "tests/unit/crawl/politeness/test_robots_rules_usage.py::"
         "test_the_reason_in_the_documentation_is_the_one_that_is_given"
     ),
     ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from aragog.api.graphs import ApplicationGraphs
+from aragog.api.operations.graphs import ApplicationGraphs
 from aragog.bootstrap.stores import sqlite_tables, tables, timed_tables
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.cli.data_folder import command_settings
+from aragog.crawl.pipeline.deleted_jobs import clear_in_flight
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
-from aragog.pipeline.deleted_jobs import clear_in_flight
-from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
 from aragog.terminal import verbosity
 from pinlater.brokers import kind_of

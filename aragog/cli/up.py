@@ -16,9 +16,9 @@ from typing import IO
 import click
 from rich.console import Console
 
+from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.errors import ConfigError
-from aragog.extras import has, install_command
-from aragog.fetcher.user_agent import has_contact
+from aragog.runtime.extras import has, install_command
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system

@@ -14,7 +14,7 @@ import redis
 from uhashring import HashRing
 
 from aragog.errors import ConfigError
-from aragog.secret import without_password
+from aragog.runtime.secret import without_password
 
 T = TypeVar("T")
 

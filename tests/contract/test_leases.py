@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
+from aragog.runtime.clock import ManualClock
 from zengraph.records import CellLeases
 from zengraph.tables import Tables
 from zengraph.tables.memory import MemoryTables

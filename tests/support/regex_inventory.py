@@ -17,9 +17,9 @@ PACKAGES = (
     "richpins",
     "urlspelling",
     "aragog.pages",
-    "aragog.fetcher",
-    "aragog.politeness",
-    "aragog.pipeline",
+    "aragog.crawl.fetcher",
+    "aragog.crawl.politeness",
+    "aragog.crawl.pipeline",
 )
 """What reads pages, addresses, answers, robots.txt and sitemaps."""
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from aragog.api import administration
-from aragog.api.values import MOST_ITEMS
+from aragog.api.operations import administration
+from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
