@@ -231,6 +231,10 @@ RUN_BY = {
     ("packages/pinlater/README.md", "toml"): f"{PINLATER}::test_the_examples_do_what_they_say",
     ("packages/richpins/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("packages/zengraph/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("packages/zengraph/README.md", "python"): (
+        "packages/zengraph/tests/test_readme.py::test_the_class_of_the_readme_supplies_an_engine"
+    ),
 }  # fmt: skip
 
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
@@ -256,6 +260,7 @@ NOT_RUN = {
     ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
     ("packages/richpins/README.md", "sh"): "installs the wheel; `make libraries` tests it",
     ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
+    ("packages/zengraph/README.md", "sh"): "installs the wheel; `make libraries` tests it",
 }
 
 BLOCKS = all_blocks()

@@ -319,7 +319,7 @@ FOLDERS = {"bench", "chaos", "fleet", "deploy", "scripts", "support"}
 def names_of(package):
     """What a test of the package may be named after: the package, its folders and its modules."""
     modules = {path.stem.lstrip("_") for path in package.rglob("*.py") if path.stem != "__init__"}
-    folders = {path.name for path in package.rglob("*/") if path.is_dir()}
+    folders = {path.name.lstrip("_") for path in package.rglob("*/") if path.is_dir()}
     return {package.name} | folders | modules
 
 
@@ -337,7 +337,9 @@ def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
         if place in CROSSCUTTING or folder in FOLDERS:
             continue
         name, package = test.stem.removeprefix("test_"), UNIT_TESTS[unit] / folder
-        modules = names_of(package) if folder else {p.stem for p in package.glob("*.py")}
+        modules = (
+            names_of(package) if folder else {p.stem.lstrip("_") for p in package.glob("*.py")}
+        )
         if not any(name == module or name.startswith(f"{module}_") for module in modules):
             strangers.append(place)
 

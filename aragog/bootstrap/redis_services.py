@@ -23,7 +23,7 @@ from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
-from aragog.redis_kit.file_rewrite import FileRewrite
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings, settings_file

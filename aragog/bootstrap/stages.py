@@ -42,6 +42,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.shared_clock import ServerTime
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
@@ -68,7 +69,6 @@ from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
-from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenClock, GreenPool
 from aragog.runtime.open_files import sockets_within_limit

@@ -140,8 +140,8 @@ def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
     if quiet and verbose:
         raise click.UsageError("use --quiet or --verbose, not both")
+    from aragog.cli.terminal import verbosity  # noqa: PLC0415
     from aragog.runtime.open_files import raise_limit  # noqa: PLC0415
-    from aragog.terminal import verbosity  # noqa: PLC0415
 
     raise_limit()
     verbosity.quiet, verbosity.verbose = quiet, verbose

@@ -22,11 +22,11 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.cli.show import store
+from aragog.cli.terminal import echo, echo_json, note, one_line, print_table
 from aragog.client import Aragog
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
 from aragog.observability.durations import span
-from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState

@@ -30,6 +30,7 @@ from aragog.cli.run_output import RunOutput
 from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import LOOKED_AT, best_of, card, print_outcomes, print_problems
 from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.cli.terminal import SafeConsole, warn
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
@@ -42,7 +43,6 @@ from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
-from aragog.terminal import SafeConsole, warn
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of

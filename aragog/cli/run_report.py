@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aragog.cli.run_tracker import NotStored
+from aragog.cli.terminal import echo, one_line, printable, warn
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.fetcher.user_agent import why_anonymous
 from aragog.crawl.politeness.blocked_hosts import SETTING as BLOCKED_HOSTS
@@ -33,7 +34,6 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.durations import span
 from aragog.observability.formatting import plain
 from aragog.settings import FetchSettings, Settings
-from aragog.terminal import echo, one_line, printable, warn
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host

@@ -32,6 +32,7 @@ from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import served_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
+from aragog.cli.terminal import echo
 from aragog.client import Aragog
 from aragog.crawl.identity.published_files import Publication
 from aragog.crawl.pipeline.metric_totals import MetricShipper
@@ -42,7 +43,6 @@ from aragog.runtime.allocator import return_freed, return_large_blocks
 from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
-from aragog.terminal import echo
 from aragog.urlstore.store import UrlStore
 from urlspelling.hosts import split_port
 

@@ -21,10 +21,10 @@ from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fie
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import PURPOSES
-from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.records import refused_use
 from aragog.urlstore.store import UrlStore
 

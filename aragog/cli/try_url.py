@@ -24,6 +24,7 @@ from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
+from aragog.cli.terminal import echo, echo_json, one_line, print_table, printable
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.crawl.fetcher.user_agent import check_user_agent
@@ -38,7 +39,6 @@ from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
-from aragog.terminal import echo, echo_json, one_line, print_table, printable
 from aragog.urlstore.field_formats import FieldFormats
 from richpins import document, extraction, links
 from richpins.document import Document

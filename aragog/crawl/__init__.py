@@ -9,5 +9,6 @@ Public:
     politeness  whether and when a site may be asked: rates, lines, permits, robots.txt, overrides
     fetcher     one polite GET: a URL in, an outcome out
     rendering   pages that need JavaScript
+    shared_redis  what processes share in Redis
     identity    who the crawler is: its keys, signatures of its requests, what it publishes
 """

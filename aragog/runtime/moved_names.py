@@ -13,16 +13,34 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 _OLD = "aragog."
 MOVED = {
     "fetcher.causes": "aragog.fetch_record.causes",
     "fetcher.outcome": "aragog.fetch_record.outcome",
     "fetcher": "aragog.crawl.fetcher",
+    "pages.canonical_evidence": "richpins.canonical_evidence",
+    "pages.document": "richpins.document",
+    "pages.extraction": "richpins.extraction",
+    "pages.field_types": "richpins.field_types",
+    "pages.links": "richpins.links",
+    "pages.page_types": "richpins.page_types",
+    "pages.provenance": "richpins.provenance",
+    "pages.rich_pins": "richpins.rich_pins",
+    "pages.robots_meta": "richpins.robots_meta",
+    "pinlater": "pinlater",
     "pipeline": "aragog.crawl.pipeline",
     "politeness": "aragog.crawl.politeness",
     "scrapy": "aragog.addons.scrapy",
+    "testing.memory_queue": "pinlater.testing.memory_queue",
+    "testing.memory_shard": "pinlater.testing.memory_shard",
+    "testing.shard": "pinlater.testing.shard",
+    "testing.shard_histories": "pinlater.testing.shard_histories",
+    "testing.shard_world": "pinlater.testing.shard_world",
+    "urls": "urlspelling",
+    "zen.node_ids": "aragog.urlstore.node_ids",
+    "zen": "zengraph",
 }
 """Names of modules and packages below `aragog`, and the new ones; the first that fits counts."""
 
@@ -57,6 +75,11 @@ class _MovedNames(MetaPathFinder, Loader):
             DeprecationWarning,
             stacklevel=2,
         )
+
+    def get_code(self, fullname: str) -> CodeType:
+        """For `python -m`."""
+        program = f"import runpy; runpy.run_module({new_name(fullname)!r}, run_name='__main__')"
+        return compile(program, fullname, "exec")
 
 
 def install() -> None:

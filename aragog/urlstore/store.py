@@ -40,7 +40,7 @@ from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.urlstore.zen_remedies import REMEDIES
 from urlspelling import normalize
 from urlspelling.domain import registered_domain
-from zengraph import Most, MultiGraph, Schema
+from zengraph import Limits, MultiGraph, Schema
 from zengraph.links import LinkGraph, ListLimits
 from zengraph.tables import Tables
 
@@ -285,7 +285,7 @@ def _schema(settings: StoreSettings) -> Schema:
         one_ended=frozenset({ALIAS, WATCH}),
         reserved=frozenset({LINK}),
         columns={CANONICAL_URL: CANONICAL},
-        most=Most(settings.max_record_bytes, settings.max_record_fields),
+        limits=Limits(settings.max_record_bytes, settings.max_record_fields),
         remedies=REMEDIES,
     )
 

@@ -14,13 +14,13 @@ import click
 from aragog.addons.mcp.clients import POOL_SIZE, TokenClients
 from aragog.api.operations.scopes import READ, SCOPES
 from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import note
 from aragog.client import Client, connect
 from aragog.errors import ConfigError
-from aragog.hosts import is_loopback
 from aragog.runtime.extras import require
+from aragog.runtime.hosts import is_loopback
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
-from aragog.terminal import note
 from aragog.urlstore.field_formats import FieldFormats
 
 if TYPE_CHECKING:

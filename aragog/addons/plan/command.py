@@ -15,7 +15,7 @@ from aragog.addons.plan.costs import Costs, read_costs
 from aragog.addons.plan.demand import Demand
 from aragog.cli.arguments import FiniteRange
 from aragog.cli.arguments import as_json as as_json_option
-from aragog.terminal import SafeConsole, echo, echo_json
+from aragog.cli.terminal import SafeConsole, echo, echo_json
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
 _SHARE = FiniteRange(0, 1, min_open=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.errors import InvalidUrl
-from aragog.hosts import is_ip
+from aragog.runtime.hosts import is_ip
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import FieldInfo
 from urlspelling import normalize

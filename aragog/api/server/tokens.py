@@ -17,7 +17,7 @@ from typing import NamedTuple
 from aragog.api.operations.scopes import LacksScope, Token
 from aragog.api.problems import Problem, problem_of
 from aragog.errors import ConfigError
-from aragog.hosts import is_loopback
+from aragog.runtime.hosts import is_loopback
 from aragog.settings import ServingSettings
 
 

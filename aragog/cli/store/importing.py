@@ -18,11 +18,11 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting
 from aragog.cli.store.transfer import types_of
+from aragog.cli.terminal import echo, note, one_line
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.errors import BadInput
 from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
-from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter

@@ -20,11 +20,11 @@ from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host,
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.listing import urls_of_host
+from aragog.cli.terminal import echo, note, one_line
 from aragog.errors import BadInput, ContentReplaced, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
 from aragog.pages.selectors import rule_types
 from aragog.settings import Settings
-from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
 from aragog.transfer.parquet import ParquetSink

@@ -49,8 +49,8 @@ from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
-from aragog.hosts import is_loopback
 from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.hosts import is_loopback
 from aragog.settings import FetchSettings
 
 # How long a request waits for a connection over TLS that is in use, before it opens another one. A

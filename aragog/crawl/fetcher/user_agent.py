@@ -6,8 +6,8 @@ import importlib.metadata
 import re
 
 from aragog.errors import ConfigError
-from aragog.hosts import is_loopback
 from aragog.runtime.extras import DISTRIBUTION
+from aragog.runtime.hosts import is_loopback
 from aragog.settings import FetchSettings
 from urlspelling.hosts import split_port
 

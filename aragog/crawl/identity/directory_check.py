@@ -23,7 +23,7 @@ from aragog.crawl.identity.published_files import (
     DIRECTORY_TYPE,
 )
 from aragog.crawl.identity.signature_base import SignedMessage, signature_base
-from aragog.structured_fields import Member, parse_dictionary
+from aragog.pages.structured_fields import Member, parse_dictionary
 
 EXPIRES_SOON_S = 7 * 86_400
 

@@ -24,9 +24,9 @@ from aragog.crawl.identity.signature_base import (
     signature_parameters,
 )
 from aragog.crawl.identity.signature_requests import SignatureRequest, signature_requests
+from aragog.pages.structured_fields import string_text
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import IdentitySettings
-from aragog.structured_fields import string_text
 
 TAG = "web-bot-auth"
 LABEL = "sig1"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote
 
-from aragog.structured_fields import parse_dictionary, string_text
+from aragog.pages.structured_fields import parse_dictionary, string_text
 
 DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 

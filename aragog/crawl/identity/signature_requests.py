@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aragog.crawl.identity.signature_base import Component
-from aragog.structured_fields import FieldToken, Member, parse_dictionary
+from aragog.pages.structured_fields import FieldToken, Member, parse_dictionary
 
 MOST_COMPONENTS = 20
 MOST_LABEL_CHARS = 64

@@ -30,9 +30,9 @@ import orjson
 import redis
 
 from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.shared_redis.leases import HELD, Leases
 from aragog.errors import ContentUnavailable
 from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
-from aragog.redis_kit.leases import HELD, Leases
 from aragog.runtime.extras import require
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite

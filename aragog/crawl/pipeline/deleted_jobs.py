@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.producer_messages import urls_in
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.errors import InvalidMessage
-from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings.in_use import process_settings
 from pinlater.envelope import arguments
 from pinlater.models import JobInfo

@@ -17,7 +17,7 @@ from typing import Any
 
 import redis
 
-from aragog.redis_kit.nodes import RedisNodes
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 

@@ -2,8 +2,8 @@
 The in-flight set: URLs that were enqueued and are not yet stored or given up.
 
 When several callers enqueue one URL, it is fetched once: while the first request is in flight, the
-others are answered "already waiting". An entry is a lease (`aragog.redis_kit.leases`) of about 80
-bytes in Redis.
+others are answered "already waiting". An entry is a lease (`aragog.crawl.shared_redis.leases`) of
+about 80 bytes in Redis.
 
 A producer calls `mark` before it sends the message and `confirm` after it has sent it. Other
 producers do not rely on an unconfirmed entry: they wait a moment for its confirmation, and take
@@ -25,8 +25,8 @@ from contextlib import AbstractContextManager
 
 import redis
 
-from aragog.redis_kit.leases import UNCONFIRMED, Leases
-from aragog.redis_kit.nodes import RedisNodes
+from aragog.crawl.shared_redis.leases import UNCONFIRMED, Leases
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 

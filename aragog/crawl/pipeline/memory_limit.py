@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from aragog.breaker import Breaker
+from aragog.crawl.pipeline.breaker import Breaker
 from aragog.errors import BrokerUnavailable, SlowDown
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors

@@ -12,7 +12,7 @@ from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
-from aragog.redis_kit.nodes import RedisNodes
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from pinlater.redis.connect import connect

@@ -21,8 +21,8 @@ from typing import Any
 import redis
 
 from aragog.crawl.pipeline.ports import SpoolState
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.errors import SpoolUnavailable
-from aragog.redis_kit.nodes import RedisNodes
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 import redis
 
-from aragog.redis_kit.nodes import RedisNodes
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 

@@ -37,7 +37,7 @@ from aragog.crawl.politeness.robots_records import (
 from aragog.crawl.politeness.robots_refreshes import RobotsRefreshes, robots_errors
 from aragog.crawl.politeness.robots_rules import RobotsRules, product_token, rules_for_status
 from aragog.crawl.politeness.shared_clock import SharedClock
-from aragog.redis_kit.leases import field
+from aragog.crawl.shared_redis.leases import field
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import PolitenessSettings
 from pinlater.redis.connect import connect

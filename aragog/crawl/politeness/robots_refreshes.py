@@ -14,8 +14,8 @@ from typing import cast
 import redis
 
 from aragog.crawl.politeness.shared_clock import SharedClock
+from aragog.crawl.shared_redis.leases import Leases
 from aragog.errors import RobotsUnavailable
-from aragog.redis_kit.leases import Leases
 from pinlater.redis.errors import redis_errors
 
 # A refresh that has not ended by then may be claimed again.

@@ -11,9 +11,9 @@ from aragog.crawl.pipeline.crawl_log import CrawlLogWriter
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import StoreDamaged
-from aragog.redis_kit.file_rewrite import FileRewrite
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

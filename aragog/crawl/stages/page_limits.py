@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 
 import redis
 
-from aragog.redis_kit.leases import Leases
+from aragog.crawl.shared_redis.leases import Leases
 
 _ALWAYS_S = 1e9
 """More seconds than any lease has left: each run takes over."""

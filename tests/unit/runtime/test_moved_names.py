@@ -13,6 +13,11 @@ DOCUMENTED = [
     "fetcher.fetcher",
     "fetcher.outcome",
     "fetcher.ssrf",
+    "pages.document",
+    "pages.rich_pins",
+    "pinlater",
+    "pinlater.brokers",
+    "pinlater.job_types",
     "pipeline.enqueue_results",
     "pipeline.webhook_signatures",
     "politeness.robots_rules",
@@ -23,6 +28,10 @@ DOCUMENTED = [
     "scrapy.item_pipeline",
     "scrapy.scheduler",
     "scrapy.stored_pages",
+    "testing.shard",
+    "urls",
+    "urls.canonical",
+    "zen.tables.sqlite",
 ]
 
 
@@ -80,6 +89,24 @@ print("found")
     assert run(code, "-W", "ignore::DeprecationWarning") == "found\n"
 
 
+def test_the_program_of_the_old_package_runs():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", f"{OLD}pinlater", "--help"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "Usage:" in done.stdout
+
+
+def test_the_old_name_of_the_library_for_urls_has_its_names():
+    code = (
+        f"from {OLD}urls import InvalidUrl, normalize, url_key; print(normalize('http://a.test'))"
+    )
+
+    assert run(code, "-W", "ignore::DeprecationWarning") == "http://a.test/\n"
+
+
 def test_a_name_that_never_was_is_reported_as_missing():
     code = f"""
 try:
@@ -100,8 +127,8 @@ except ModuleNotFoundError as error:
 def test_nothing_of_aragog_has_an_old_name():
     code = f"""
 import pkgutil, aragog
-names = [found.name for found in pkgutil.iter_modules(aragog.__path__)]
-print(sorted(set(names) & {set(MOVED)!r}))
+names = [found.name for found in pkgutil.walk_packages(aragog.__path__, "aragog.")]
+print(sorted({{name.removeprefix("aragog.") for name in names}} & {set(MOVED)!r}))
 """
 
     assert run(code) == "[]\n"

@@ -24,8 +24,8 @@ from aragog.api.server.http.compression import coding_for
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.http.read_batches import Body, Done, ReadBatches, Result
 from aragog.api.server.tokens import Tokens
-from aragog.hosts import is_allowed_host
 from aragog.observability.tracing.context import HEADER
+from aragog.runtime.hosts import is_allowed_host
 
 ROUTE = "/v1/urls"
 PARAMETERS = frozenset({"url", "fields", "include"})

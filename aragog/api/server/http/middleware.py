@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aragog.api.problems import Problem, problem_of
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
-from aragog.hosts import is_allowed_host
+from aragog.runtime.hosts import is_allowed_host
 from aragog.settings import ServingSettings
 
 

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Self
 
 from aragog.crawl.politeness.nodes.addresses import SHARED
+from aragog.crawl.shared_redis.nodes import Ring
 from aragog.errors import BadInput, LimiterUnavailable
-from aragog.redis_kit.nodes import Ring
 from pinlater.redis.address import is_usable
 
 _MOST_NODES = 1_000

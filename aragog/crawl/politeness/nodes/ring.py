@@ -21,8 +21,8 @@ from aragog.crawl.politeness.nodes.authority import RingAuthority
 from aragog.crawl.politeness.nodes.handover import take_over
 from aragog.crawl.politeness.nodes.node import LimiterNode, OtherRing
 from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
+from aragog.crawl.shared_redis.nodes import Ring
 from aragog.errors import LimiterUnavailable
-from aragog.redis_kit.nodes import Ring
 from aragog.runtime.secret import reveal
 
 # The record is read again after this share of its lease.

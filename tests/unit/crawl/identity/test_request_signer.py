@@ -19,9 +19,9 @@ from aragog.crawl.identity.request_signer import (
 )
 from aragog.crawl.identity.signature_base import Component, SignedMessage, UnsignableError
 from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.pages.structured_fields import parse_dictionary
 from aragog.runtime.clock import ManualClock
 from aragog.settings import IdentitySettings
-from aragog.structured_fields import parse_dictionary
 from tests.support.signatures import AGENT, identity
 
 FOLDER = Path(__file__).parents[3] / "data" / "signatures"

@@ -25,7 +25,7 @@ from aragog.crawl.identity.signature_base import (
     signature_base,
     signature_parameters,
 )
-from aragog.structured_fields import parse_dictionary
+from aragog.pages.structured_fields import parse_dictionary
 
 FOLDER = Path(__file__).parents[3] / "data" / "signatures"
 RFC = json.loads((FOLDER / "rfc9421_appendix_b.json").read_text())

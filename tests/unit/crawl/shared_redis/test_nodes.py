@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.crawl.shared_redis.nodes import Ring
 from aragog.errors import ConfigError
-from aragog.redis_kit.nodes import Ring
 
 NODES = [f"redis://10.0.0.{n}:6379" for n in range(4)]
 DOMAINS = [f"site-{n}.example" for n in range(4000)]

@@ -1,6 +1,6 @@
 """Names under which a local server is asked."""
 
-from aragog.hosts import is_ip, is_loopback
+from aragog.runtime.hosts import is_ip, is_loopback
 
 
 def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():

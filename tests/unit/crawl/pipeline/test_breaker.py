@@ -1,6 +1,6 @@
 """When a server leaves the rotation, and when it is asked again."""
 
-from aragog.breaker import Breaker
+from aragog.crawl.pipeline.breaker import Breaker
 
 
 def test_a_server_goes_out_after_three_errors_in_a_row_and_comes_back_with_an_answer():

@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from aragog.terminal import print_table
+from aragog.cli.terminal import print_table
 
 
 def test_one_long_value_does_not_fill_every_line_of_a_pipe_with_blanks(capsys):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.structured_fields import FieldToken, parse_dictionary, string_text
+from aragog.pages.structured_fields import FieldToken, parse_dictionary, string_text
 
 
 def values(text):

@@ -118,7 +118,7 @@ class Leases:
 
 
 def _script(name: str) -> LuaScript:
-    return load_script("aragog.redis_kit", name)
+    return load_script("aragog.crawl.shared_redis", name)
 
 
 def _until_s(value: bytes | None) -> float:
