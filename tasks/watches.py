@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.stages.watch import WatchBatch, apply_watches
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import limited
 from aragog.tasks.routes import WATCHES
 from aragog.workers.services import pipeline
 
 
-@stage(WATCHES)
+@limited(WATCHES, Queue.WATCHES)
 def watches(message: dict[str, Any]) -> None:
     """Add or remove watchers of the URLs in the batch."""
     apply_watches(WatchBatch.read(message), pipeline().refresh.schedule)

@@ -57,6 +57,10 @@ class NotStored(NamedTuple):
     outcome: str
     """The outcome in the store; "" without a record."""
     reason: str
+    cause: str | None = None
+    """Who or what forbids it, a `RefusalCause`; None: another outcome, or an earlier version."""
+    ended_at: str | None = None
+    """The URL that a redirect led to, where the fetch ended; None: `url`."""
 
 
 class Wish(NamedTuple):
@@ -214,7 +218,10 @@ class RunTracker:
         self.outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
         if len(self.problems) < PROBLEMS_KEPT:
             reason = str(facts.get("reason") or "") if record else "it has no record"
-            self.problems[url] = NotStored(url, outcome, reason)
+            cause, ended_at = (facts.get(name) or None for name in ("cause", "attempted_url"))
+            self.problems[url] = NotStored(
+                url, outcome, reason, cause and str(cause), ended_at and str(ended_at)
+            )
 
     def _ending(self, record: Record | None) -> Ending:
         facts = record.facts if record else {}

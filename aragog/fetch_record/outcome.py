@@ -178,6 +178,11 @@ class FetchRecord:
     """The same of its headers and elements; None: no page was read."""
     rendering: str | None = None
     """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    cause: str | None = None
+    """
+    What the next request waits for or who forbids it: a value of `DeferralCause` or `RefusalCause`,
+    or of a newer version. None: of other outcomes, and where an earlier version wrote the record.
+    """
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote. orjson leaves out a field with such a name."""
 

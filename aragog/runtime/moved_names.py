@@ -39,6 +39,7 @@ MOVED = {
     "testing.shard_histories": "pinlater.testing.shard_histories",
     "testing.shard_world": "pinlater.testing.shard_world",
     "urls": "urlspelling",
+    "zen.node_ids": "aragog.urlstore.node_ids",
     "zen": "zengraph",
 }
 """Names of modules and packages below `aragog`, and the new ones; the first that fits counts."""

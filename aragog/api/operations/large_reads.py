@@ -4,7 +4,9 @@ Large reads of an embedded store, of which only a few run at once.
 A record in the making takes several times its stored bytes: the row, its values, their JSON and the
 response. Responses are counted (`memory.py`) when they exist, so sixteen threads that each make one
 of 30 MB would hold gigabytes before any is counted. A read above 1 MiB therefore waits until it is
-one of `AT_ONCE`, and one of many records ends at `MOST_BYTES`; then its caller asks for fewer.
+one of `AT_ONCE`, and one of many records ends at `MOST_BYTES`; then its caller asks for fewer. The
+results are counted with the rows as they are made: many readers of one record are answered from one
+row, but each has a response of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class BoundedRead(CountedRows):
         SizeExceeded: one of them alone is too large to be read whole.
     """
 
-    __slots__ = ("_bytes", "_has_place", "_is_over", "_places")
+    __slots__ = ("_bytes", "_has_place", "_is_over", "_places", "_results")
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class BoundedRead(CountedRows):
         self._is_over = is_over
         self._places = places or _places
         self._bytes = 0
+        self._results = 0
         self._has_place = False
 
     def __exit__(self, *exc: object) -> None:
@@ -82,6 +85,18 @@ class BoundedRead(CountedRows):
             )
         if self._bytes > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")
+        self._count(size)
+
+    def made(self, size: int) -> None:
+        """See `CountedRows`. The first result is allowed: it may be of a record that is large."""
+        if self._is_over():
+            raise NobodyWaits("read", "its caller has gone")
+        if self._results and self._bytes + size > MOST_BYTES:
+            raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes of results at once")
+        self._results += 1
+        self._count(size)
+
+    def _count(self, size: int) -> None:
         self._bytes += size
         if self._bytes > FREE_BYTES and not self._has_place:
             if not self._places.acquire(timeout=WAIT_S):

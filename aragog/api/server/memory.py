@@ -123,6 +123,20 @@ class GrowingBytes:
             self._bytes += size
             return True
 
+    def require(self, size: int) -> None:
+        """
+        `take`, with an error; a small response is not counted.
+
+        Raises:
+            Problem: 503, there is no room.
+        """
+        if size > SMALL_BYTES and not self.take(size):
+            raise self.problem()
+
+    def require_copy(self) -> None:
+        """`require` all parts once more, for a response that is made of copies of them."""
+        self.require(self._bytes)
+
     def problem(self) -> Problem:
         """503: the limit is reached."""
         return self._memory.problem()

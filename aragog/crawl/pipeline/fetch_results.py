@@ -59,7 +59,9 @@ def _tenths(ms: float | None) -> float | None:
     return None if ms is None else round(ms, 1)
 
 
-def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -> FetchResult:
+def without_fetch(
+    job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int, *, cause: str | None = None
+) -> FetchResult:
     """The result of a URL that was not requested at all."""
     return FetchResult(
         job=job,
@@ -71,6 +73,7 @@ def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -
             hops=job.hops,
             fetched_at_ms=now_ms,
             reason=reason,
+            cause=cause,
         ),
     )
 

@@ -46,6 +46,11 @@ class Denial(NamedTuple):
         return self.verdict.reason
 
     @property
+    def cause(self) -> RefusalCause | None:
+        """Who or what forbids it; None: its robots.txt does not answer."""
+        return self.verdict.cause if isinstance(self.verdict, Forbidden) else None
+
+    @property
     def outcome(self) -> OutcomeKind:
         """The outcome of a fetch that ends here."""
         if isinstance(self.verdict, RulesUnreachable):

@@ -155,7 +155,9 @@ class _Run:
 
     def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
         """The result of a URL that is not asked, with what its site says about it now."""
-        result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
+        result = without_fetch(
+            denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
+        )
         known = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
         said = self.stage.access.statements(denial.job.next_url) if known else ""
         fetch = replace(result.fetch, robots_preferences=said or None)

@@ -38,7 +38,7 @@ from zengraph.links import PackedLinks
 # Of the page that is stored, not of a fetch that brought none.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
-    "crawler_price", "rendering", "robots_preferences", "page_preferences",
+    "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
 )  # fmt: skip
 _LIKENESS = "likeness"
 _ON_WIRE = frozenset({each.name for each in fields_of(PageWrite)} - {"likeness"} | {"body"})
@@ -186,6 +186,7 @@ def failure_write(
             report=result.fetch,
             facts={
                 **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+                **_where_it_ended(result.fetch),
                 **_kept_for(result.job),
             },
             seen=seen,
@@ -214,6 +215,12 @@ def facts(record: FetchRecord) -> dict[str, Any]:
     if record.outcome is OutcomeKind.FETCHED:  # its facts replace all others: nothing is said by ""
         results = {name: None if value == "" else value for name, value in results.items()}
     return {name: value for name, value in results.items() if value is not None}
+
+
+def _where_it_ended(fetch: FetchRecord) -> dict[str, str]:
+    """The last URL of a fetch without a page, if a redirect led to it."""
+    is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
+    return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
 
 
 def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:

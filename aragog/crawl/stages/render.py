@@ -160,11 +160,15 @@ class RenderStage:
 
     def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """What fetches the scripts and data of a page; each has a span where the page is traced."""
-        if spans.of(result.job) is None:
-            return self.fetch_resource
 
         def fetch(request: ResourceRequest) -> Resource | str:
-            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
-                return self.fetch_resource(request)
+            return self.fetch_resource(replace(request, purposes=result.job.purposes))
 
-        return fetch
+        if spans.of(result.job) is None:
+            return fetch
+
+        def traced(request: ResourceRequest) -> Resource | str:
+            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
+                return fetch(request)
+
+        return traced

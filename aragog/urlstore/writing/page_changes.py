@@ -50,7 +50,9 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return _kind_of_failure(plan)
     is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
     if following.first:
-        return "new" if is_watched(plan) and (is_changed or plan.page.content) else None
+        # A reader who deleted a page that was withdrawn must learn that it is back.
+        is_told = is_watched(plan) or nodes.WITHDRAWN in plan.row
+        return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
     return "content" if _is_other_body(plan) else None

@@ -155,6 +155,7 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
     share_upkeep(threads, WorkerSettings(), queues)
 
     assert (gates.limit_of("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
+    assert gates.limit_of("robots") == (8 if "robots" in queues else None)
     assert gates.limit_of("upkeep") + 1 <= threads
 
 

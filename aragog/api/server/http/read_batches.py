@@ -98,8 +98,9 @@ class RecordRead(ThreadCall):
 
     def finish(self) -> None:
         done, self._done = self._done, None
+        result, self._result = self._result, None  # a thread may still refer to this call
         if done is not None:
-            done(self._result, self._held_bytes)
+            done(result, self._held_bytes)
         else:
             self._memory.give_back(self._held_bytes)
 

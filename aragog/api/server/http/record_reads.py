@@ -18,6 +18,7 @@ from aragog.api.record_json import FROM_STANDBY, record_json, values_json
 from aragog.errors import TRANSIENT
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
+from zengraph.records import counted_result
 
 
 class RecordJson(NamedTuple):
@@ -109,7 +110,8 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Reco
 def _whole(store: UrlStore, record: Record | None) -> RecordResult:
     if record is None:
         return None
-    return RecordJson(orjson.dumps(record_json(record, store.formats)), record.version)
+    data = orjson.dumps(record_json(record, store.formats))
+    return RecordJson(counted_result(data), record.version)
 
 
 def _record_json(
@@ -118,4 +120,4 @@ def _record_json(
     if values is None:
         return None
     data = orjson.dumps(values_json(values, fields, store.formats))
-    return RecordJson(data, values.version.decode())
+    return RecordJson(counted_result(data), values.version.decode())

@@ -31,6 +31,7 @@ from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.records import FieldValues, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
+from zengraph.records import counted_result
 
 T = TypeVar("T")
 
@@ -150,9 +151,14 @@ class EncodedReads:
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """The record of each normalized URL as the value of `get`, or an exception."""
         try:
-            values = self._read(lambda store: store.pages.values(urls, fields))[0]
-            results = with_takedowns(self._store, urls, values)
-            return [_encoded(result, fields) for result in results]
+            encoded = self._read(
+                lambda store: [
+                    None if values is None else _encoded(values, fields)
+                    for values in store.pages.values(urls, fields)
+                ]
+            )[0]
+            results = with_takedowns(self._store, urls, encoded)
+            return [Missing() if result is None else result for result in results]
         except TooManyReads as error:
             return [error] * len(urls)
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
@@ -250,14 +256,10 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _encoded(result: FieldValues | TakenDown | None, fields: tuple[str, ...]) -> Any:
+def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
     """The value of `get` for one of several calls, or its exception."""
-    if result is None:
-        return Missing()
-    if isinstance(result, TakenDown):
-        return result
     try:
-        return _whole(records.one(result, fields))
+        return counted_result(_whole(records.one(result, fields)))
     except BAD_INPUT as error:
         return error
 

@@ -25,7 +25,7 @@ from aragog.api.server.http.calls import StoreCalls, json_response, tagged
 from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
 from aragog.api.server.http.preconditions import expected_version
 from aragog.api.server.http.routes.contents import content_response
-from aragog.api.server.memory import GrowingBytes, MemoryLimit
+from aragog.api.server.memory import SMALL_BYTES, GrowingBytes, MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.errors import BadInput
 from aragog.observability.tracing.context import HEADER, read
@@ -80,15 +80,25 @@ class OperationRoutes:
     ) -> Response:
         if route.form is Form.RECORDS:
             return await self._records(made)
-        return self.response(
-            operation, route, request, made, await self.run(operation, made, request)
-        )
+        with GrowingBytes(self._unsent) as held:
+            result = await self.run(operation, made, request, held)
+            return self.response(operation, route, request, made, result)
 
-    async def run(self, operation: Operation[Any, Any], made: Any, request: Request) -> Any:
+    async def run(
+        self,
+        operation: Operation[Any, Any],
+        made: Any,
+        request: Request,
+        held: GrowingBytes | None = None,
+    ) -> Any:
         """
         The answer of an operation, in threads of its kind and within their deadline.
 
+        The body of a content is counted in `held` as soon as it was read: others may be read while
+        it waits for the event loop.
+
         Raises:
+            Problem: 503, there is no room for it.
             BadInput: an option is invalid.
             Overloaded, TimeoutError: as `StoreCalls`.
         """
@@ -97,7 +107,16 @@ class OperationRoutes:
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))
-        return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
+
+        def counted() -> Any:
+            result = operation.run(caller, accepted)
+            size = len(getattr(result, "body", None) or b"") if held is not None else 0
+            if held is not None and size > SMALL_BYTES and not held.take(size):
+                result = None  # the frames of the error would keep it in memory
+                raise held.problem()
+            return result
+
+        return await self._calls.runner(operation.pool)(counted)
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
@@ -133,6 +152,7 @@ class OperationRoutes:
             results = await self._calls.metadata(
                 lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
             )
+            held.require_copy()
             return json_response({"results": results})
 
     def response(
