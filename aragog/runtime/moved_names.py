@@ -33,6 +33,7 @@ MOVED = {
     "pipeline": "aragog.crawl.pipeline",
     "politeness": "aragog.crawl.politeness",
     "scrapy": "aragog.addons.scrapy",
+    "testing.cell_table": "zengraph.testing.cell_table",
     "testing.memory_queue": "pinlater.testing.memory_queue",
     "testing.memory_shard": "pinlater.testing.memory_shard",
     "testing.shard": "pinlater.testing.shard",

@@ -28,6 +28,7 @@ DOCUMENTED = [
     "scrapy.item_pipeline",
     "scrapy.scheduler",
     "scrapy.stored_pages",
+    "testing.cell_table",
     "testing.shard",
     "urls",
     "urls.canonical",
