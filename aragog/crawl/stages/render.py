@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import pack
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.rendering.models import (
     FetchResource,

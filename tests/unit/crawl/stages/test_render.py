@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import pack
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, ResourceRequest
 from aragog.crawl.stages.page_updates import facts
 from aragog.crawl.stages.render import LOST, RenderStage
