@@ -21,7 +21,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 WRITTEN = (
     ("deploy/kubernetes/kustomization.yaml", r"newTag: (\S+)"),
     ("deploy/helm/aragog/Chart.yaml", r"^version: (\S+)"),
-    ("docs/deployment.md", r"aragog_crawler-([\w.]+)-py3"),
+    ("docs/deployment.md", r"aragog_crawler-([\d.]+)-py3"),
 )
 
 

@@ -106,8 +106,8 @@ def pip_installs(command: str, wheel: Path, folder: Path) -> Path:
         "PIP_TARGET": str(folder / "site"), "PIP_NO_COMPILE": "0",
     }  # fmt: skip
     (folder / "dist").symlink_to(wheel.parent)  # where `make dist` puts it
-    argv = [sys.executable, "-m", *shlex.split(command)]
-    run(*argv, cwd=folder, env={**os.environ, **alone})
+    shown = f"{shlex.quote(sys.executable)} -m {command}"  # the shell finds the files in dist/
+    run("sh", "-c", shown, cwd=folder, env={**os.environ, **alone})
     return folder / "site"
 
 
