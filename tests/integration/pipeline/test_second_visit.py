@@ -1,0 +1,69 @@
+"""What a second visit makes of a stored page, on every engine (tests.support.second_visit)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aragog.bootstrap.stages import connect
+from aragog.bootstrap.stores import content_store
+from aragog.settings import (
+    FetchSettings,
+    PipelineSettings,
+    PolitenessSettings,
+    Settings,
+    StoreSettings,
+    WebhookSettings,
+)
+from aragog.settings.servers import RedisSettings
+from tests.support.crawl_stand import AGENT, CrawlStand
+from tests.support.pipeline_stand import Sent
+from tests.support.second_visit.hooks import LOOPBACK, receiver
+from tests.support.second_visit.seen import Seen, expected
+from tests.support.second_visit.site import Sites
+from tests.support.second_visit.table import CELLS
+from tests.support.second_visit.visits import Visits
+
+pytestmark = pytest.mark.redis
+
+
+def sqlite(_request: pytest.FixtureRequest) -> StoreSettings:
+    return StoreSettings(engine="sqlite", sqlite_shards=2, indexed=("page.title",))
+
+
+ENGINES = {"sqlite": sqlite}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
+    """The store of one engine after both visits of all cells."""
+    folder: Path = tmp_path_factory.mktemp("second")
+    sites = Sites()
+    with sites.origin as origin, receiver() as hook:
+        settings = Settings(
+            data_dir=folder,
+            redis=RedisSettings(url=redis_server.url, prefix=f"second-{request.param}:"),
+            politeness=PolitenessSettings(qps=1000),
+            store=ENGINES[request.param](request),
+            fetch=FetchSettings(
+                user_agent=AGENT,
+                host_map={"*.test": origin.address},
+                allowed_networks=("127.0.0.0/8",),
+                read_timeout_s=0.5,
+            ),
+            pipeline=PipelineSettings(retry_first_s=0.01, max_attempts=2),
+            webhooks=WebhookSettings(allowed_hosts=(LOOPBACK,)),
+        )
+        sent = Sent()
+        stand = CrawlStand(connect(settings, sent), origin, sent)
+        visits = Visits(stand, sites, hook)
+        visits.run()
+        yield Seen(visits, content_store(settings), folder)
+        stand.pipeline.close()
+
+
+@pytest.mark.parametrize(("cell", "name"), CELLS.items(), ids=map("-".join, CELLS))
+def test_the_second_visit(seen, cell, name):
+    assert seen.of(cell, name) == expected(cell, name)
