@@ -158,11 +158,17 @@ class Takedown:
         """
         Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
 
-        A later fetch may bring it back; watches and the next fetch stay. The change feed has an
-        entry for it, written before anything is deleted, and shows no earlier values any more.
+        A later fetch may bring it back, one of that time or before may not; watches and the next
+        fetch stay. The change feed has an entry for it, written before anything is deleted, and
+        shows no earlier values any more.
         """
         row = self.zen.nodes.get(node_id(url))
-        if nodes.SENTINEL not in row or alias_of(row, url) is not None:
+        if alias_of(row, url) is not None:
+            return
+        # Also without a page: one that was fetched before may still be on its way.
+        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1"}
+        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
+        if nodes.SENTINEL not in row:
             return
         if _has_page(row, upto_ms):
             self._tell(url, row, upto_ms)
@@ -170,8 +176,6 @@ class Takedown:
 
     def _tell(self, url: str, row: Row, upto_ms: int) -> None:
         """Tell the readers of the change feed that a page is deleted."""
-        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1"}
-        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [gone], self.zen.clock)

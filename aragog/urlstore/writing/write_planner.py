@@ -49,6 +49,7 @@ _COLUMNS = (
     nodes.CLAIM,
     nodes.DOUBTED,
     nodes.ASKED,
+    nodes.WITHDRAWN,
 )
 
 CLAIM_MS = 600_000

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from aragog.bootstrap.stages import connect
-from aragog.bootstrap.stores import content_store
 from aragog.settings import (
     FetchSettings,
     PipelineSettings,
@@ -18,6 +17,7 @@ from aragog.settings import (
     WebhookSettings,
 )
 from aragog.settings.servers import RedisSettings
+from aragog.urlstore.content import open_content
 from tests.support.crawl_stand import AGENT, CrawlStand
 from tests.support.pipeline_stand import Sent
 from tests.support.second_visit.hooks import LOOPBACK, receiver
@@ -60,7 +60,7 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
         stand = CrawlStand(connect(settings, sent), origin, sent)
         visits = Visits(stand, sites, hook)
         visits.run()
-        yield Seen(visits, content_store(settings), folder)
+        yield Seen(visits, open_content(settings.content, folder), folder)
         stand.pipeline.close()
 
 

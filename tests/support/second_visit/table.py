@@ -87,7 +87,7 @@ class Expected:
     """The aliases are due soon."""
 
 
-DOWN = Expected("taken down: nothing is left, and every read says so", "down", "", due="never")
+DOWN = Expected("taken down: nothing is left, and every write is refused", "down", "", due="never")
 
 EXPECTED = {
     "seen": Expected("stays; the fetch is noted", "one", "Fetched"),
