@@ -41,8 +41,10 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
     if is_failed_fetch(plan.page):
         return _kind_of_failure(plan)
     is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
-    if following.first and nodes.WITHDRAWN not in plan.row:
-        return "new" if is_watched(plan) and (is_changed or plan.page.content) else None
+    if following.first:
+        # Whoever was told to delete the page has it no more.
+        is_told = is_watched(plan) or nodes.WITHDRAWN in plan.row
+        return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
     if _is_other_body(plan):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aragog.bootstrap.stages import connect
+from aragog.bootstrap.stores import tables as open_tables
 from aragog.settings import (
     FetchSettings,
     PipelineSettings,
@@ -17,9 +19,11 @@ from aragog.settings import (
     WebhookSettings,
 )
 from aragog.settings.servers import RedisSettings
+from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import open_content
 from tests.support.crawl_stand import AGENT, CrawlStand
 from tests.support.pipeline_stand import Sent
+from tests.support.postgres_server import store_settings
 from tests.support.second_visit.hooks import LOOPBACK, receiver
 from tests.support.second_visit.seen import Seen, expected
 from tests.support.second_visit.site import Sites
@@ -29,14 +33,35 @@ from tests.support.second_visit.visits import Visits
 pytestmark = pytest.mark.redis
 
 
+INDEXED = ("page.title",)
+
+
 def sqlite(_request: pytest.FixtureRequest) -> StoreSettings:
-    return StoreSettings(engine="sqlite", sqlite_shards=2, indexed=("page.title",))
+    return StoreSettings(engine="sqlite", sqlite_shards=2, indexed=INDEXED)
 
 
-ENGINES = {"sqlite": sqlite}
+def postgres(request: pytest.FixtureRequest) -> StoreSettings:
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    dsn = server.create_database("second_visit")
+    return store_settings(dsn, indexed=INDEXED)
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+def hbase(request: pytest.FixtureRequest) -> StoreSettings:
+    its: StoreSettings = request.getfixturevalue("hbase_settings")
+    return replace(its, hbase_prefix="second_", indexed=INDEXED)
+
+
+ENGINES = {"sqlite": sqlite, "postgres": postgres, "hbase": hbase}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("hbase", marks=pytest.mark.hbase),
+    ],
+)
 def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
     """The store of one engine after both visits of all cells."""
     folder: Path = tmp_path_factory.mktemp("second")
@@ -56,6 +81,9 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
             pipeline=PipelineSettings(retry_first_s=0.01, max_attempts=2),
             webhooks=WebhookSettings(allowed_hosts=(LOOPBACK,)),
         )
+        engine = open_tables(settings)
+        engine.create()
+        engine.close()
         sent = Sent()
         stand = CrawlStand(connect(settings, sent), origin, sent)
         visits = Visits(stand, sites, hook)

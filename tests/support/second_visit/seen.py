@@ -113,7 +113,9 @@ class Seen:
         for url, kind in entries:
             host = host_of_url(url)
             is_page = url == f"http://{host}{PAGE}"
-            into[host].append(kind if is_page else f"{kind} of {url.removeprefix(f'http://{host}')}")
+            into[host].append(
+                kind if is_page else f"{kind} of {url.removeprefix(f'http://{host}')}"
+            )
 
     def _read_exports(self) -> None:
         store, stream = self.visits.stand.urls, io.BytesIO()
@@ -209,6 +211,8 @@ class Seen:
             is_due = 0.89 * DAY_MS <= wait_ms <= 33 * DAY_MS
         else:
             interval_ms = state.interval_s * 1000 if state else 0
-            usual_ms = interval_ms if name == "interval" else int(name.split()[0]) * DAY_MS
+            usual_ms = (
+                interval_ms if name == "interval" else int(name.split(maxsplit=1)[0]) * DAY_MS
+            )
             is_due = 0.89 * usual_ms <= wait_ms <= 1.11 * usual_ms
         return is_due or f"{wait_ms / DAY_MS:.2f} d"

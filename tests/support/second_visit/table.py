@@ -114,8 +114,8 @@ EXPECTED = {
     ),
     "own": Expected("has a page of its own", "one", "Fetched"),
     "own-two": Expected("has another page of its own", "two", "Fetched"),
-    "returns": Expected("the page is stored again", "one", "Fetched", ("changed",)),
-    "ret-two": Expected("another page is stored", "two", "Fetched", ("changed",)),
+    "returns": Expected("the page is stored again", "one", "Fetched", ("new",)),
+    "ret-two": Expected("another page is stored", "two", "Fetched", ("new",)),
     "gone": Expected("gone; what is stored stays", SAME, "Gone", ("gone",), "1 d"),
     "gone*": Expected(
         "gone; what is stored stays, and its aliases are due soon", SAME, "Gone", ("gone",), "1 d",
