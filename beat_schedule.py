@@ -4,13 +4,13 @@ The tasks that beat enqueues, and how often.
 Two beats at once are harmless: every task here claims its work before it does it, and `expires`
 keeps a queue without workers from filling with stale messages.
 
-`beat_schedule` in a source checkout is `aragog.beat_schedule` (aragog/short_names.py).
+`beat_schedule` in a source checkout is `aragog.beat_schedule` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
 
+from aragog.runtime.short_names import share
 from aragog.settings.in_use import process_settings
-from aragog.short_names import share
 from aragog.tasks.routes import (
     COMPACT_LINKS,
     CRAWL_LOG,

@@ -4,14 +4,14 @@ Celery's own settings. Everything of aragog is in aragog.toml.
 Those of the broker follow from `broker.url` (docs/brokers.md): each is shown here with Celery's
 default beside it, which applies to brokers that do not need another value.
 
-`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/short_names.py).
+`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
 
 from aragog.beat_schedule import beat_schedule
+from aragog.runtime.short_names import share
 from aragog.settings.in_use import process_settings
-from aragog.short_names import share
 from aragog.tasks.routes import QUEUE_OF
 from pinlater.brokers import celery_settings, kind_of
 
@@ -27,7 +27,9 @@ broker_transport_options = _of_broker["broker_transport_options"]
 if kind_of(broker_url) == "pinlater":
     # `celery purge`: the URLs of deleted jobs can be enqueued again at once.
     # By name: workers report their transport options as JSON to `celery inspect` and Flower.
-    broker_transport_options |= {"before_delete": "aragog.pipeline.deleted_jobs:clear_in_flight"}
+    broker_transport_options |= {
+        "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
+    }
 # RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
 task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
 task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")

@@ -1,7 +1,7 @@
 """
 The exceptions of aragog, grouped by remedy: who must act, and whether a retry can help.
 
-Failures of origins are outcomes (`aragog.fetcher.outcome`), not exceptions.
+Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has exceptions of its own. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` name the
 classes of each remedy over all libraries, and `ALL` the base classes: code that reacts to a remedy

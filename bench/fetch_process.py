@@ -26,9 +26,9 @@ from multiprocessing.connection import Connection
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched
-from aragog.green_threads import GreenPool
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.fetch_record.outcome import Fetched
+from aragog.runtime.green_threads import GreenPool
 from aragog.workers.preload import SWITCH_AFTER_S
 from bench.fetcher import BATCH, SETTINGS, html
 from bench.quick import add_quick

@@ -25,9 +25,9 @@ from concurrent.futures import ThreadPoolExecutor
 import requests
 import urllib3
 
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched
-from aragog.green_threads import GreenPool
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.fetch_record.outcome import Fetched
+from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, WorkerSettings
 from aragog.workers.preload import SWITCH_AFTER_S
 from bench import figures

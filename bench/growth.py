@@ -32,8 +32,8 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import hbase_tables, postgres_tables, url_store
-from aragog.clock import SystemClock
-from aragog.secret import SecretUrl
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
@@ -158,11 +158,7 @@ def a_store(engine: str, content: str) -> Iterator[Settings]:
             with closing(postgres_tables(store)) as tables:
                 tables.create()
         if content == "s3":
-            from deploy.s3.server import (
-                ACCESS_KEY,
-                SECRET_KEY,
-                S3Server,
-            )
+            from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 
             os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
             s3 = S3Server(folder / "s3").start()

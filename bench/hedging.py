@@ -19,7 +19,7 @@ import threading
 import time
 from pathlib import Path
 
-from aragog.api.hedging import HedgedReads
+from aragog.api.server.hedging import HedgedReads
 from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent

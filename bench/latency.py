@@ -36,10 +36,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.politeness.latencies import PendingLatencies
-from aragog.politeness.nodes.node import LimiterNode
-from aragog.politeness.nodes.scripts import Ask, Departure, acquire_permit, release_permits, reserve
-from aragog.politeness.slots import Slot, unpack_state
+from aragog.crawl.politeness.latencies import PendingLatencies
+from aragog.crawl.politeness.nodes.node import LimiterNode
+from aragog.crawl.politeness.nodes.scripts import (
+    Ask,
+    Departure,
+    acquire_permit,
+    release_permits,
+    reserve,
+)
+from aragog.crawl.politeness.slots import Slot, unpack_state
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
@@ -82,7 +88,7 @@ _scripts: dict[str, LuaScript] = {}
 
 def _virtual(name: str) -> LuaScript:
     if name not in _scripts:
-        source = load_script("aragog.politeness", name, prelude="prelude").script
+        source = load_script("aragog.crawl.politeness", name, prelude="prelude").script
         clock = "(function() local us = tonumber(redis.call('GET', 'now'))"
         clock += " return {math.floor(us / 1000000), us % 1000000} end)()"
         assert "redis.call('TIME')" in source

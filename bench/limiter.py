@@ -19,9 +19,9 @@ import redis
 from rich.console import Console
 from rich.table import Table
 
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.slots import Slot, SlotRequest
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from bench import figures

@@ -22,8 +22,8 @@ from celery import Celery
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from bench.pinlater import server, worker
 from bench.quick import add_quick
 from pinlater.brokers import of_socket

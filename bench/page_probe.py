@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.stages.page_analysis import PageAnalysis, read_page
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from richpins import document, extraction
 
 TIMES = 5

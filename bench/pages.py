@@ -31,9 +31,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.stages.page_analysis import read_page
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_analysis import read_page
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.timing import best_s

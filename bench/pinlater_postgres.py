@@ -29,7 +29,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from aragog.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.messages import UrlJob
 from aragog.standalone.postgres_server import PostgresServer
 from bench import figures, pinlater_peers
 from bench.postgres_engine import server_cpu_s

@@ -3,7 +3,7 @@ Measure the costs of `aragog plan` on this machine, and print those that are off
 
     python -m bench.plan_check [--only COST|COMMAND ...] [--strict] [--json FILE] [--measured FILE]
 
-`make plan-check` runs it. Each cost in aragog/cli/costs.toml names a short command in `check`; the command reports
+`make plan-check` runs it. Each cost in aragog/addons/plan/costs.toml names a short command in `check`; the command reports
 what it measured under the cost's name (`bench.figures`). All of them take five to eight minutes on two idle
 cores, those that need Java or Go left out; `--only` runs these, too.
 
@@ -34,7 +34,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from aragog.cli.costs import Cost, Costs, read_costs
+from aragog.addons.plan.costs import Cost, Costs, read_costs
 from bench import figures
 from bench.quick import add_quick
 from bench.reference import mean_ms

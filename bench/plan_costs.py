@@ -20,11 +20,11 @@ from pathlib import Path
 
 import redis
 
-from aragog.fetcher.dns import look_up, system_lookup
+from aragog.crawl.fetcher.dns import look_up, system_lookup
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.robots_records import RobotsResult
 from aragog.pages import sitemaps
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.robots_records import RobotsResult
 from aragog.settings import PolitenessSettings, StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.content import MemoryContent

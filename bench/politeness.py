@@ -43,11 +43,14 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stages import connect
-from aragog.fetcher.gate import Gate
-from aragog.fetcher.outcome import Deferred, Gone, Outcome
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.messages import FetchBatch
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.messages import FetchBatch
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.release import Releasing
+from aragog.fetch_record.outcome import Deferred, Gone, Outcome
 from aragog.settings import (
     BrokerSettings,
     FetchSettings,
@@ -56,9 +59,6 @@ from aragog.settings import (
     StoreSettings,
 )
 from aragog.settings.servers import RedisSettings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.pipeline import Pipeline
-from aragog.stages.release import Releasing
 from aragog.standalone.redis_server import RedisServer
 from bench import figures
 from bench.quick import add_quick

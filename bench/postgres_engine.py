@@ -21,7 +21,7 @@ import psutil
 import psycopg
 
 from aragog.bootstrap.stores import postgres_tables
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import MemoryContent

@@ -24,13 +24,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched, FetchRecord
-from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
-from aragog.rendering.renderer import Renderer
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
+from aragog.crawl.rendering.renderer import Renderer
+from aragog.crawl.stages.page_analysis import read_page
+from aragog.fetch_record.outcome import Fetched, FetchRecord
 from aragog.settings import FetchSettings, RenderingSettings
-from aragog.stages.page_analysis import read_page
 from bench.quick import add_quick
 from tests.support.origin import Origin, answer, page
 

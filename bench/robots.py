@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stages import connect
-from aragog.pipeline.messages import RobotsBatch
-from aragog.pipeline.routing import OutgoingMessage
-from aragog.politeness.robots_rules import RobotsRules
+from aragog.crawl.pipeline.messages import RobotsBatch
+from aragog.crawl.pipeline.routing import OutgoingMessage
+from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.redis_server import RedisServer

@@ -33,8 +33,8 @@ from urllib.parse import quote
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
-from aragog.api.thrift.contract import CALL, head, idl
-from aragog.api.thrift.wire import frame
+from aragog.api.server.thrift.contract import CALL, head, idl
+from aragog.api.server.thrift.wire import frame
 from bench import figures
 from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
 from bench.quick import add_quick

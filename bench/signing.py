@@ -22,10 +22,10 @@ import requests
 from http_message_signatures import HTTPMessageSigner, HTTPSignatureKeyResolver
 from http_message_signatures.algorithms import ED25519
 
-from aragog.fetcher.fetcher import Fetcher
-from aragog.identity.keys import new_key, write_keys
-from aragog.identity.request_signer import LABEL, TAG, RequestSigner
-from aragog.identity.signature_base import SignedMessage
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.identity.keys import new_key, write_keys
+from aragog.crawl.identity.request_signer import LABEL, TAG, RequestSigner
+from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.settings import FetchSettings, IdentitySettings
 from bench.quick import add_quick
 from tests.support.origin import Origin, page

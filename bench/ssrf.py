@@ -15,7 +15,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.ssrf import SsrfFilter
 from bench.quick import add_quick
 
 ROUNDS = 5_000

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import certifi
 
-from aragog.clock import SystemClock
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.http1.connection import Peer
-from aragog.fetcher.http1.tls import TlsSessions
-from aragog.fetcher.outcome import Fetched
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.http1.connection import Peer
+from aragog.crawl.fetcher.http1.tls import TlsSessions
+from aragog.fetch_record.outcome import Fetched
+from aragog.runtime.clock import SystemClock
 from aragog.settings import FetchSettings
 from bench import figures
 from bench.crawl import origin

@@ -34,12 +34,12 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.gate import OpenGate
-from aragog.fetcher.outcome import Fetched
-from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.url_traces import UrlTraces
-from aragog.tracing.open_telemetry import OtelTracer
+from aragog.crawl.fetcher.gate import OpenGate
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.fetch_record.outcome import Fetched
+from aragog.observability.tracing.open_telemetry import OtelTracer
 from bench.pinlater import server
 from bench.quick import add_quick
 from tests.support.origin import Origin, answer, page

@@ -15,13 +15,13 @@ import time
 import orjson
 
 from aragog.bootstrap.stages import connect
-from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
-from aragog.pipeline.routing import Destination
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.settings import load_settings
-from aragog.stages.enqueue import EnqueueOptions
 
 try:
-    from aragog.tracing.tracer import flush_spans
+    from aragog.observability.tracing.tracer import flush_spans
 except ImportError:  # a commit without traces
 
     def flush_spans() -> None:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
-from aragog.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.in_flight import InFlightSet
 from bench.backpressure import Origin, origin, system
 from bench.quick import add_quick
 

@@ -33,13 +33,13 @@ from urllib.parse import urlencode
 import orjson
 import uvloop
 
-from aragog.api.http.app import Api
-from aragog.api.http.server import run
-from aragog.api.http.services import Services
-from aragog.api.operation import Parts
-from aragog.api.thrift.contract import idl
-from aragog.api.thrift.handlers import services
-from aragog.api.thrift.server import ThriftServer
+from aragog.api.operations.operation import Parts
+from aragog.api.server.http.app import Api
+from aragog.api.server.http.server import run
+from aragog.api.server.http.services import Services
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.handlers import services
+from aragog.api.server.thrift.server import ThriftServer
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.settings import ServingSettings, StoreSettings, load_settings
 from aragog.standalone.postgres_server import PostgresServer

@@ -13,8 +13,8 @@ import sys
 import time
 
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.enqueue_results import EnqueueStatus
 
 
 def produce(urls: list[str], *, tries: int = 5) -> int:

@@ -28,10 +28,10 @@ from pathlib import Path
 import requests
 from warcio.archiveiterator import ArchiveIterator
 
+from aragog.addons.wacz.export import export_wacz
 from aragog.errors import InvalidUrl
 from aragog.settings import StoreSettings
 from aragog.transfer.cdxj import surt_key
-from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import export_warc, index_of
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import click
 
-from aragog.api.http import observed
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.thrift import metrics as thrift_metrics
+from aragog.api.server.http import observed
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
 from aragog.dashboard import metric_readers, metrics
-from aragog.instruments import INSTRUMENTS
+from aragog.observability.instruments import INSTRUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 METRIC_MODULES = (metrics, metric_readers, observed, thrift_metrics)

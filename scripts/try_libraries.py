@@ -17,7 +17,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -99,6 +102,29 @@ def install(library: Distribution, folder: Path) -> Path:
     return python
 
 
+@contextmanager
+def servers(library: Distribution) -> Iterator[dict[str, str]]:
+    """Variables that name the servers which a library's tests need, and which no wheel has."""
+    if library.imported_as != "zengraph":
+        yield {}
+        return
+    from deploy.hbase.server import HBaseServer  # noqa: PLC0415 - only where used
+    from deploy.processes import CannotStart  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="hb") as place:
+        hbase = HBaseServer(Path(place))
+        try:
+            hbase.start()
+        except CannotStart as error:
+            print(f"try_libraries: no HBase: {error}")
+            yield {}
+            return
+        try:
+            yield {"ZENGRAPH_TEST_HBASE": ",".join(hbase.gateways)}
+        finally:
+            hbase.kill()
+
+
 def passes(library: Distribution, options: list[str], folder: Path) -> bool:
     """Whether the tests of a library pass in an environment of their own."""
     python, work = install(library, folder), folder / "work" / library.root.name
@@ -113,7 +139,10 @@ def passes(library: Distribution, options: list[str], folder: Path) -> bool:
         "PYTHONPYCACHEPREFIX": "pycache",
     }
     print(f"\n{library.name} {library.version}, from its wheel:\n", flush=True)
-    done = subprocess.run([python, "-m", "pytest", *options], cwd=work, env=environ, check=False)
+    with servers(library) as named:
+        done = subprocess.run(
+            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False
+        )
     return done.returncode == 0
 
 

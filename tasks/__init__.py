@@ -1,12 +1,12 @@
 """
-The Celery tasks: a few lines each, which call aragog.stages.
+The Celery tasks: a few lines each, which call aragog.crawl.stages.
 
-`tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/short_names.py).
+`tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
 
-from aragog.short_names import share
+from aragog.runtime.short_names import share
 
 share(__name__)
 

@@ -1,14 +1,14 @@
 """
 The task that analyzes fetched pages.
 
-Safe to run twice: see aragog.stages.canonicalize.
+Safe to run twice: see aragog.crawl.stages.canonicalize.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.messages import ResultBatch
+from aragog.crawl.pipeline.messages import ResultBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import CANONICALIZE
 from aragog.workers.services import pipeline, send_all

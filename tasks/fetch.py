@@ -1,7 +1,7 @@
 """
 The task that fetches a batch of URLs politely.
 
-Safe to run twice: see aragog.stages.fetch.
+Safe to run twice: see aragog.crawl.stages.fetch.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 from celery import current_task
 
-from aragog.pipeline.producer_messages import read_fetch
-from aragog.pipeline.routing import FETCH_BY_MODULE
+from aragog.crawl.pipeline.producer_messages import read_fetch
+from aragog.crawl.pipeline.routing import FETCH_BY_MODULE
+from aragog.observability.tracing.context import HEADER
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH
-from aragog.tracing.context import HEADER
 from aragog.workers.services import pipeline, send_all
 
 log = logging.getLogger(__name__)

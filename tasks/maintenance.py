@@ -6,7 +6,7 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import Queue
+from aragog.crawl.pipeline.routing import Queue
 from aragog.settings.in_use import process_settings
 from aragog.tasks.policy import periodic
 from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, SWEEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -13,10 +14,11 @@ from celery import shared_task
 from celery.exceptions import Ignore, Reject
 from celery.utils.time import get_exponential_backoff_interval
 
+from aragog.crawl.pipeline.outages import OUTAGES
+from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.instruments import STAGE_SECONDS, timed
-from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.url_traces import delivery
+from aragog.observability.instruments import STAGE_SECONDS, timed
+from pinlater import gates
 from pinlater.envelope import TAGGED
 from pinlater.policy import RetryPolicy
 from pinlater.worker import RunLater
@@ -27,6 +29,10 @@ LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message waits that this version cannot read: a worker has 1 ms of work with each.
 GIVE_BACK_S = 20.0
+# A message without a place holds a thread so long, which bounds how many are sent again a second,
+# and is then sent again after so long.
+PATIENCE_S = 0.25
+FULL_S = 2.0
 
 
 class TaskPlaces:
@@ -39,21 +45,22 @@ class TaskPlaces:
 
     def __init__(self, count: Callable[[], int]) -> None:
         self._count = count
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._taken = 0
 
-    def take(self) -> bool:
-        """Take a place; False if all are taken."""
-        with self._lock:
-            if self._taken >= self._count():
+    def take(self, wait_s: float = 0.0) -> bool:
+        """Take a place, after at most `wait_s`; False if all are taken."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._taken < self._count(), wait_s):
                 return False
             self._taken += 1
             return True
 
     def give_back(self) -> None:
         """Give back a place that `take` returned True for."""
-        with self._lock:
+        with self._changed:
             self._taken -= 1
+            self._changed.notify()
 
 
 def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any], Any]:
@@ -66,7 +73,19 @@ def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any
     return stage(name, TaskPlaces(at_most))
 
 
-def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[..., Any]], Any]:
+def limited(name: str, queue: str) -> Callable[[Any], Any]:
+    """
+    Make a function a task of a queue of which a process may have a limited number (`gates.limit`).
+
+    A pinlater broker keeps the others on the server. Of another one a worker has them already: they
+    are sent again, to be run a little later, so that they do not hold the threads of other work.
+    """
+    return stage(name, TaskPlaces(lambda: gates.limit_of(queue) or sys.maxsize), again=True)
+
+
+def stage(
+    name: str, places: TaskPlaces | None = None, *, again: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 
@@ -78,6 +97,11 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
     default policy limits the attempts, and the message ends in the dead-letter queue. A message
     that nobody can read (`InvalidMessage`) fails for good at its first attempt. One that only a
     newer version can read (`NewerMessage`) waits for a worker of it, and that is no attempt.
+
+    Args:
+        name: of the task.
+        places: how many may run at once; None: any number.
+        again: one without a place is run later, instead of never.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -91,7 +115,9 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             delivery.set((task.request.properties or {}).get(TAGGED, 1))
-            if places is not None and not places.take():
+            if places is not None and not places.take(PATIENCE_S if again else 0.0):
+                if again:
+                    give_back(task, f"{name} has no room here", FULL_S)
                 return None
             try:
                 with timed(seconds):
@@ -100,7 +126,7 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
                 OUTAGES.failed(name, error)
                 retry_after_outage(task, error)
             except NewerMessage as error:
-                give_back(task, error)
+                give_back(task, str(error), GIVE_BACK_S)
             except InvalidMessage:
                 raise
             except Exception as error:
@@ -126,16 +152,16 @@ def stage(name: str, places: TaskPlaces | None = None) -> Callable[[Callable[...
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
 
 
-def give_back(task: Any, error: NewerMessage) -> NoReturn:
+def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     """
-    Give a message back that only a newer version can read; another worker may get it next time.
+    Give a message back that cannot be worked on now; another worker may get it next time.
 
     A broker other than pinlater gives a requeued message back at once, so it is sent again there,
     unchanged and with a delay.
     """
-    wait_s = random.uniform(0.5, 1.5) * GIVE_BACK_S
+    wait_s = random.uniform(0.5, 1.5) * about_s
     if is_job(task.request):
-        raise RunLater(str(error), wait_s, counts=False) from error
+        raise RunLater(why, wait_s, counts=False)
     request = task.request
     again = task.signature_from_request(
         request, request.args, request.kwargs, countdown=wait_s, retries=request.retries
@@ -143,9 +169,9 @@ def give_back(task: Any, error: NewerMessage) -> NoReturn:
     try:
         again.apply_async()
     # Any error of the transport: the message must not be lost.
-    except Exception as problem:  # noqa: BLE001
-        raise RunLater(f"{error}; it could not be sent again: {problem}", counts=False) from error
-    raise Ignore(str(error)) from error
+    except Exception as problem:
+        raise RunLater(f"{why}; it could not be sent again: {problem}", counts=False) from problem
+    raise Ignore(why)
 
 
 def is_job(request: Any) -> bool:

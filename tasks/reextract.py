@@ -1,14 +1,14 @@
 """
 The task that extracts the fields of stored pages again.
 
-Safe to run twice: see aragog.stages.reextract.
+Safe to run twice: see aragog.crawl.stages.reextract.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.stages.reextract import ReextractBatch
+from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import REEXTRACT
 from aragog.workers.services import pipeline

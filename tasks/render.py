@@ -1,14 +1,14 @@
 """
 The task that renders a fetched page.
 
-Safe to run twice: see aragog.stages.render.
+Safe to run twice: see aragog.crawl.stages.render.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.messages import ResultBatch
+from aragog.crawl.pipeline.messages import ResultBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import RENDER
 from aragog.workers.services import pipeline, send_all

@@ -1,20 +1,21 @@
 """
 The tasks that fetch robots.txt files.
 
-Safe to run twice: see aragog.stages.robots.
+Safe to run twice: see aragog.crawl.stages.robots.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.producer_messages import read_robots
-from aragog.tasks.policy import periodic, stage
+from aragog.crawl.pipeline.producer_messages import read_robots
+from aragog.crawl.pipeline.routing import Queue
+from aragog.tasks.policy import limited, periodic
 from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from aragog.workers.services import pipeline, send_all
 
 
-@stage(ROBOTS)
+@limited(ROBOTS, Queue.ROBOTS)
 def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
     Fetch the robots.txt of each origin, then forward the URLs that waited for it.

@@ -1,13 +1,13 @@
 """
 The names of all tasks, and the queue of each.
 
-Stages and producers send tasks by the names in `aragog.pipeline.routing.Destination`. Beat enqueues
-the other tasks (`beat_schedule.py`).
+Stages and producers send tasks by the names in `aragog.crawl.pipeline.routing.Destination`. Beat
+enqueues the other tasks (`beat_schedule.py`).
 """
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, Queue
+from aragog.crawl.pipeline.routing import FETCH_BY_MODULE, Destination, Queue
 
 FETCH = Destination.FETCH.task
 ROBOTS = Destination.ROBOTS.task

@@ -1,14 +1,14 @@
 """
 The task that writes pages and fetch outcomes.
 
-Safe to run twice: see aragog.stages.store.
+Safe to run twice: see aragog.crawl.stages.store.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.messages import PageBatch
+from aragog.crawl.pipeline.messages import PageBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import STORE
 from aragog.workers.services import pipeline, send_all

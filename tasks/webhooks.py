@@ -1,14 +1,14 @@
 """
 The tasks that deliver changes to webhooks.
 
-Safe to run twice: see aragog.stages.webhooks.
+Safe to run twice: see aragog.crawl.stages.webhooks.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.stages.webhooks import Delivery
+from aragog.crawl.stages.webhooks import Delivery
 from aragog.tasks.policy import periodic, stage
 from aragog.tasks.routes import WEBHOOK, WEBHOOKS_DUE
 from aragog.workers.services import pipeline, send_all

@@ -16,17 +16,17 @@ from typing import Any
 
 import orjson
 
-from aragog.api.batch_progress import BatchProgress, DomainProgress
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.graphs import ApplicationGraphs
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.openapi.examples import EXAMPLES, FILE, Example
-from aragog.api.http.services import Services
-from aragog.api.jobs import Jobs
-from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
-from aragog.clock import ManualClock
+from aragog.api.operations.batch_progress import BatchProgress, DomainProgress
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.graphs import ApplicationGraphs
+from aragog.api.operations.jobs import Jobs
+from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.openapi.examples import EXAMPLES, FILE, Example
+from aragog.api.server.http.services import Services
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import InvalidUrl
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.compression import compress

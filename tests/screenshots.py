@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page
 
-from aragog.api.http.services import Services
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.api import explainer
 from aragog.bootstrap.stores import url_store
 from tests.support.api_server import running

@@ -11,8 +11,8 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from aragog.crawl.stages.page_analysis import read_page
 from aragog.settings import Settings, load_settings
-from aragog.stages.page_analysis import read_page
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 from tests.support.documented import ROOT, all_blocks, blocks
@@ -20,8 +20,8 @@ from tests.support.origin import Origin, page
 
 SECTIONS = set(Settings.__dataclass_fields__)
 # Pages whose Python needs a server, and pages whose TOML is no settings file.
-WITH_A_SERVER = {"docs/producers.md"}
-OTHER_TOML = {"docs/politeness.md", "docs/urls.md"}
+WITH_A_SERVER = {"docs/producers.md", "packages/pinlater/README.md"}
+OTHER_TOML = {"docs/politeness.md", "docs/urls.md", "packages/pinlater/README.md"}
 
 
 def pages_with(language):

@@ -14,9 +14,9 @@ from tests.support.documented import PAGES, ROOT, all_blocks
 
 OURS = (
     r"(?:\.venv/bin/)?"
-    r"(?:aragog|celery|celery-pinlater|python -m (?:aragog|bench|deploy|tests)\.\w+|make) (?!it )"
+    r"(?:aragog|celery|pinlater|python -m (?:aragog|bench|deploy|tests)\.\w+|make) (?!it )"
 )
-GROUPS = {"aragog": main, "celery": celery, "celery-pinlater": pinlater}
+GROUPS = {"aragog": main, "celery": celery, "pinlater": pinlater}
 
 
 def commands():

@@ -26,6 +26,7 @@ SPIDERS = "tests/system/test_scrapy_spiders.py"
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
+PINLATER = "packages/pinlater/tests/test_readme.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
 # language alone stands for all its blocks. The longest name counts.
@@ -37,15 +38,6 @@ RUN_BY = {
     ("README.md", "sh: make run"): (
         "tests/system/test_run_on_a_terminal.py"
         "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
-    ),
-    ("packages/pinlater/src/pinlater/README.md", "python"): (
-        "tests/integration/pinlater/test_pinlater_readme.py::test_the_examples_do_what_they_say"
-    ),
-    ("packages/pinlater/src/pinlater/README.md", "sh: pip"): (
-        "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_the_readme_says"
-    ),
-    ("packages/pinlater/src/pinlater/README.md", "text: pinlater://"): (
-        "tests/integration/pinlater/test_pinlater_readme.py::test_every_form_of_url_is_accepted"
     ),
     ("docs/architecture.md", "text:  producers"): (
         "tests/test_docs.py::test_the_drawing_of_the_system_has_every_queue_and_every_worker"
@@ -157,7 +149,7 @@ RUN_BY = {
         "tests/test_docs.py::test_the_drawing_of_the_limiter_names_what_there_is"
     ),
     ("docs/politeness.md", "toml"): (
-        "tests/unit/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
+        "tests/unit/crawl/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
     ),
     ("docs/producers.md", "pycon"): (
         f"{PRODUCERS}::test_the_producers_page_does_what_it_says"
@@ -187,7 +179,7 @@ RUN_BY = {
     ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/standing.md", "text"): (
-        "tests/unit/politeness/test_robots_rules_usage.py::"
+        "tests/unit/crawl/politeness/test_robots_rules_usage.py::"
         "test_the_reason_in_the_documentation_is_the_one_that_is_given"
     ),
     ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",
@@ -228,7 +220,21 @@ RUN_BY = {
     ("docs/zen.md", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("docs/zen.md", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
+    ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/pinlater/README.md", "sh: pip"): (
+        "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_the_readme_says"
+    ),
+    ("packages/pinlater/README.md", "text: pinlater://"): (
+        f"{PINLATER}::test_every_form_of_url_is_accepted"
+    ),
+    ("packages/pinlater/README.md", "toml"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/richpins/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("packages/zengraph/README.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("packages/zengraph/README.md", "python"): (
+        "packages/zengraph/tests/test_readme.py::test_the_class_of_the_readme_supplies_an_engine"
+    ),
 }  # fmt: skip
 
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
@@ -252,7 +258,9 @@ NOT_RUN = {
     ),
     ("docs/scale.md", "sh"): MEASURES,
     ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
+    ("packages/richpins/README.md", "sh"): "installs the wheel; `make libraries` tests it",
     ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
+    ("packages/zengraph/README.md", "sh"): "installs the wheel; `make libraries` tests it",
 }
 
 BLOCKS = all_blocks()

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.api import fetching, hedging, job_queues
-from aragog.api.crawling import FetchNowRequest
-from aragog.api.http import batch_get, compression, server
-from aragog.api.listener import QUIET_S
-from aragog.api.reading import LONGEST_FEED_WAIT_MS
-from aragog.api.thrift import server as thrift_server
-from aragog.api.values import MOST_ITEMS
+from aragog.addons.plan.costs import read_costs
+from aragog.api.operations import fetching, job_queues
+from aragog.api.operations.crawling import FetchNowRequest
+from aragog.api.operations.reading import LONGEST_FEED_WAIT_MS
+from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.server import hedging
+from aragog.api.server.http import batch_get, compression, server
+from aragog.api.server.listener import QUIET_S
+from aragog.api.server.thrift import server as thrift_server
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
-from aragog.cli.costs import read_costs
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
-from aragog.fetcher import cookies, dns
-from aragog.fetcher.http1 import body, head, pool, reader
-from aragog.pages import extractors, sitemaps
-from aragog.pipeline import (
+from aragog.crawl.fetcher import cookies, dns
+from aragog.crawl.fetcher.http1 import body, head, pool, reader
+from aragog.crawl.pipeline import (
     in_flight,
     memory_limit,
     messages,
@@ -33,12 +33,13 @@ from aragog.pipeline import (
     spool_room,
     url_batches,
 )
-from aragog.politeness import limiter, permits, robots_cache, slots
-from aragog.politeness.nodes import scripts as script_calls
-from aragog.politeness.robots_parser import match, parse
+from aragog.crawl.politeness import limiter, permits, robots_cache, slots
+from aragog.crawl.politeness.nodes import scripts as script_calls
+from aragog.crawl.politeness.robots_parser import match, parse
+from aragog.crawl.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
+from aragog.crawl.stages.robots import RobotsStage
+from aragog.pages import extractors, sitemaps
 from aragog.settings import Settings
-from aragog.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
-from aragog.stages.robots import RobotsStage
 from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S

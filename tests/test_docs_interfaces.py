@@ -10,8 +10,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from aragog.api.access_log import AccessLog, access_log
-from aragog.api.http.openapi.document import DOCUMENT
+from aragog.api.server.access_log import AccessLog, access_log
+from aragog.api.server.http.openapi.document import DOCUMENT
 from tests.support.documented import blocks
 from tests.support.sources import all_modules
 

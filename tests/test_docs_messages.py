@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aragog.urlstore.zen_remedies import REMEDIES
 from tests.support.sources import all_modules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +41,15 @@ def quoted():
                         yield page.name, message
 
 
+def part_of(node):
+    """A part of an f-string as text: a gap for a value, but the word for a word of the graph."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    value = node.value
+    is_word = isinstance(value, ast.Attribute) and ast.unparse(value.value).endswith("words")
+    return getattr(REMEDIES, value.attr) if is_word else "\0"
+
+
 @cache
 def texts_of_the_code():
     """All string literals of the package, f-strings with a gap for each value."""
@@ -48,9 +58,10 @@ def texts_of_the_code():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
+                if "{words." in node.value:
+                    texts.append(node.value.format(words=REMEDIES))
             elif isinstance(node, ast.JoinedStr):
-                parts = (n.value if isinstance(n, ast.Constant) else "\0" for n in node.values)
-                texts.append("".join(map(str, parts)))
+                texts.append("".join(map(part_of, node.values)))
     return "\n".join(texts).replace("`", "")
 
 

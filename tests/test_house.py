@@ -37,7 +37,7 @@ def test_every_entry_of_the_schedule_names_a_registered_task():
 
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
-    from aragog.pipeline.routing import Destination, Queue
+    from aragog.crawl.pipeline.routing import Destination, Queue
     from aragog.tasks.routes import QUEUE_OF
     from aragog.workers.app import app
     from aragog.workers.roles import ROLES
@@ -179,7 +179,7 @@ def test_tests_neither_sleep_nor_patch():
         f"{name}: {function}({first})"
         for path in all_tests()
         for function, first in calls_in(path)
-        for name in [str(path.relative_to(ROOT)).removeprefix("tests/")]
+        for name in [re.sub(r"^(packages/\w+/)?tests/", "", str(path.relative_to(ROOT)))]
         if (function in ("time.sleep", "asyncio.sleep", "Event().wait") and name not in sleeps)
         or (function.endswith(".setattr") and first != "tempfile")
         or function.startswith(("mock.", "unittest.mock"))
@@ -219,34 +219,89 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for package in ("stages", "pipeline")
-        for path in (ROOT / "aragog" / package).rglob("*.py")
+        for path in (ROOT / "aragog" / "crawl" / package).rglob("*.py")
         if path.stem != "__init__"
     }
 
     # They have protocols and a dataclass of the stages, and nothing to run.
-    assert modules - imported == {"aragog.stages.pipeline", "aragog.pipeline.ports"}
+    assert modules - imported == {"aragog.crawl.stages.pipeline", "aragog.crawl.pipeline.ports"}
 
 
-def subfolder_imports(source):
-    """The modules in folders of other packages that a module of the package imports."""
-    package = source.relative_to(ROOT).parts[1]
-    for name in set(imported_by(source)):
-        parts = name.split(".")
-        if parts[0] != "aragog" or len(parts) < 4 or parts[1] == package:
-            continue
-        path = ROOT.joinpath(*parts)
-        if path.is_dir() or path.with_suffix(".py").exists():
-            yield name
+def parts_of(package):
+    """The names of a package's modules, and of its folders."""
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    return modules, {path.parent.name for path in package.glob("*/__init__.py")}
 
 
-def test_few_modules_import_from_the_folders_of_other_packages():
+def listed_of(package):
+    """The names under `Public:` in the docstring of a package; None without such a list."""
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    _, heading, listed = text.partition("Public:\n\n")
+    return set(re.findall(r"^ {4}(\w+) +\S", listed, re.MULTILINE)) if heading else None
+
+
+def is_public(package, name, *, is_whole):
+    """
+    Whether others may import a module or folder of a package.
+
+    It is, if the docstring of the package lists it. Without a list a package's own modules are
+    public, and of its folders what their `__init__` has (`is_whole`).
+    """
+    if (listed := listed_of(package)) is not None:
+        return name in listed
+    modules, _ = parts_of(package)
+    return name in modules or is_whole
+
+
+def module_of(name):
+    """The parts of the module of aragog that a dotted name is, or is in; none for other names."""
+    parts = name.split(".") if name.startswith("aragog.") else []
+    while parts and not any(
+        path.exists()
+        for path in (ROOT.joinpath(*parts, "__init__.py"), ROOT.joinpath(*parts).with_suffix(".py"))
+    ):
+        parts.pop()
+    return parts
+
+
+def private_imports(source):
+    """What a module imports of other packages that is not public there."""
+    own = list(source.relative_to(ROOT).with_suffix("").parts)
+    for parts in map(module_of, set(imported_by(source))):
+        for depth in range(2, len(parts)):
+            is_whole, package = depth == len(parts) - 1, ROOT.joinpath(*parts[:depth])
+            if own[:depth] != parts[:depth] and not is_public(
+                package, parts[depth], is_whole=is_whole
+            ):
+                yield ".".join(parts)
+
+
+def test_others_import_what_a_package_lists_as_public():
     wired = {
         f"{source.relative_to(ROOT)} imports {name}"
-        for source in (ROOT / "aragog").rglob("*.py")
-        for name in subfolder_imports(source)
+        for source in modules_of(ROOT / "aragog")
+        for name in private_imports(source)
+    }
+    # Wiring and contracts of engines know the tables of each engine.
+    tables = {each for each in wired if " imports zengraph.tables." in each}
+
+    assert wired - tables == set()
+    assert len(tables) <= 12
+
+
+def test_what_a_package_lists_as_public_is_there():
+    lists = {
+        package: listed
+        for package in (path.parent for path in (ROOT / "aragog").rglob("__init__.py"))
+        if (listed := listed_of(package)) is not None
     }
 
-    assert len(wired) <= 20, "\n".join(sorted(wired))
+    assert len(lists) >= 10
+    assert [
+        f"{package}: {name}"
+        for package, listed in lists.items()
+        for name in listed - set().union(*parts_of(package))
+    ] == []
 
 
 # Of no module of the package: what all of them import, how tests run, and the whole of the code.
@@ -254,6 +309,7 @@ CROSSCUTTING = {
     "pages/test_regex_growth.py",
     "test_declared_imports.py",
     "test_imports.py",
+    "test_old_names.py",
     "test_short_forms.py",
 }
 # Their tests are of folders beside the package.
@@ -262,8 +318,8 @@ FOLDERS = {"bench", "chaos", "fleet", "deploy", "scripts", "support"}
 
 def names_of(package):
     """What a test of the package may be named after: the package, its folders and its modules."""
-    modules = {path.stem for path in package.rglob("*.py") if path.stem != "__init__"}
-    folders = {path.name for path in package.rglob("*/") if path.is_dir()}
+    modules = {path.stem.lstrip("_") for path in package.rglob("*.py") if path.stem != "__init__"}
+    folders = {path.name.lstrip("_") for path in package.rglob("*/") if path.is_dir()}
     return {package.name} | folders | modules
 
 
@@ -281,7 +337,9 @@ def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
         if place in CROSSCUTTING or folder in FOLDERS:
             continue
         name, package = test.stem.removeprefix("test_"), UNIT_TESTS[unit] / folder
-        modules = names_of(package) if folder else {p.stem for p in package.glob("*.py")}
+        modules = (
+            names_of(package) if folder else {p.stem.lstrip("_") for p in package.glob("*.py")}
+        )
         if not any(name == module or name.startswith(f"{module}_") for module in modules):
             strangers.append(place)
 
@@ -343,6 +401,8 @@ def test_no_code_decides_by_the_words_of_a_reason():
         ("outcome.reason in (NO_RULES, NO_SLOT)", True),
         ("' resolves to ' not in outcome.reason", True),
         ("outcome.reason.startswith('robots')", True),
+        ("_NAME.findall(problem.reason)", True),
+        ("re.search('robots', reason)", True),
         ("reason is None", False),
         ("outcome.cause in (A, B)", False),
     ],
@@ -357,11 +417,19 @@ def _reads_prose(node: ast.AST) -> bool:
         sides = (node.left, *node.comparators)
         return any(isinstance(op, texts) for op in node.ops) and any(map(_is_reason, sides))
     called = node.func if isinstance(node, ast.Call) else None
-    return (
-        isinstance(called, ast.Attribute)
-        and called.attr in ("startswith", "endswith", "find", "index", "partition", "split")
-        and _is_reason(called.value)
-    )
+    if not isinstance(node, ast.Call) or not isinstance(called, ast.Attribute):
+        return False
+    patterns = ("search", "match", "fullmatch", "findall", "finditer")
+    if called.attr in patterns and any(map(_is_reason, node.args)):
+        return True
+    return called.attr in (
+        "startswith",
+        "endswith",
+        "find",
+        "index",
+        "partition",
+        "split",
+    ) and _is_reason(called.value)
 
 
 def _is_reason(node: ast.AST) -> bool:

@@ -1,12 +1,12 @@
 """
 The Celery app, the roles of its workers, and the services of a worker process.
 
-`workers.app` in a source checkout is `aragog.workers.app` (aragog/short_names.py).
+`workers.app` in a source checkout is `aragog.workers.app` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
 
-from aragog.short_names import share
+from aragog.runtime.short_names import share
 
 share(__name__)
 

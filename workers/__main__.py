@@ -19,11 +19,11 @@ import click
 from celery.bin.base import CLIContext
 
 from aragog.errors import CONFIG
-from aragog.extras import require
-from aragog.logs import configure
-from aragog.open_files import raise_limit
+from aragog.observability.logs import configure
+from aragog.observability.tracing.tracer import name_service
+from aragog.runtime.extras import require
+from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
-from aragog.tracing.tracer import name_service
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
 from aragog.workers.roles import BEAT, JOINED, ROLES, joined

@@ -24,16 +24,16 @@ from celery.signals import (
     worker_ready,
 )
 
-from aragog.allocator import return_freed
+from aragog.crawl.pipeline.routing import CelerySender, Destination, Queue
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.stages.page_limits import make_expendable
+from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import CONFIG, TRANSIENT, ConfigError
-from aragog.logs import format_handlers
-from aragog.open_files import raise_limit
-from aragog.pipeline.routing import CelerySender, Destination, Queue
-from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.observability.logs import format_handlers
+from aragog.observability.tracing.tracer import flush_spans
+from aragog.runtime.allocator import return_freed
+from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
-from aragog.stages.page_limits import make_expendable
-from aragog.stages.rendering_rule import RenderingRule
-from aragog.tracing.tracer import flush_spans
 from aragog.workers.beat_log import BeatErrors
 from aragog.workers.roles import share_threads, share_upkeep
 from pinlater import gates
@@ -112,7 +112,7 @@ worker_init.connect(_hold_back_fetches, weak=False)
 def _release_urls(**_: Any) -> None:
     """A worker of the queue `fetch` also releases URLs from the lines of their domains."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
-    from aragog.stages.release import Releasing  # noqa: PLC0415 - see above
+    from aragog.crawl.stages.release import Releasing  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
         Releasing(connect_release(process_settings(), CelerySender(app)).run).start()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from aragog.clock import Clock, SystemClock
+from aragog.runtime.clock import Clock, SystemClock
 
 EVERY_S = 60.0
 _BEGINNING = "Message Error: "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 
-from aragog.api.fetching import TAKEN_DOWN
+from aragog.api.operations.fetching import TAKEN_DOWN
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.dashboard import flower
 from aragog.errors import InvalidUrl
-from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings.in_use import process_settings
 from urlspelling import normalize
 

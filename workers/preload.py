@@ -6,7 +6,7 @@ import gc
 import sys
 from importlib import import_module
 
-from aragog.allocator import return_freed
+from aragog.runtime.allocator import return_freed
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 from richpins.page_types import page_types
@@ -57,7 +57,7 @@ def preload() -> None:
     if process_settings().store.engine == "sqlite":
         import_module("zengraph.tables.sqlite")  # and the engine; it connects nothing
     if process_settings().tracing.enabled:
-        import_module("aragog.tracing.open_telemetry")
+        import_module("aragog.observability.tracing.open_telemetry")
     registered_domain("example.com")
     page_types()  # imports a module a type
     gc.collect()

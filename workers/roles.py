@@ -24,10 +24,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
-from aragog.open_files import threads_within_limit
-from aragog.pipeline.messages import URGENT
-from aragog.pipeline.routing import Queue
+from aragog.runtime.open_files import threads_within_limit
 from aragog.settings import Settings, StoreSettings, WorkerSettings
 from aragog.workers.cpu_demand import LimitByDemand
 from pinlater import gates
@@ -143,7 +143,8 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     """
     Bound the jobs of webhooks, of watches and of upkeep in a process that serves several of them.
 
-    A slow receiver of webhooks then delays no compaction, and a million watches no refresh.
+    A slow receiver of webhooks then delays no compaction, and a million watches no refresh. Nor do
+    slow robots.txt files, on brokers where such a process fetches them.
 
     Args:
         concurrency: of the worker; webhooks and upkeep get a part of it, in proportion to their
@@ -160,7 +161,9 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
         gates.limit(Queue.WEBHOOKS, webhooks)
         upkeep -= webhooks
     if Queue.ROBOTS in queues and Queue.FETCH not in queues:
-        upkeep -= min(workers.robots, upkeep - 1)
+        robots = min(workers.robots, upkeep - 1)
+        gates.limit(Queue.ROBOTS, robots)
+        upkeep -= robots
     if Queue.WATCHES in queues:
         gates.limit(Queue.WATCHES, WATCHES_THREADS)
         upkeep -= min(WATCHES_THREADS, upkeep - 1)

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from aragog.bootstrap.redis_services import metric_totals, outage_board
 from aragog.bootstrap.stages import connect
-from aragog.pipeline.metric_totals import MetricShipper
-from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.routing import CelerySender, OutgoingMessage
+from aragog.crawl.pipeline.metric_totals import MetricShipper
+from aragog.crawl.pipeline.outages import OUTAGES
+from aragog.crawl.pipeline.routing import CelerySender, OutgoingMessage
+from aragog.crawl.stages.pipeline import Pipeline
 from aragog.settings.in_use import process_settings
-from aragog.stages.pipeline import Pipeline
 from aragog.workers.app import app
 
 _lock = threading.Lock()

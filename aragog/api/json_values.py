@@ -17,10 +17,17 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any
 
-from aragog.api.values import BUILT_IN, EXTRAS, FetchedPage, PageLink, PageRecord, PastValue
+from aragog.api.operations.options import OptionField, option_fields
+from aragog.api.operations.values import (
+    BUILT_IN,
+    EXTRAS,
+    FetchedPage,
+    PageLink,
+    PageRecord,
+    PastValue,
+)
+from aragog.crawl.pipeline.change_json import plain as change_json
 from aragog.errors import BadInput
-from aragog.options import OptionField, option_fields
-from aragog.pipeline.change_json import plain as change_json
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Record

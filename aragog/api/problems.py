@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from aragog.api.operations.scopes import LacksScope
 from aragog.errors import (
     ALL,
     BAD_INPUT,
     TRANSIENT,
+    AccessDenied,
     NotUnique,
     SizeExceeded,
     SlowDown,
@@ -85,6 +87,11 @@ def problem_of(error: Exception) -> Problem:
             return Problem(412, str(error), members={"found_version": error.found})
         case TakenDown():
             return Problem(403, str(error), members={"code": TAKEN_DOWN, "url": error.url})
+        case LacksScope():
+            challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{error.scope}"'
+            return Problem(403, str(error), {"WWW-Authenticate": challenge})
+        case AccessDenied():
+            return Problem(403, str(error))
         case NotUnique():
             return Problem(409, str(error))
         case Unsupported():

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import orjson
 from thriftpy2.thrift import TPayload, TType
 
-from aragog.api.operation import Operation
-from aragog.api.values import EXTRAS, EnqueuedUrls, PageRecord
+from aragog.api.operations.operation import Operation
+from aragog.api.operations.options import OptionField
+from aragog.api.operations.values import EXTRAS, EnqueuedUrls, PageRecord
 from aragog.errors import BadInput
-from aragog.options import OptionField
 from aragog.urlstore.field_formats import FieldFormats
 
 

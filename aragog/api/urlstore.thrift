@@ -167,6 +167,8 @@ struct FetchReport {
   22: optional string page_preferences
   /** The version of HTTP: "1.1" or "2". */
   23: optional string http_version
+  /** What the next request waits for, or who forbids it; see the causes in docs/fetching.md. */
+  24: optional string cause
 }
 
 /** What is stored of one URL. */

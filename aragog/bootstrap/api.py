@@ -16,29 +16,30 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from aragog.api.batch_progress import Batches
-from aragog.api.fetching import Enqueue, Fetching
-from aragog.api.field_writers import FieldWriters
-from aragog.api.hedging import HedgedReads, ReadStore
-from aragog.api.jobs import Jobs
-from aragog.api.memory import MemoryLimit
-from aragog.api.operation import Explain, OtherParts, Parts
-from aragog.api.page_texts import PageTexts
-from aragog.api.tokens import Tokens
-from aragog.api.values import Explanation
+from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.fetching import Enqueue, Fetching
+from aragog.api.operations.field_writers import FieldWriters
+from aragog.api.operations.jobs import Jobs
+from aragog.api.operations.operation import Explain, OtherParts, Parts
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.store_reads import ReadStore
+from aragog.api.operations.values import Explanation
+from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.memory import MemoryLimit
+from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
-from aragog.extras import has
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_batches import UrlBatches
+from aragog.observability.tracing.tracer import tracer_of
+from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
-from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 from pinlater.brokers import kind_of, shard_urls
 from pinlater.cluster import Cluster, connect_shards
@@ -143,10 +144,10 @@ class ThriftServices:
         tokens: Tokens,
         unread: MemoryLimit,
     ) -> None:
-        from aragog.api.listener import tls_context  # noqa: PLC0415 - asyncio
-        from aragog.api.thrift.handlers import services  # noqa: PLC0415 - an extra
-        from aragog.api.thrift.metrics import ThriftMetrics  # noqa: PLC0415
-        from aragog.api.thrift.server import ThriftServer  # noqa: PLC0415
+        from aragog.api.server.listener import tls_context  # noqa: PLC0415 - asyncio
+        from aragog.api.server.thrift.handlers import services  # noqa: PLC0415 - an extra
+        from aragog.api.server.thrift.metrics import ThriftMetrics  # noqa: PLC0415
+        from aragog.api.server.thrift.server import ThriftServer  # noqa: PLC0415
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
@@ -180,7 +181,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
     if not settings.thrift_port or not has("thrift"):
         return []
-    from aragog.api.thrift import listening  # noqa: PLC0415 - an extra
+    from aragog.api.server.thrift import listening  # noqa: PLC0415 - an extra
 
     return listening.listen(settings, processes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files, writer_lease
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, log_files, writer_lease
 from aragog.settings import Settings
 
 

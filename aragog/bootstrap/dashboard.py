@@ -9,20 +9,15 @@ from typing import TypeVar
 
 from aragog.bootstrap.crawl_log import crawl_log_stream
 from aragog.bootstrap.redis_servers import RedisServers
-from aragog.bootstrap.redis_services import (
-    limiter,
-    overrides_of,
-    quick_client,
-    robots_cache,
-)
+from aragog.bootstrap.redis_services import limiter, overrides_of, quick_client, robots_cache
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock, SystemClock
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.pipeline.metric_totals import MetricTotals
+from aragog.crawl.pipeline.outages import OutageBoard
+from aragog.crawl.pipeline.outcome_log import OutcomeLog
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.dashboard.components import Components
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pipeline.metric_totals import MetricTotals
-from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.shared_state import SharedState
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore

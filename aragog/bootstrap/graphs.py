@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from aragog.api.graphs import ApplicationGraphs
+from aragog.api.operations.graphs import ApplicationGraphs
 from aragog.bootstrap.stores import sqlite_tables, tables, timed_tables
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL
 from aragog.urlstore.zen_remedies import REMEDIES
-from zengraph import Most, Schema
+from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
@@ -61,7 +61,7 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
             indexed=tuple(_of(name, store.graph_indexed)),
             counted=tuple(map(int, _of(name, store.graph_counted))),
             columns={CANONICAL_URL: CANONICAL},
-            most=Most(store.max_record_bytes, store.max_record_fields),
+            limits=Limits(store.max_record_bytes, store.max_record_fields),
             remedies=REMEDIES,
         )
         for name in store.graphs

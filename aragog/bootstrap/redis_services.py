@@ -7,25 +7,25 @@ from collections.abc import Callable
 import redis
 from celery import Celery
 
-from aragog.clock import Clock, SystemClock
-from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.messages import URGENT
-from aragog.pipeline.metric_totals import MetricTotals
-from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.routing import CelerySender, Queue
-from aragog.pipeline.shared_state import SharedState
-from aragog.pipeline.spool_reclaim import WaitingJobs
-from aragog.pipeline.spool_room import claim_limit
-from aragog.pipeline.takedown import Purge, Purged, SiteBlocks
-from aragog.politeness.blocked_hosts import BlockedHosts
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.limiter_ring import LimiterRing
-from aragog.politeness.lines import Lines
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
-from aragog.redis_kit.file_rewrite import FileRewrite
-from aragog.secret import reveal
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.metric_totals import MetricTotals
+from aragog.crawl.pipeline.outages import OutageBoard
+from aragog.crawl.pipeline.routing import CelerySender, Queue
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
+from aragog.crawl.pipeline.spool_room import claim_limit
+from aragog.crawl.pipeline.takedown import Purge, Purged, SiteBlocks
+from aragog.crawl.politeness.blocked_hosts import BlockedHosts
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.limiter_ring import LimiterRing
+from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.secret import reveal
 from aragog.settings import Settings, settings_file
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore

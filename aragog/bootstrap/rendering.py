@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 
+from aragog.crawl.fetcher.user_agent import user_agent
+from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.crawl.stages.render import PageRenderer
+from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import CONFIG, BrowserUnavailable, ConfigError
-from aragog.extras import require
-from aragog.fetcher.user_agent import user_agent
-from aragog.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.runtime.extras import require
 from aragog.settings import Settings
-from aragog.stages.render import PageRenderer
-from aragog.stages.rendering_rule import RenderingRule
 
 NEEDED_BY = "rendering.hosts"
 
@@ -24,7 +24,7 @@ class RendererOnDemand:
         self._renderer: PageRenderer | None = None
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
-        """See `aragog.rendering.renderer.Renderer.render`."""
+        """See `aragog.crawl.rendering.renderer.Renderer.render`."""
         with self._lock:
             if self._renderer is None:
                 self._renderer = _renderer(self._settings)
@@ -42,7 +42,7 @@ def _renderer(settings: Settings) -> PageRenderer:
     except CONFIG as error:
         # The page waits until a worker that has it takes the message.
         raise BrowserUnavailable(NEEDED_BY, str(error)) from error
-    from aragog.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
 
     return Renderer(
         settings.rendering,
@@ -62,7 +62,7 @@ def check_rendering(settings: Settings) -> None:
     if not settings.rendering.hosts:
         return
     require("render", NEEDED_BY)
-    from aragog.rendering.browser import find_browser  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.browser import find_browser  # noqa: PLC0415 - an extra
 
     try:
         find_browser(settings.rendering)
@@ -79,6 +79,6 @@ def start_browser(settings: Settings) -> str:
         BrowserUnavailable: it does not start.
     """
     check_rendering(settings)
-    from aragog.rendering.browser import version  # noqa: PLC0415 - an extra
+    from aragog.crawl.rendering.browser import version  # noqa: PLC0415 - an extra
 
     return version(settings.rendering)

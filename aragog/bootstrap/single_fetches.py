@@ -15,20 +15,20 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
     server_ms,
 )
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.green_threads import GreenClock, GreenPool
-from aragog.identity.request_signer import request_signer
-from aragog.open_files import sockets_within_limit
-from aragog.pipeline.shared_state import SharedState
-from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.politeness.shared_clock import ServerTime
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.identity.request_signer import request_signer
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.politeness.shared_clock import ServerTime
+from aragog.crawl.stages.access import Access
+from aragog.crawl.stages.access_rules import AccessRules
+from aragog.crawl.stages.robots import RobotsStage
+from aragog.crawl.stages.single_fetch import SingleFetch
+from aragog.crawl.stages.waiting_line import WaitingLine
+from aragog.runtime.green_threads import GreenClock, GreenPool
+from aragog.runtime.open_files import sockets_within_limit
 from aragog.settings import FetchSettings, Settings
-from aragog.stages.access import Access
-from aragog.stages.access_rules import AccessRules
-from aragog.stages.robots import RobotsStage
-from aragog.stages.single_fetch import SingleFetch
-from aragog.stages.waiting_line import WaitingLine
 
 
 class SingleFetches(NamedTuple):

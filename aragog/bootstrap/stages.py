@@ -21,58 +21,58 @@ from aragog.bootstrap.redis_services import (
 from aragog.bootstrap.rendering import RendererOnDemand
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import url_store
-from aragog.clock import Clock
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.identity.request_signer import RequestSigner, request_signer
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.followed_pages import FollowedPages
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.messages import RobotsBatch
+from aragog.crawl.pipeline.outcome_log import OutcomeLog
+from aragog.crawl.pipeline.routing import OwnTask, Sender
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
+from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.shared_clock import ServerTime
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.stages.access import Access
+from aragog.crawl.stages.access_rules import AccessRules
+from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.fetch import FetchStage
+from aragog.crawl.stages.maintenance import MaintenanceStage
+from aragog.crawl.stages.page_analysis import named_agent, text_fields
+from aragog.crawl.stages.page_limits import RunMarks
+from aragog.crawl.stages.page_resources import PageResources
+from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.reextract import ReextractStage
+from aragog.crawl.stages.refresh import RefreshStage
+from aragog.crawl.stages.release import ReleaseStage
+from aragog.crawl.stages.render import PageRenderer, RenderStage
+from aragog.crawl.stages.rendering_rule import RenderingRule
+from aragog.crawl.stages.requester import Requester
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.revalidation import JobSelection
+from aragog.crawl.stages.robots import RobotsStage
+from aragog.crawl.stages.store import StoreStage
+from aragog.crawl.stages.waiting_line import WaitingLine
+from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.green_threads import GreenClock, GreenPool
-from aragog.identity.request_signer import RequestSigner, request_signer
-from aragog.open_files import sockets_within_limit
+from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.followed_pages import FollowedPages
-from aragog.pipeline.followed_urls import FollowedUrls
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.messages import RobotsBatch
-from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.routing import OwnTask, Sender
-from aragog.pipeline.shared_state import SharedState
-from aragog.pipeline.sitemap_walks import SitemapWalks
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_reclaim import WaitingJobs
-from aragog.pipeline.spool_room import SpoolRoom
-from aragog.pipeline.takedown import SiteBlocks
-from aragog.pipeline.url_traces import UrlTraces
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.shared_clock import ServerTime
-from aragog.redis_kit.file_rewrite import FileRewrite
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import GreenClock, GreenPool
+from aragog.runtime.open_files import sockets_within_limit
 from aragog.settings import Settings
-from aragog.stages.access import Access
-from aragog.stages.access_rules import AccessRules
-from aragog.stages.canonicalize import CanonicalizeStage
-from aragog.stages.discovery import Discovery
-from aragog.stages.enqueue import Enqueuer
-from aragog.stages.fetch import FetchStage
-from aragog.stages.maintenance import MaintenanceStage
-from aragog.stages.page_analysis import named_agent, text_fields
-from aragog.stages.page_limits import RunMarks
-from aragog.stages.page_resources import PageResources
-from aragog.stages.pipeline import Pipeline
-from aragog.stages.reextract import ReextractStage
-from aragog.stages.refresh import RefreshStage
-from aragog.stages.release import ReleaseStage
-from aragog.stages.render import PageRenderer, RenderStage
-from aragog.stages.rendering_rule import RenderingRule
-from aragog.stages.requester import Requester
-from aragog.stages.rescheduling import Rescheduling
-from aragog.stages.revalidation import JobSelection
-from aragog.stages.robots import RobotsStage
-from aragog.stages.store import StoreStage
-from aragog.stages.waiting_line import WaitingLine
-from aragog.stages.webhooks import WebhookStage
-from aragog.tracing.tracer import tracer_of
 from aragog.urlstore.store import UrlStore
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from aragog.bootstrap.redis_services import quick_client
 from aragog.bootstrap.stores import tables
-from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
+from aragog.crawl.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.settings import Settings
 from pinlater.redis.address import server_name
 from zengraph.tables import Tables

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from aragog.clock import Clock, SystemClock
-from aragog.extras import require
-from aragog.instruments import (
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.observability.instruments import (
     CONTENT_SECONDS,
     READ_CACHE_READS,
     STORE_SECONDS,
     Histogram,
     timed_calls,
 )
-from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.extras import require
 from aragog.settings import Settings, StoreSettings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.content import open_content

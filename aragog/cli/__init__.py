@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from aragog.cli import addons
 from aragog.cli.lazy_commands import LazyCommand
 from aragog.cli.one_line_errors import OneLineErrors
 
@@ -73,11 +74,6 @@ COMMANDS = {
         "serve_command",
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
-    "mcp": LazyCommand(
-        "aragog.cli.mcp",
-        "mcp_command",
-        "Offer the store and the fetcher to language models, over the Model Context Protocol.",
-    ),
     "token": LazyCommand(
         "aragog.cli.serve",
         "token_command",
@@ -97,12 +93,6 @@ COMMANDS = {
         "aragog.cli.doctor",
         "doctor",
         "Check every part and print what to do; exits with 1 if something is wrong.",
-    ),
-    "plan": LazyCommand(
-        "aragog.cli.plan",
-        "plan",
-        "Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first "
-        "bottleneck.",
     ),
     "robots": LazyCommand(
         "aragog.cli.robots", "robots", "Test URLs against robots.txt, and fetch it again."
@@ -138,7 +128,7 @@ COMMANDS = {
 
 @click.group(
     cls=OneLineErrors,
-    lazy_commands=COMMANDS,
+    lazy_commands=COMMANDS | addons.commands(),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="aragog-crawler")
@@ -150,8 +140,8 @@ def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
     if quiet and verbose:
         raise click.UsageError("use --quiet or --verbose, not both")
-    from aragog.open_files import raise_limit  # noqa: PLC0415
-    from aragog.terminal import verbosity  # noqa: PLC0415
+    from aragog.cli.terminal import verbosity  # noqa: PLC0415
+    from aragog.runtime.open_files import raise_limit  # noqa: PLC0415
 
     raise_limit()
     verbosity.quiet, verbosity.verbose = quiet, verbose

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
+from aragog.api.operations.options import OptionField, option_fields
 from aragog.cli.data_folder import command_settings
 from aragog.errors import BAD_INPUT, InvalidUrl
-from aragog.options import OptionField, option_fields
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
 from urlspelling import normalize
@@ -220,7 +220,7 @@ as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON o
 
 def enqueue_options(*names: str) -> Callable[[F], F]:
     """The options of `EnqueueArguments`, or those named, in its order."""
-    from aragog.stages.enqueue import EnqueueArguments  # noqa: PLC0415 - few commands
+    from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
 
     def decorate(command: F) -> F:
         chosen = [f for f in option_fields(EnqueueArguments) if not names or f.name in names]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from aragog.cli.terminal import echo, verbosity
 from aragog.settings import Settings
 from aragog.settings.in_use import SettingsInUse, settings_in_use
-from aragog.terminal import echo, verbosity
 
 _REPORTED = "aragog.differing_settings_reported"
 

@@ -13,10 +13,10 @@ from rich.table import Table
 from aragog.bootstrap.dashboard import components
 from aragog.cli.arguments import COUNT, as_json
 from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.dashboard.components import Components
 from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
-from aragog.formatting import at
-from aragog.terminal import echo, echo_json, note, print_table
+from aragog.observability.formatting import at
 
 REASON = click.option("--reason", default="", help="The reason, kept in the history.")
 

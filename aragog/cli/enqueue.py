@@ -24,17 +24,17 @@ from rich.progress import (
 )
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.values import BUILT_IN
 from aragog.cli.arguments import as_json_lines, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES, UNUSABLE
+from aragog.cli.terminal import SafeConsole, echo, echo_json, note
 from aragog.client import Aragog
+from aragog.crawl.fetcher.user_agent import check_user_agent, has_contact
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import CONFIG, BadInput, ConfigError, InvalidUrl, SlowDown
-from aragog.fetcher.user_agent import check_user_agent, has_contact
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
-from aragog.terminal import SafeConsole, echo, echo_json, note
 from urlspelling import normalize
 
 # Browsers limit URLs to 2 MB, servers to 8 to 64 KB.

@@ -9,17 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.values import BUILT_IN
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
 from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import echo_json, print_table, printable
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.waiting import waits
-from aragog.durations import span
 from aragog.errors import BrokerUnavailable
+from aragog.observability.durations import span
 from aragog.settings import Settings
-from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.freshness import Freshness
 
 

@@ -14,26 +14,19 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api import reading
-from aragog.api.values import MOST_ITEMS
+from aragog.api.operations import reading
+from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import (
-    CHANGES_PURPOSE,
-    Host,
-    Owner,
-    Utf8Text,
-    WebAddress,
-    as_json_lines,
-)
+from aragog.cli.arguments import CHANGES_PURPOSE, Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
 from aragog.cli.show import store
+from aragog.cli.terminal import echo, echo_json, note, one_line, print_table
 from aragog.client import Aragog
-from aragog.durations import span
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.stages.webhook_post import AllowedHosts
-from aragog.terminal import echo, echo_json, note, one_line, print_table
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.stages.webhook_post import AllowedHosts
+from aragog.observability.durations import span
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState

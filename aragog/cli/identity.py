@@ -12,9 +12,8 @@ from rich.table import Table
 
 from aragog.cli.arguments import as_json
 from aragog.cli.data_folder import command_settings
-from aragog.durations import span
-from aragog.errors import ConfigError
-from aragog.identity.keys import (
+from aragog.cli.terminal import echo, echo_json, print_table
+from aragog.crawl.identity.keys import (
     SigningKey,
     new_key,
     published_keys,
@@ -23,9 +22,10 @@ from aragog.identity.keys import (
     signing_key,
     write_keys,
 )
-from aragog.identity.published_files import nginx_locations, published_files
+from aragog.crawl.identity.published_files import nginx_locations, published_files
+from aragog.errors import ConfigError
+from aragog.observability.durations import span
 from aragog.settings import IdentitySettings, duration_s
-from aragog.terminal import echo, echo_json, print_table
 
 FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 DEFAULT_OVERLAP = "2d"

@@ -12,8 +12,8 @@ from rich.table import Table
 from aragog.bootstrap.redis_services import limiter, limiter_ring, overrides_of
 from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
-from aragog.politeness.limiter_ring import LimiterRing, RingReport
-from aragog.terminal import echo, echo_json, note, print_table
+from aragog.cli.terminal import echo, echo_json, note, print_table
+from aragog.crawl.politeness.limiter_ring import LimiterRing, RingReport
 from pinlater.redis.address import is_usable
 
 

@@ -75,7 +75,7 @@ def _code_of(error: Exception) -> int:
 def _report(error: Exception) -> None:
     # A command that succeeds needs neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
-    from aragog.terminal import verbosity  # noqa: PLC0415
+    from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
     if verbosity.verbose:
         traceback.print_exception(error)
@@ -85,7 +85,7 @@ def _report(error: Exception) -> None:
 
 
 def _report_os_error(error: OSError) -> int:
-    from aragog.terminal import verbosity  # noqa: PLC0415
+    from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
     closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
     _give_up_output()
@@ -99,7 +99,7 @@ def _report_os_error(error: OSError) -> int:
 
 
 def _say(text: str) -> None:
-    from aragog.terminal import echo  # noqa: PLC0415
+    from aragog.cli.terminal import echo  # noqa: PLC0415
 
     echo(f"aragog: {text}", err=True)
 

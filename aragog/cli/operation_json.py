@@ -7,11 +7,11 @@ from contextlib import closing
 from typing import Any, ParamSpec, TypeVar
 
 from aragog.api.json_values import to_json
-from aragog.api.operation import Caller, Operation, Parts
-from aragog.api.page_texts import PageTexts
-from aragog.api.steps import finished
+from aragog.api.operations.operation import Caller, Operation, Parts
+from aragog.api.operations.options import checked
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.steps import finished
 from aragog.cli.data_folder import command_settings
-from aragog.options import checked
 from aragog.urlstore.store import UrlStore
 
 P = ParamSpec("P")

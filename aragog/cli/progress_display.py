@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.terminal import SafeConsole
+from aragog.cli.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import verbosity
+from aragog.crawl.pipeline.deleted_jobs import clear_in_flight
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import ConfigError
-from aragog.pipeline.deleted_jobs import clear_in_flight
-from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings
-from aragog.terminal import verbosity
 from pinlater.brokers import kind_of
 from pinlater.cli import queue
 from pinlater.models import JobInfo

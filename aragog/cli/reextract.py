@@ -16,12 +16,12 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import progress_display
+from aragog.cli.terminal import note
 from aragog.client import Aragog
-from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.stages.page_analysis import named_agent
+from aragog.crawl.stages.reextract import WALK, ReextractBatch, reextract_batch, text_version, walk
 from aragog.settings import Settings
-from aragog.stages.page_analysis import named_agent
-from aragog.stages.reextract import WALK, ReextractBatch, reextract_batch, text_version, walk
-from aragog.terminal import note
 from aragog.urlstore.store import UrlStore
 
 # URLs in one message, or in one step of a process.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from aragog.cli.terminal import echo, note
 from aragog.errors import ConfigError
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone.append_only_files import AppendOnlyFiles
-from aragog.terminal import echo, note
 
 _QUESTION = (
     "Redis then starts empty: URLs that wait are lost, and so are rates and robots.txt rules; "

@@ -14,13 +14,13 @@ from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli.arguments import as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT, WAITING
+from aragog.cli.terminal import SafeConsole, echo, echo_json
 from aragog.client import Aragog
+from aragog.crawl.pipeline.messages import RobotsBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.politeness.robots_engines import ENGINES, Opinion
+from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.errors import InvalidUrl
-from aragog.pipeline.messages import RobotsBatch
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.politeness.robots_engines import ENGINES, Opinion
-from aragog.politeness.robots_rules import RobotsRules
-from aragog.terminal import SafeConsole, echo, echo_json
 from urlspelling import normalize
 from urlspelling.domain import origin
 

@@ -30,19 +30,19 @@ from aragog.cli.run_output import RunOutput
 from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import LOOKED_AT, best_of, card, print_outcomes, print_problems
 from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.cli.terminal import SafeConsole, warn
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.pipeline.waiting_urls import SLOT
+from aragog.crawl.stages.enqueue import CHUNK
 from aragog.errors import ConfigError, SlowDown
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.pipeline.url_filter import UrlFilter
-from aragog.pipeline.waiting_urls import SLOT
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
-from aragog.stages.enqueue import CHUNK
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
-from aragog.terminal import SafeConsole, warn
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of

@@ -23,13 +23,13 @@ from typing import Any
 
 import orjson
 
-from aragog.api.page_texts import PageTexts
-from aragog.api.text_processes import PageTextUnavailable
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
 from aragog.cli.earlier_output import EarlierOutput, free_name, read_earlier
 from aragog.errors import BadInput, ConfigError, CorruptContent, TakenDown
-from aragog.extras import require
 from aragog.pages.main_text import FIELDS, load
+from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
 from aragog.transfer.json_lines import open_to_write

@@ -26,9 +26,9 @@ from rich.progress import (
 from rich.text import Text
 
 from aragog.cli.run_tracker import Ask, Ending, RunTracker
+from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT, sample
+from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.waiting_urls import ROBOTS, SLOT, sample
-from aragog.politeness.lines import Lines
 from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0

@@ -8,7 +8,6 @@ few values of the Rich Pin, with their source and age.
 from __future__ import annotations
 
 import dataclasses
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,20 +22,23 @@ from rich.table import Table
 from rich.text import Text
 
 from aragog.cli.run_tracker import NotStored
-from aragog.durations import span
+from aragog.cli.terminal import echo, one_line, printable, warn
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.user_agent import why_anonymous
+from aragog.crawl.politeness.blocked_hosts import SETTING as BLOCKED_HOSTS
+from aragog.crawl.politeness.blocked_hosts import BlockedHosts
+from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import CONFIG
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.formatting import plain
-from aragog.politeness.overrides import Overrides
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.observability.durations import span
+from aragog.observability.formatting import plain
 from aragog.settings import FetchSettings, Settings
-from aragog.terminal import echo, one_line, printable, warn
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host
 
 MOST_SHOWN = 20
-_NAME = re.compile(r"\b([a-z]+)\.([a-z_]+)\b")
 _PORTS = {"http": 80, "https": 443}
 _EVERYTHING = ("0.0.0.0/0", "::/0")
 _OF_OUTCOME = {
@@ -70,7 +72,10 @@ def print_problems(
         settings: of the system that fetched them.
         console: where the run reports.
     """
-    rows = [(*problem, setting_of(problem, settings)) for problem in problems[:MOST_SHOWN]]
+    rows = [
+        (problem.url, problem.outcome, problem.reason, setting_of(problem, settings))
+        for problem in problems[:MOST_SHOWN]
+    ]
     more = f"and {count - len(rows):,} more URLs that were not stored"
     if console.quiet:
         for url, outcome, reason, setting in rows:
@@ -97,30 +102,46 @@ def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
 
 def setting_of(problem: NotStored, settings: Settings) -> str:
     """The settings that would let a URL be fetched, separated by commas; "": none would."""
-    named = [
-        f"{section}.{key}"
-        for section, key in _NAME.findall(problem.reason)
-        if hasattr(getattr(settings, section, None), key)
-    ]
-    if problem.outcome == OutcomeKind.BLOCKED and not named:
-        named += _of_blocked(problem, settings)
-    elif not named and problem.outcome in _OF_OUTCOME:
-        named.append(_OF_OUTCOME[OutcomeKind(problem.outcome)])
-    return ", ".join(dict.fromkeys(named))
+    if problem.outcome == OutcomeKind.BLOCKED:
+        return ", ".join(_of_blocked(problem, settings))
+    if problem.outcome in _OF_OUTCOME:
+        return _OF_OUTCOME[OutcomeKind(problem.outcome)]
+    return ""
 
 
 def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
-    """The settings without which the SSRF filter, or an operator, blocks a URL."""
-    if _is_overridden(problem.url, settings.politeness.overrides_file):
+    """The settings by which the URL that was asked last is blocked."""
+    url = problem.ended_at or problem.url
+    match problem.cause:
+        case RefusalCause.NO_CONTACT:
+            return ["fetch.user_agent"]
+        case RefusalCause.BLOCKED_HOST:
+            return _of_operator(url, settings)
+        case RefusalCause.URL | RefusalCause.ADDRESS:
+            return _of_ssrf_filter(url, settings)
+        case _:  # an earlier version wrote no cause
+            by_contact = ["fetch.user_agent"] if why_anonymous(settings.fetch, url) else []
+            return by_contact or _of_operator(url, settings) or _of_ssrf_filter(url, settings)
+
+
+def _of_operator(url: str, settings: Settings) -> list[str]:
+    """The setting by which an operator blocks the host of a URL; none: a live override, or none."""
+    if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
-    parts = urlsplit(problem.url)
+    blocked = BlockedHosts(settings.politeness.blocked_hosts)
+    return [BLOCKED_HOSTS] if blocked.find(host(url)) else []
+
+
+def _of_ssrf_filter(url: str, settings: Settings) -> list[str]:
+    """The settings without which the SSRF filter blocks a URL."""
+    parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     other_port = port not in settings.fetch.allowed_ports
     with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
     named = ["fetch.allowed_ports"] if other_port else []
     # The text of a name does not show that it resolves to a local address.
-    is_local = not other_port or SsrfFilter(with_port).vet_url(problem.url) is not None
-    if is_local and _may_be_allowed(with_port, problem.url):
+    is_local = not other_port or SsrfFilter(with_port).vet_url(url) is not None
+    if is_local and _may_be_allowed(with_port, url):
         named.append("fetch.allowed_networks")
     return named
 

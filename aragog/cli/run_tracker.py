@@ -19,11 +19,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.errors import TRANSIENT
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.pipeline.followed_urls import FollowedUrls
-from aragog.pipeline.shared_state import SharedState
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -57,6 +57,10 @@ class NotStored(NamedTuple):
     outcome: str
     """The outcome in the store; "" without a record."""
     reason: str
+    cause: str | None = None
+    """Who or what forbids it, a `RefusalCause`; None: another outcome, or an earlier version."""
+    ended_at: str | None = None
+    """The URL that a redirect led to, where the fetch ended; None: `url`."""
 
 
 class Wish(NamedTuple):
@@ -214,7 +218,10 @@ class RunTracker:
         self.outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
         if len(self.problems) < PROBLEMS_KEPT:
             reason = str(facts.get("reason") or "") if record else "it has no record"
-            self.problems[url] = NotStored(url, outcome, reason)
+            cause, ended_at = (facts.get(name) or None for name in ("cause", "attempted_url"))
+            self.problems[url] = NotStored(
+                url, outcome, reason, cause and str(cause), ended_at and str(ended_at)
+            )
 
     def _ending(self, record: Record | None) -> Ending:
         facts = record.facts if record else {}

@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 import click
 import prometheus_client
 
-from aragog.allocator import return_freed, return_large_blocks
-from aragog.api.access_log import access_log
-from aragog.api.hedging import HedgedReads
-from aragog.api.hedging_metrics import HedgingMetrics
-from aragog.api.http.app import Api
-from aragog.api.http.server import listen, run
-from aragog.api.http.services import Services
-from aragog.api.tokens import GRAPH_SCOPE, READ, SCOPES, Tokens, make
+from aragog.api.operations.scopes import GRAPH_SCOPE, READ, SCOPES
+from aragog.api.server.access_log import access_log
+from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.hedging_metrics import HedgingMetrics
+from aragog.api.server.http.app import Api
+from aragog.api.server.http.server import listen, run
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import Tokens, make
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
@@ -32,16 +32,17 @@ from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import served_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
+from aragog.cli.terminal import echo
 from aragog.client import Aragog
+from aragog.crawl.identity.published_files import Publication
+from aragog.crawl.pipeline.metric_totals import MetricShipper
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.identity.published_files import Publication
-from aragog.logs import configure
-from aragog.pipeline.metric_totals import MetricShipper
+from aragog.observability.logs import configure
+from aragog.observability.tracing.tracer import name_service
+from aragog.runtime.allocator import return_freed, return_large_blocks
 from aragog.settings import LogSettings, ServingSettings, Settings
 from aragog.settings.in_use import process_settings
 from aragog.standalone.processes import die_with_parent
-from aragog.terminal import echo
-from aragog.tracing.tracer import name_service
 from aragog.urlstore.store import UrlStore
 from urlspelling.hosts import split_port
 

@@ -12,19 +12,19 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api import reading
 from aragog.api.json_values import fresh_json
-from aragog.api.page_texts import FORMS, ORIGINAL
-from aragog.api.values import EXTRAS, MOST_ITEMS, FetchedPage
+from aragog.api.operations import reading
+from aragog.api.operations.page_texts import FORMS, ORIGINAL
+from aragog.api.operations.values import EXTRAS, MOST_ITEMS, FetchedPage
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.errors import ConfigError
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import PURPOSES
-from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.records import refused_use
 from aragog.urlstore.store import UrlStore
 
@@ -70,7 +70,7 @@ def _fetched_first(
 
 
 def _check_wait(wait_s: float) -> None:
-    from aragog.api.fetching import LONGEST_WAIT_MS  # noqa: PLC0415 - only where used
+    from aragog.api.operations.fetching import LONGEST_WAIT_MS  # noqa: PLC0415 - only where used
 
     if wait_s * 1000 > LONGEST_WAIT_MS:
         raise click.BadParameter(f"at most {LONGEST_WAIT_MS // 1000} s", param_hint="'--wait'")

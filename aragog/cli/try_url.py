@@ -24,21 +24,21 @@ from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
-from aragog.fetcher.causes import RefusalCause
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.gate import Admission, Deny, Go, OpenGate
-from aragog.fetcher.outcome import Fetched, Outcome
-from aragog.fetcher.user_agent import check_user_agent
-from aragog.formatting import plain
-from aragog.identity.request_signer import request_signer
+from aragog.cli.terminal import echo, echo_json, one_line, print_table, printable
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
+from aragog.crawl.fetcher.user_agent import check_user_agent
+from aragog.crawl.identity.request_signer import request_signer
+from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
+from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_agent
+from aragog.crawl.stages.robots import status_of
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.observability.formatting import plain
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.selectors import SiteRules
-from aragog.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
-from aragog.stages.page_analysis import AnalyzedFields, fields_of, named_agent
-from aragog.stages.robots import status_of
-from aragog.terminal import echo, echo_json, one_line, print_table, printable
 from aragog.urlstore.field_formats import FieldFormats
 from richpins import document, extraction, links
 from richpins.document import Document

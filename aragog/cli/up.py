@@ -16,15 +16,15 @@ from typing import IO
 import click
 from rich.console import Console
 
+from aragog.cli.terminal import SafeConsole, echo, note, warn
+from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.errors import ConfigError
-from aragog.extras import has, install_command
-from aragog.fetcher.user_agent import has_contact
+from aragog.runtime.extras import has, install_command
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.running_system import is_ready, stop_running
 from aragog.standalone.supervisor import Supervisor
-from aragog.terminal import SafeConsole, echo, note, warn
 
 FRONT_WITHIN_S = 60.0
 NO_FLOWER = f"not installed: {install_command('flower')}"

@@ -7,8 +7,8 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
         record = client.get("http://shop.example/p/1", ["product.price"])
 """
 
-from aragog.api.graph_edges import GraphMutation
-from aragog.api.values import FetchedPage, PageRecord
+from aragog.api.operations.graph_edges import GraphMutation
+from aragog.api.operations.values import FetchedPage, PageRecord
 from aragog.client.async_client import AsyncClient
 from aragog.client.connect import connect, connect_async
 from aragog.client.producer import Aragog, Backlog

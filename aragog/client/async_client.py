@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from aragog.api import (
+from aragog.api.operations import (
     administration,
     crawling,
     field_sizes,
@@ -18,8 +18,8 @@ from aragog.api import (
     reading,
     writing,
 )
-from aragog.api.operation import Operation
-from aragog.api.page_texts import ORIGINAL
+from aragog.api.operations.operation import Operation
+from aragog.api.operations.page_texts import ORIGINAL
 from aragog.client.store_client import Client, documented
 
 P = ParamSpec("P")

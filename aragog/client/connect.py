@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 from aragog.client.async_client import AsyncClient
 from aragog.client.store_client import DEADLINE_S, Backend, Client
 from aragog.errors import ConfigError
-from aragog.extras import require
-from aragog.secret import without_password
+from aragog.runtime.extras import require
+from aragog.runtime.secret import without_password
 
 THRIFT_PORT = 8101
 POOL_SIZE = 16

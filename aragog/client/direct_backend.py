@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from aragog.api.operation import Caller, Operation, Parts
-from aragog.api.steps import finished
-from aragog.options import checked
+from aragog.api.operations.operation import Caller, Operation, Parts
+from aragog.api.operations.options import checked
+from aragog.api.operations.steps import finished
 
 R = TypeVar("R")
 

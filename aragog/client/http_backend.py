@@ -24,15 +24,16 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
-from aragog.api import crawling, reading, writing
-from aragog.api.crawling import GetFreshRequest
 from aragog.api.json_values import STORED, answer_of, fresh_of, members_of, record_of, to_query
-from aragog.api.operation import HttpRoute, Operation
-from aragog.api.page_texts import ORIGINAL
+from aragog.api.operations import crawling, reading, writing
+from aragog.api.operations.crawling import GetFreshRequest
+from aragog.api.operations.operation import HttpRoute, Operation
+from aragog.api.operations.options import checked
+from aragog.api.operations.page_texts import ORIGINAL
+from aragog.api.operations.reading import ContentRequest, GetManyRequest, GetRequest
+from aragog.api.operations.values import ContentPart, FetchedPage, PageRecord
+from aragog.api.operations.writing import DeleteFieldsRequest, PutRequest
 from aragog.api.problems import TAKEN_DOWN
-from aragog.api.reading import ContentRequest, GetManyRequest, GetRequest
-from aragog.api.values import ContentPart, FetchedPage, PageRecord
-from aragog.api.writing import DeleteFieldsRequest, PutRequest
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -41,8 +42,7 @@ from aragog.errors import (
     TakenDown,
     VersionConflict,
 )
-from aragog.options import checked
-from aragog.secret import without_login, without_password
+from aragog.runtime.secret import without_login, without_password
 from aragog.urlstore.field_formats import FieldFormats, parse
 
 

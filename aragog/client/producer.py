@@ -20,20 +20,21 @@ from typing import Annotated, Self
 import redis
 from celery import Celery
 
-from aragog.clock import SystemClock
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.options import Option, takes
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.watch import WatchBatch
 from aragog.errors import SlowDown
-from aragog.options import Option, takes
-from aragog.pipeline.enqueue_results import EnqueueResult
-from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.shared_state import SharedState
-from aragog.pipeline.site_rules import take_up_site_rules
-from aragog.pipeline.url_traces import UrlTraces
+from aragog.observability.tracing.tracer import tracer_of
+from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, Settings
 from aragog.settings.in_use import process_settings
-from aragog.stages.enqueue import EnqueueArguments, Enqueuer
-from aragog.stages.watch import WatchBatch
-from aragog.tracing.tracer import tracer_of
 from pinlater.brokers import celery_settings, is_postgres, kind_of, redis_urls
 from pinlater.redis.connect import connect
 from urlspelling import normalize

@@ -1,7 +1,7 @@
 """
 Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
 
-Its calls are the operations of the table (`aragog.api.operations`), with their options as
+Its calls are the operations of the table (`aragog.api.operations.table`), with their options as
 arguments. The client checks URLs, divides long lists, repeats what failed for a passing reason, and
 keeps the deadline. A `Backend` carries single requests.
 """
@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from aragog.api import (
+from aragog.api.operations import (
     administration,
     crawling,
     field_sizes,
@@ -26,11 +26,11 @@ from aragog.api import (
     reading,
     writing,
 )
-from aragog.api.operation import Operation
-from aragog.api.page_texts import ORIGINAL
-from aragog.api.values import MOST_ITEMS, ContentPart, EnqueuedUrls
+from aragog.api.operations.operation import Operation
+from aragog.api.operations.options import OptionField, arguments_text
+from aragog.api.operations.page_texts import ORIGINAL
+from aragog.api.operations.values import MOST_ITEMS, ContentPart, EnqueuedUrls
 from aragog.errors import TRANSIENT
-from aragog.options import OptionField, arguments_text
 from urlspelling import normalize
 
 P = ParamSpec("P")

@@ -14,10 +14,10 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.api.operation import Operation
-from aragog.api.reading import GetManyRequest, GetRequest, HistoryRequest
+from aragog.api.operations.operation import Operation
+from aragog.api.operations.reading import GetManyRequest, GetRequest, HistoryRequest
+from aragog.api.operations.values import PageRecord
 from aragog.api.thrift_values import answer_of, arguments_of, record_of
-from aragog.api.values import PageRecord
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.errors import (
     AccessDenied,

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import redis
 
-from aragog.clock import Clock
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.crawl_log import CrawlLogStream
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.metric_totals import MetricTotals
-from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.pipeline.spool import Spool
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.metric_totals import MetricTotals
+from aragog.crawl.pipeline.outages import OutageBoard
+from aragog.crawl.pipeline.outcome_log import OutcomeLog
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.runtime.clock import Clock
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin

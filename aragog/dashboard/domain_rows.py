@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from aragog.crawl.pipeline.outcome_log import LastOutcomes
+from aragog.crawl.politeness.overrides import Override
+from aragog.crawl.politeness.robots_records import CachedRules, RulesState
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.durations import span
 from aragog.errors import BrokerUnavailable
-from aragog.formatting import at, moment
-from aragog.pipeline.outcome_log import LastOutcomes
-from aragog.politeness.overrides import Override
-from aragog.politeness.robots_records import CachedRules, RulesState
-from aragog.politeness.slots import DomainReport
+from aragog.observability.durations import span
+from aragog.observability.formatting import at, moment
 from urlspelling.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.

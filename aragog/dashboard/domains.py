@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.quiet_hours import quiet_hours
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
-from aragog.formatting import plain
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.politeness.quiet_hours import quiet_hours
+from aragog.observability.formatting import plain
 from urlspelling import normalize
 from urlspelling.domain import registered_domain, reversed_host
 from urlspelling.hosts import and_parents

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from aragog.api.values import Explanation, ExplanationSection
-from aragog.api.values import ExplanationLine as Line
+from aragog.api.operations.values import Explanation, ExplanationSection
+from aragog.api.operations.values import ExplanationLine as Line
+from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
-from aragog.durations import span
 from aragog.errors import ALL
-from aragog.formatting import moment, plain
+from aragog.observability.durations import span
+from aragog.observability.formatting import moment, plain
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
-from aragog.pipeline.routing import Queue
-from aragog.politeness.slots import DomainReport
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
 from urlspelling import explain, normalize

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aragog.errors import CONFIG, ConfigError
-from aragog.hosts import is_allowed_host, is_loopback
+from aragog.runtime.hosts import is_allowed_host, is_loopback
 
 OPEN_API = "FLOWER_UNAUTHENTICATED_API"
 _TRUE = ("1", "true", "yes", "y", "t", "on")

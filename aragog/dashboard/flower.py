@@ -9,6 +9,7 @@ from typing import Any
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
+from aragog.dashboard.waiting import notes_of_queues
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
 from pinlater.flower import install as install_pinlater
@@ -45,14 +46,11 @@ def install(
         _add_metrics(components)
         return _routes(components, refresh), files("aragog.dashboard") / "templates"
 
-    return install_pinlater(admin_of, more)
+    return install_pinlater(admin_of, more, lambda: notes_of_queues(components))
 
 
 def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
-    from aragog.dashboard.handlers import (  # noqa: PLC0415 - only in Flower's process
-        DomainsPage,
-        UrlPage,
-    )
+    from aragog.dashboard.handlers import DomainsPage, UrlPage  # noqa: PLC0415 - only in Flower's process
     from pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}

@@ -15,15 +15,15 @@ from urllib.parse import urlencode
 from tornado import web
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.pin_card import PinCard, pin_card
+from aragog.api.operations.values import BUILT_IN
+from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import ALL, BAD_INPUT, BadInput
-from aragog.formatting import at, moment
-from aragog.politeness.live_overrides import OverrideChange
-from aragog.urlstore.pin_card import PinCard, pin_card
+from aragog.observability.formatting import at, moment
 from pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50

@@ -13,11 +13,11 @@ from prometheus_client.core import (
     Metric,
 )
 
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
-from aragog.instruments import INSTRUMENTS
-from aragog.metric_families import buckets, family
-from aragog.pipeline import counters
-from aragog.pipeline.crawl_log import at_ms
+from aragog.observability.instruments import INSTRUMENTS
+from aragog.observability.metric_families import buckets, family
 from pinlater.admin import count_of
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
@@ -52,7 +52,7 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measured(components: Components) -> Iterator[Metric]:
-    """What all processes measured (`aragog.instruments`)."""
+    """What all processes measured (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)

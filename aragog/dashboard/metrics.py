@@ -19,10 +19,10 @@ import redis
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from aragog.clock import Clock
 from aragog.dashboard.components import Components
 from aragog.dashboard.metric_readers import READERS
 from aragog.errors import ALL
+from aragog.runtime.clock import Clock
 
 WAIT_S = 1.0
 WINDOW_S = 60.0

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from aragog.errors import ConfigError, Unsupported
-from aragog.extras import has, install_command
+from aragog.runtime.extras import has, install_command
 from richpins.main_text import FORMS, TRAFILATURA, find, finder_version
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from aragog.structured_fields import FieldToken, dictionary_members
+from aragog.pages.structured_fields import FieldToken, dictionary_members
 from richpins.robots_meta import PageRobots
 from urlspelling.link_header import targets as link_targets
 

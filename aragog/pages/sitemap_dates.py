@@ -13,6 +13,9 @@ _W3C_DATE = re.compile(
     re.IGNORECASE,
 )
 
+_END_OF_DAY = (24, 0, 0)
+"""The midnight at which a day ends (ISO 8601): the beginning of the next one."""
+
 
 class DateSpan(NamedTuple):
     """What a date names, in milliseconds since the epoch."""
@@ -38,7 +41,10 @@ def span_of(text: str) -> DateSpan | None:
         year, month, day, hour, minute, second = (
             int(n or default) for n, default in zip(numbers, (1, 1, 1, 0, 0, 0), strict=True)
         )
+        is_end = (hour, minute, second) == _END_OF_DAY
+        hour = 0 if is_end else hour
         when = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone))
+        when += dt.timedelta(days=is_end)
         return DateSpan(_ms(when), _end_ms(when, given=sum(n is not None for n in numbers)))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None

@@ -98,10 +98,17 @@ MAX_BYTES = 52_428_800
 """The maximum size of a sitemap after decompression."""
 PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
+_GZIP = b"\x1f\x8b"
+_MAX_LAYERS = 3
+"""Some servers compress a file again that is compressed on their disk."""
 
 
 class Unpacked:
-    """A body without gzip (any number of members), in chunks; `complete` if that was all."""
+    """
+    A body without gzip (any number of members, up to three layers), in chunks.
+
+    `complete` if that was all.
+    """
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -109,29 +116,38 @@ class Unpacked:
 
     def __iter__(self) -> Iterator[bytes]:
         room = MAX_BYTES
-        packed = self._body.startswith(b"\x1f\x8b")
-        for piece in self._members() if packed else _slices(self._body):
+        pieces = _slices(self._body)
+        for _ in range(_MAX_LAYERS):
+            first = next(pieces, b"")
+            pieces = chain((first,), pieces)
+            if not first.startswith(_GZIP):
+                break
+            pieces = self._members(pieces)
+        for piece in pieces:
             yield piece[:room]
             room -= len(piece)
             if room < 0:
                 self.complete = False
                 return
 
-    def _members(self) -> Iterator[bytes]:
-        at, body = 0, self._body
-        while body.startswith(b"\x1f\x8b", at):
+    def _members(self, packed: Iterator[bytes]) -> Iterator[bytes]:
+        rest = b""
+        while rest or (rest := next(packed, b"")):
+            rest += next(packed, b"") if len(rest) < len(_GZIP) else b""
+            if not rest.startswith(_GZIP):
+                return  # what follows the last member does not count
             inflate = zlib.decompressobj(wbits=31)
-            while not inflate.eof and at < len(body):
-                data = body[at : at + _PACKED_BYTES]
-                at += len(data)
+            while not inflate.eof and (rest or (rest := next(packed, b""))):
+                data, rest = rest[:_PACKED_BYTES], rest[_PACKED_BYTES:]
                 try:
                     while data:
-                        yield inflate.decompress(data, PIECE_BYTES)
+                        if piece := inflate.decompress(data, PIECE_BYTES):
+                            yield piece
                         data = inflate.unconsumed_tail
                 except zlib.error:
                     self.complete = False
                     return
-            at -= len(inflate.unused_data)
+            rest = inflate.unused_data + rest
             if not inflate.eof:
                 self.complete = False
                 return

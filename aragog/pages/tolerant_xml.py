@@ -5,7 +5,7 @@ A parser in recovery mode changes what it reads: after any fault libxml2 drops r
 `?a=1&amp;b=2` becomes `?a=1b=2`. This one has no state that a fault could spoil. It splits the
 bytes at tags, and leaves texts as they are until somebody wants one; `text_of` then returns what
 the bytes mean, or None if that is in doubt. Comments, declarations and processing instructions are
-skipped. Only the five entities of XML are known, so none can expand.
+skipped. Only the five entities of XML and HTML's letters are known, so none can expand.
 
 It works on bytes of any encoding whose letters, digits, `<`, `>`, `&` and quotes are those of
 ASCII and are no part of other characters; the caller converts the rest (UTF-16).
@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
+from html.entities import html5
 
 from richpins import encodings
 
@@ -210,8 +211,8 @@ def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     Return a text; None if it is in doubt.
 
     In doubt are bytes that are no text of `charset`, control characters, references to no
-    character, and names of entities other than those of XML. A bare ampersand is one, as it is
-    meant in `?a=1&b=2`.
+    character, and names of entities other than those of XML and of HTML's letters. A bare ampersand
+    is one, as it is meant in `?a=1&b=2`.
 
     Args:
         parts: its bytes, and whether they are a CDATA section, where no reference counts.
@@ -259,9 +260,15 @@ def _expanded(text: str) -> str | None:
     return "".join((*parts, text[at:]))
 
 
+def _letter_of_html(name: str) -> str | None:
+    """Return the letter of an entity of HTML, whose meaning is certain; None for other signs."""
+    letter = html5.get(f"{name};", "")
+    return letter if len(letter) == 1 and letter.isalpha() else None
+
+
 def _referenced(name: str) -> str | None:
     if not name.startswith("#"):
-        return _NAMED.get(name)
+        return _NAMED.get(name) or _letter_of_html(name)
     digits, base = (name[2:], 16) if name[1] == "x" else (name[1:], 10)
     number = int(digits, base)
     return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else None

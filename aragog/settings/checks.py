@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from aragog.secret import SecretUrl, reveal, without_password
+from aragog.runtime.secret import SecretUrl, reveal, without_password
 from aragog.settings.crawling import (
     FetchSettings,
     IdentitySettings,

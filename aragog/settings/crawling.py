@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aragog.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
+from aragog.runtime.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
 
 
 @dataclass(frozen=True, slots=True)

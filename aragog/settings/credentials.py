@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from aragog.secret import Secret, reveal
+from aragog.runtime.secret import Secret, reveal
 
 _ORIGIN = re.compile(
     r"(?:(https?)://)?(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?/?", re.IGNORECASE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from aragog.secret import NO_URL, SecretUrl, mask, secret_urls
+from aragog.runtime.secret import NO_URL, SecretUrl, mask, secret_urls
 
 
 @dataclass(frozen=True, slots=True)

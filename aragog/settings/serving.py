@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aragog.secret import NO_URL, SecretUrl, mask
+from aragog.runtime.secret import NO_URL, SecretUrl, mask
 
 
 @dataclass(frozen=True, slots=True)

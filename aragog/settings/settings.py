@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.errors import ConfigError
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
+from aragog.runtime.socket_paths import fits, short_folder
 from aragog.settings.crawling import (
     FetchSettings,
     IdentitySettings,
@@ -33,7 +34,6 @@ from aragog.settings.servers import (
     TracingSettings,
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
-from aragog.socket_paths import fits, short_folder
 
 _REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
 

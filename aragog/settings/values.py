@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from aragog.secret import Secret, reveal
+from aragog.runtime.secret import Secret, reveal
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}

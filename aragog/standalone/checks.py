@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 
-from aragog.api.tokens import check_exposure
+from aragog.api.server.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
+from aragog.crawl.identity.keys import check_key_file
+from aragog.crawl.politeness.blocked_hosts import BlockedHosts
+from aragog.crawl.politeness.overrides import Overrides
 from aragog.dashboard.exposure import check_flower_exposure
-from aragog.extras import has, require
-from aragog.identity.keys import check_key_file
-from aragog.politeness.blocked_hosts import BlockedHosts
-from aragog.politeness.overrides import Overrides
+from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 
 

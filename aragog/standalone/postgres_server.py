@@ -27,7 +27,7 @@ import psycopg
 from psycopg import sql
 
 from aragog.errors import ConfigError
-from aragog.socket_paths import fits
+from aragog.runtime.socket_paths import fits
 from aragog.standalone import unprivileged
 from aragog.standalone.processes import PrivateServer, end_within
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from aragog.errors import ConfigError
-from aragog.socket_paths import fits
+from aragog.runtime.socket_paths import fits
 from aragog.standalone.append_only_files import AppendOnlyFiles
 from aragog.standalone.processes import PrivateServer, end_within
 

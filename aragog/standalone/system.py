@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aragog.errors import ConfigError
-from aragog.extras import has, require
+from aragog.runtime.extras import has, require
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.settings import claim_folder
 from aragog.standalone.processes import call_in_child

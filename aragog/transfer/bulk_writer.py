@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BAD_INPUT, InvalidUrl, NotUnique
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import StoreSettings
+from aragog.transfer.identity_evidence import imported_alias, imported_page
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
@@ -165,6 +166,11 @@ class BulkWriter:
         if record.due_at_ms is not None:
             state[nodes.DUE] = due_cell(record.due_at_ms)
         key = node_id(canonical)
+        evidence = imported_page(canonical, rows[canonical], record, now_ms)
+        if evidence:
+            state_of_page, fetched_at_ms = evidence
+            rows[canonical] = {**rows[canonical], nodes.FACTS: Cell(b"{}", fetched_at_ms)}
+            by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
         return [*(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, state, now_ms)]  # fmt: skip
 
@@ -195,6 +201,9 @@ class BulkWriter:
                 provisional=record.provisional,
                 reasons=("imported",),
             )
+            if own := imported_alias(record):
+                at_ms = record.canonical_at_ms or self._clock.now_ms()
+                self._zen.nodes.put(node_id(normalize(url)), {nodes.OWN: own}, at_ms=at_ms)
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
         except BAD_INPUT as error:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
+from aragog.transfer.identity_evidence import exported_alias_facts, exported_facts
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import (
@@ -237,7 +238,7 @@ def _records(
             continue
         if fetched is not None and not _was_fetched(record, fetched):
             continue
-        # An alias has no data of its page, and no facts.
+        # An alias has no data of its page, and no facts about its use.
         if record.canonical_url is not None or is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
@@ -301,6 +302,7 @@ def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlReco
             canonical_url=canonical,
             canonical_at_ms=row[CANONICAL].at_ms,
             provisional=bool(text(row, PROVISIONAL)),
+            facts=exported_alias_facts(row),
         )
     if SENTINEL not in row:
         return None
@@ -313,7 +315,7 @@ def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlReco
         at_ms={name: info.at_ms for name, info in record.info.items()},
         provenance={name: info.provenance for name, info in record.info.items() if info.provenance},
         due_at_ms=record.due_at_ms,
-        facts=record.facts,
+        facts=exported_facts(row, record.facts),
         content_key=record.content_key,
         content_hash=record.content_hash,
         content_bytes=record.content_bytes,

@@ -15,7 +15,8 @@ The file format of one URL record: its line of JSON, and files of such lines.
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch it again |
 | `links` | list of [url, text, rel] |
-| `facts`, `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
+| `facts` | of the last fetch; imported is whose page it is: `aragog.transfer.identity_evidence` |
+| `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 
 Files whose names end in `.gz` or `.zst` are compressed.
 """

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import ConfigError
-from aragog.extras import require
+from aragog.runtime.extras import require
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord, from_mapping
 from aragog.transfer.typed_fields import TypedFields
 from richpins.field_types import FieldType

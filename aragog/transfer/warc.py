@@ -31,9 +31,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
-from aragog.clock import SystemClock
 from aragog.errors import ConfigError, ContentReplaced, CorruptContent
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.runtime.clock import SystemClock
 from aragog.transfer import cdxj
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.urlstore import nodes

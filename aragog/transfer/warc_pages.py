@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
+from aragog.crawl.fetcher.faults import Fault
+from aragog.crawl.fetcher.recorded import RecordedLimits, RecordedResponse, read_recorded
 from aragog.errors import InvalidUrl
-from aragog.fetcher.faults import Fault
-from aragog.fetcher.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.fetcher.recorded import RecordedLimits, RecordedResponse, read_recorded
+from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.warc_records import BadWarc, WarcRecord, read_records
 from urlspelling import normalize

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import orjson
 
-from aragog.clock import Clock
 from aragog.errors import VersionConflict
+from aragog.runtime.clock import Clock
 from aragog.settings import StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from aragog.errors import BadInput
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts

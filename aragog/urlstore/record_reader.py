@@ -14,7 +14,7 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import refusal, verdict
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from richpins.text_sketch import are_near_same

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from aragog.fetcher.outcome import WITHHELD, OutcomeKind
+from aragog.fetch_record.outcome import WITHHELD, OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
 
 FLOOR_SHARE = 1 / 8

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 
-from aragog.clock import Clock
+from aragog.runtime.clock import Clock
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content_port import ContentStore

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from aragog.clock import Clock
 from aragog.errors import ConfigError
+from aragog.runtime.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
@@ -35,11 +35,12 @@ from aragog.urlstore.watchers import WATCH
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
 from aragog.urlstore.writing.removal import Takedown
+from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
 from aragog.urlstore.zen_remedies import REMEDIES
 from urlspelling import normalize
 from urlspelling.domain import registered_domain
-from zengraph import Most, MultiGraph, Schema
+from zengraph import Limits, MultiGraph, Schema
 from zengraph.links import LinkGraph, ListLimits
 from zengraph.tables import Tables
 
@@ -93,7 +94,9 @@ class UrlStore:
             zen, content, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
         )  # fmt: skip
         self._nodes = nodes
-        self.takedowns = Takedowns(takedown, tombstones, nodes, write_clock, self.serves)
+        self.takedowns = Takedowns(
+            takedown, tombstones, nodes, write_clock, Trust(zen, merger, refresh), self.serves
+        )
         self.pages = Pages(zen)
         self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
@@ -282,7 +285,7 @@ def _schema(settings: StoreSettings) -> Schema:
         one_ended=frozenset({ALIAS, WATCH}),
         reserved=frozenset({LINK}),
         columns={CANONICAL_URL: CANONICAL},
-        most=Most(settings.max_record_bytes, settings.max_record_fields),
+        limits=Limits(settings.max_record_bytes, settings.max_record_fields),
         remedies=REMEDIES,
     )
 

@@ -13,6 +13,7 @@ from aragog.urlstore.records import Fact
 from aragog.urlstore.tombstones import DOMAIN, HOST, URL, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.removal import Takedown
+from aragog.urlstore.writing.trust import Trust
 from urlspelling import normalize
 from zengraph.records import Row
 
@@ -25,6 +26,7 @@ class Takedowns:
     tombstones: Tombstones
     nodes: Nodes
     clock: WriteClock
+    trust: Trust
     serves: Callable[[str], bool] = lambda _: True
 
     def remove(self, url: str) -> None:
@@ -58,7 +60,9 @@ class Takedowns:
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("take_down: give one of url, host and domain")
         if url is not None:
-            count = self.takedown.of_urls(self.pages_of(url), now_ms)
+            pages = self.pages_of(url)
+            self._withdraw_from_shared(pages[0], now_ms)
+            count = self.takedown.of_urls(pages, now_ms)
         elif host is not None:
             count = self.takedown.of_site(HOST, site_name(host), now_ms)
         else:
@@ -70,12 +74,20 @@ class Takedowns:
         """
         The URLs that a takedown of `url` takes down with their aliases; normalized.
 
-        Itself, and its canonical URL if that has the same host (with or without `www.`).
+        Itself, and its canonical URL if that has the same host (with or without `www.`). Not one
+        that nobody fetched and that other pages name as well: their pages are not this one.
         """
         normalized = normalize(url)
         canonical = self.nodes.pointed(normalized)
         same = canonical != normalized and nodes.on_one_host(normalized, canonical)
-        return (normalized, canonical) if same else (normalized,)
+        if not same or self.trust.shared_record(normalized):
+            return (normalized,)
+        return (normalized, canonical)
+
+    def _withdraw_from_shared(self, url: str, now_ms: int) -> None:
+        """Take the page of a normalized URL out of a record that other pages share."""
+        if canonical := self.trust.shared_record(url):
+            self.trust.withdraw_from(canonical, url, now_ms)
 
     def drop(self, url: str, upto_ms: int) -> None:
         """

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.known_fields import known
+from aragog.fetch_record.known_fields import known
 from zengraph import MultiGraph
 from zengraph.records import Row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput
+from aragog.runtime.clock import Clock, SystemClock
 
 MAX_AHEAD_MS = 60_000
 """How far ahead of the store's clock an instant may be: clocks that NTP keeps differ by less."""

@@ -20,10 +20,10 @@ class Reading:
 
 def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
     """Read a page as the pipeline and a reader of its main text do."""
-    from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+    from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+    from aragog.crawl.stages.page_analysis import read_page
+    from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
     from aragog.pages import main_text
-    from aragog.pipeline.messages import FetchResult, UrlJob
-    from aragog.stages.page_analysis import read_page
     from richpins import document
     from richpins.main_text import MARKDOWN, TEXT
 

@@ -23,13 +23,13 @@ from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
 
-from aragog.api.http.app import Api
-from aragog.api.http.server import run
 from aragog.api.json_values import record_json
-from aragog.api.operation import Parts
-from aragog.api.thrift.contract import idl
-from aragog.api.thrift.handlers import services
-from aragog.api.thrift.server import ThriftServer
+from aragog.api.operations.operation import Parts
+from aragog.api.server.http.app import Api
+from aragog.api.server.http.server import run
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.handlers import services
+from aragog.api.server.thrift.server import ThriftServer
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

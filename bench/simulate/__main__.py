@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from aragog.cli.costs import read_costs
+from aragog.addons.plan.costs import read_costs
 from aragog.settings import Settings
 from bench.quick import add_quick
 from bench.refresh import WORLDS

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from aragog.crawl.stages.backlog_delays import AHEAD_S
 from aragog.settings import PolitenessSettings
-from aragog.stages.backlog_delays import AHEAD_S
 from bench.simulate.web import DomainClass, Web
 
 

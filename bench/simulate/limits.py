@@ -1,7 +1,7 @@
 """
 The limiter's rules for one domain in Python: the next slot, and the backoff after errors.
 
-A twin of `aragog/politeness/lua/reserve.lua` and `report.lua` without permits, urgent slots and latency;
+A twin of `aragog/crawl/politeness/lua/reserve.lua` and `report.lua` without permits, urgent slots and latency;
 `tests/contract/test_simulated_limiter.py` runs both with the same requests.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from aragog.politeness.limiter import PATIENCE, SLOWEST
-from aragog.politeness.slots import slowed_us
+from aragog.crawl.politeness.limiter import PATIENCE, SLOWEST
+from aragog.crawl.politeness.slots import slowed_us
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aragog.clock import Clock
-from aragog.pipeline.ports import SpoolState
-from aragog.pipeline.spool import SpoolBounds
+from aragog.crawl.pipeline.ports import SpoolState
+from aragog.crawl.pipeline.spool import SpoolBounds
+from aragog.runtime.clock import Clock
 from bench.simulate.limits import DomainLimit
 from bench.simulate.web import Kind
 
@@ -44,7 +44,7 @@ class VirtualClock(Clock):
 
 @dataclass(slots=True)
 class SimulatedSpool:
-    """Bodies between fetch and store, with the bounds of `aragog.pipeline.spool`."""
+    """Bodies between fetch and store, with the bounds of `aragog.crawl.pipeline.spool`."""
 
     bounds: SpoolBounds
     used_bytes: float = 0.0

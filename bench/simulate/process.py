@@ -2,7 +2,7 @@
 One fetch process in virtual time: its threads with a batch each, its requests at once, its CPU.
 
 A thread takes a batch, sends its requests side by side, and is free when the last response is there
-(`aragog.stages.requester`). So the slowest of 25 responses decides how long a thread is busy.
+(`aragog.crawl.stages.requester`). So the slowest of 25 responses decides how long a thread is busy.
 """
 
 from __future__ import annotations

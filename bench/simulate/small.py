@@ -3,7 +3,7 @@ A crawl of a small web, event by event: every URL, message, slot, thread and bod
 
 The settings, constants and pure functions are aragog's own: `BacklogDelays` delays the first visits of a backlog, `retry`
 delays come from `next_attempt`, `claim_limit` opens and closes fetching by the fill level of the spool, and a look at a
-line gives as many slots as `aragog.stages.release` does. Redis, workers and origins are models: messages
+line gives as many slots as `aragog.crawl.stages.release` does. Redis, workers and origins are models: messages
 are claimed by priority and due time, a process is as in `bench.simulate.process`, the limiter as in
 `bench.simulate.limits`.
 """
@@ -15,16 +15,22 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from aragog.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
-from aragog.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
-from aragog.pipeline.spool_room import claim_limit
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
+from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
+from aragog.crawl.pipeline.spool_room import claim_limit
+from aragog.crawl.stages.access import HEAD_START_MS
+from aragog.crawl.stages.backlog_delays import BacklogDelays, less_urgent
+from aragog.crawl.stages.fetch import ROOM_AGAIN_MS
+from aragog.crawl.stages.release import (
+    ARRIVES_AHEAD_MS,
+    LOOK_AGAIN_MS,
+    LOOK_EVERY_S,
+    MOST_LINES,
+    SPAN_MS,
+)
+from aragog.crawl.stages.rescheduling import next_attempt
+from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS
 from aragog.settings import Settings
-from aragog.stages.access import HEAD_START_MS
-from aragog.stages.backlog_delays import BacklogDelays, less_urgent
-from aragog.stages.fetch import ROOM_AGAIN_MS
-from aragog.stages.release import ARRIVES_AHEAD_MS, LOOK_AGAIN_MS, LOOK_EVERY_S, MOST_LINES, SPAN_MS
-from aragog.stages.rescheduling import next_attempt
-from aragog.stages.waiting_line import RELEASE_AHEAD_MS
 from bench.simulate.limits import DomainLimit
 from bench.simulate.parts import (
     Job,

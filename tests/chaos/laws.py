@@ -12,8 +12,8 @@ from pathlib import Path
 
 from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_reclaim import sweep
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_reclaim import sweep
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin

@@ -6,8 +6,8 @@ import threading
 from collections import Counter
 
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.errors import TRANSIENT
-from aragog.pipeline.enqueue_results import EnqueueStatus
 from aragog.settings import Settings
 
 ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)

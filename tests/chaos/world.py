@@ -16,8 +16,8 @@ from pathlib import Path
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.client import Aragog
+from aragog.crawl.pipeline.spool import Spool
 from aragog.errors import ALL, SlowDown
-from aragog.pipeline.spool import Spool
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import die_with_parent
 from tests.chaos import parts

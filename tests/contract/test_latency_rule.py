@@ -2,9 +2,9 @@
 
 import pytest
 
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import SlotRequest
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.slots import SlotRequest
 from aragog.settings import PolitenessSettings
 from bench.latency import (
     VirtualNode,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.redis_kit.leases import HELD, UNCONFIRMED, Leases
+from aragog.crawl.shared_redis.leases import HELD, UNCONFIRMED, Leases
+from aragog.runtime.clock import ManualClock
 from zengraph.records import CellLeases
 from zengraph.tables import Tables
 from zengraph.tables.memory import MemoryTables
@@ -22,7 +22,7 @@ ROW, COLUMN = b"\x01row", b"i:lease"
 
 ACQUIRE = f"""
 import os, signal, sys, redis
-from aragog.redis_kit.leases import Leases
+from aragog.crawl.shared_redis.leases import Leases
 client = redis.Redis.from_url(sys.argv[1])
 assert Leases(client, "leases", {LEASE_S}, patience_s=0.01).acquire(["a"]) == [1]
 os.kill(os.getpid(), signal.SIGKILL)

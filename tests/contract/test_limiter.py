@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.lines import LineEntry, Lines
+from aragog.crawl.politeness.nodes.node import stopwatch_us
+from aragog.crawl.politeness.nodes.scripts import PERMIT_TTL_US
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.lines import LineEntry, Lines
-from aragog.politeness.nodes.node import stopwatch_us
-from aragog.politeness.nodes.scripts import PERMIT_TTL_US
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from tests.support.examples import examples
 

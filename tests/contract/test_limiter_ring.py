@@ -8,15 +8,15 @@ import pytest
 import redis
 from redis import ResponseError
 
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.limiter_ring import LimiterRing
+from aragog.crawl.politeness.nodes.handover import take_over
+from aragog.crawl.politeness.nodes.record import RingRecord
+from aragog.crawl.politeness.nodes.ring import NodeRing
+from aragog.crawl.politeness.nodes.scripts import pause_until
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.slots import RateExceeded, SlotRequest, unpack_state
 from aragog.errors import BadInput, LimiterUnavailable
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.limiter_ring import LimiterRing
-from aragog.politeness.nodes.handover import take_over
-from aragog.politeness.nodes.record import RingRecord
-from aragog.politeness.nodes.ring import NodeRing
-from aragog.politeness.nodes.scripts import pause_until
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import RateExceeded, SlotRequest, unpack_state
 from aragog.settings import PolitenessSettings
 from bench.latency import VirtualNode
 from tests.support.waiting import wait_until

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.lines import LineEntry, Lines
+from aragog.crawl.politeness.lines import LineEntry, Lines
 from tests.support.examples import examples
 from tests.support.waiting import wait_until
 

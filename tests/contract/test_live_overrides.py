@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.crawl.politeness.limiter import STOPPED_AGAIN_S, Limiter
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.overrides import CHECK_EVERY_S, Overrides
+from aragog.crawl.politeness.quiet_hours import QuietHours
+from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.errors import BadInput
-from aragog.politeness.limiter import STOPPED_AGAIN_S, Limiter
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.politeness.overrides import CHECK_EVERY_S, Overrides
-from aragog.politeness.quiet_hours import QuietHours
-from aragog.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.runtime.clock import ManualClock
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis

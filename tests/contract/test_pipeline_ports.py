@@ -2,13 +2,13 @@
 
 import pytest
 
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.store_claim import StoreClaim, StoreIdentity
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.store_claim import StoreClaim, StoreIdentity
-from aragog.pipeline.takedown import SiteBlocks
-from aragog.stages.page_limits import RunMarks
 from pinlater.redis.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemoryMarks, MemorySpool
 

@@ -2,7 +2,7 @@
 
 import random
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

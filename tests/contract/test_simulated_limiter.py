@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from aragog.politeness.limiter import PATIENCE, SLOWEST
-from aragog.politeness.nodes.scripts import Ask, report, reserve
-from aragog.politeness.slots import unpack_state
+from aragog.crawl.politeness.limiter import PATIENCE, SLOWEST
+from aragog.crawl.politeness.nodes.scripts import Ask, report, reserve
+from aragog.crawl.politeness.slots import unpack_state
 from bench.latency import KEY, VirtualNode
 from bench.simulate.limits import DomainLimit
 

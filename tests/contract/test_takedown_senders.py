@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import TakenDown
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import export_urls

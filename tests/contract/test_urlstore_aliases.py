@@ -4,10 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from aragog.fetcher.outcome import WITHHELD, FetchRecord
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_updates import failure_write
+from aragog.fetch_record.outcome import WITHHELD, FetchRecord
 from aragog.settings import Settings
-from aragog.stages.page_updates import failure_write
 from aragog.urlstore.node_ids import node_id
 from tests.support.stores import NOW_MS, SAME, alias_page, body, page
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import FETCH, FETCHED

@@ -6,8 +6,8 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
+from aragog.runtime.clock import ManualClock
 from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish

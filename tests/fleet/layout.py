@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.api.tokens import READ, make
+from aragog.api.operations.scopes import READ
+from aragog.api.server.tokens import make
 from deploy.hosts.cluster import redis_url, s3_settings, store_settings
 from tests.fleet.sites import BASE_INTERVAL_MS
 

@@ -13,8 +13,8 @@ from math import ceil
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from aragog.crawl.pipeline.spool import Spool
 from aragog.errors import AragogError
-from aragog.pipeline.spool import Spool
 from aragog.settings import Settings
 from tests.chaos.laws import queues, repairs, spool_bytes
 from tests.chaos.producer import ACCEPTED, FaultProducer

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 import brotli
 import zstandard
 
-from aragog.fetcher.content_types import content_type_of, refused_by_content
-from aragog.fetcher.faults import Fault
-from aragog.fetcher.headers import location_of, retry_at_ms, target_of
-from aragog.fetcher.http1.body import Bounds, collect
-from aragog.fetcher.http1.decoders import decoders_for
-from aragog.fetcher.http1.head import framing_of
-from aragog.fetcher.http1.reader import content
+from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content
+from aragog.crawl.fetcher.faults import Fault
+from aragog.crawl.fetcher.headers import location_of, retry_at_ms, target_of
+from aragog.crawl.fetcher.http1.body import Bounds, collect
+from aragog.crawl.fetcher.http1.decoders import decoders_for
+from aragog.crawl.fetcher.http1.head import framing_of
+from aragog.crawl.fetcher.http1.reader import content
 from tests.fuzz.engine import edited, fuzz
 from tests.support.byte_streams import channel_of
 

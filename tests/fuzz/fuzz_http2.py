@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 import hpack
 
-from aragog.clock import ManualClock
-from aragog.fetcher.deadline import Deadline
-from aragog.fetcher.faults import Fault
-from aragog.fetcher.http1.body import Bounds, collect
-from aragog.fetcher.http1.decoders import decoders_for
-from aragog.fetcher.http2.protocol import Http2
-from aragog.fetcher.request import PoliteRequest, Target
+from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.faults import Fault
+from aragog.crawl.fetcher.http1.body import Bounds, collect
+from aragog.crawl.fetcher.http1.decoders import decoders_for
+from aragog.crawl.fetcher.http2.protocol import Http2
+from aragog.crawl.fetcher.request import PoliteRequest, Target
+from aragog.runtime.clock import ManualClock
 from tests.fuzz.engine import edited, fuzz
 from tests.support.byte_streams import pieces_of
 

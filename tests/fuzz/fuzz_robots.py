@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from aragog.politeness.robots_rules import RobotsRules, rules_for_status
+from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
 from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (

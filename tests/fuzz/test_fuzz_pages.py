@@ -7,7 +7,7 @@ from tests.support.forked import printed, python
 
 WITHIN_LIMITS = """
 import sys
-from aragog.stages.page_limits import PageTooExpensive, limited, make_expendable
+from aragog.crawl.stages.page_limits import PageTooExpensive, limited, make_expendable
 from tests.fuzz.fuzz_pages import grown, one_input
 make_expendable()
 for page in grown(int(sys.argv[1]), int(sys.argv[2])):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from aragog.bootstrap.stores import url_store
-from aragog.clock import ManualClock, SystemClock
+from aragog.runtime.clock import ManualClock, SystemClock
 from aragog.settings import load_settings
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.documented import Shell, blocks

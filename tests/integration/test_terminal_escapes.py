@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
+from aragog.cli.terminal import one_line, printable
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
-from aragog.terminal import one_line, printable
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from aragog.api.http.app import Api
-from aragog.api.http.server import ApiServer, listen
-from aragog.api.http.services import Services
+from aragog.api.server.http.app import Api
+from aragog.api.server.http.server import ApiServer, listen
+from aragog.api.server.http.services import Services
 from aragog.settings import ServingSettings
 
 TIMEOUT_S = 60

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aragog.fetcher.http1.reader import ResponseReader
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.fetcher.http1.reader import ResponseReader
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result
 
 

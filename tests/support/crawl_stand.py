@@ -12,12 +12,20 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap.stages import connect
-from aragog.clock import Clock
-from aragog.pipeline.messages import FetchBatch, FetchResult, PageBatch, ResultBatch, RobotsBatch
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.lines import Lines
-from aragog.politeness.robots_cache import RobotsCache
+from aragog.crawl.pipeline.messages import (
+    FetchBatch,
+    FetchResult,
+    PageBatch,
+    ResultBatch,
+    RobotsBatch,
+)
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.pipeline import Pipeline
+from aragog.runtime.clock import Clock
 from aragog.settings import (
     FetchSettings,
     IdentitySettings,
@@ -29,8 +37,6 @@ from aragog.settings import (
     StoreSettings,
 )
 from aragog.settings.servers import RedisSettings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.pipeline import Pipeline
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_stand import Sent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 
 OWN = ("token", "body_hash", "taken_down")
 

@@ -13,11 +13,11 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.outcome_log import Answered, OutcomeLog
-from aragog.politeness.lines import LineEntry
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.secret import reveal
+from aragog.crawl.pipeline.outcome_log import Answered, OutcomeLog
+from aragog.crawl.politeness.lines import LineEntry
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from aragog.urlstore.records import OutLink
 from pinlater.admin import Admin

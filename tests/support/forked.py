@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.support.waiting import WITHIN_S
 
-IMPORTED = ["tests.fuzz.fuzz_pages", "aragog.pages.sitemaps", "aragog.stages.page_limits"]
+IMPORTED = ["tests.fuzz.fuzz_pages", "aragog.pages.sitemaps", "aragog.crawl.stages.page_limits"]
 
 
 @dataclass(frozen=True, slots=True)

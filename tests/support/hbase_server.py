@@ -66,7 +66,7 @@ def fresh_hbase(all_hbase_tables: HBaseTables) -> Callable[[], Tables]:
     return lambda: KeySpaces(all_hbase_tables, next(_numbers).to_bytes(4))
 
 
-# Where the clocks of tests stand, as of aragog.clock.ManualClock.
+# Where the clocks of tests stand, as of aragog.runtime.clock.ManualClock.
 STILL_MS = 1_700_000_000_000
 AHEAD_MS = 60_000
 

@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aragog.clock import ManualClock
-from aragog.fetcher.causes import RefusalCause
-from aragog.fetcher.gate import Gate
-from aragog.fetcher.outcome import Fetched, Outcome
-from aragog.green_threads import GreenPool
-from aragog.pipeline.outcome_log import Answered
-from aragog.pipeline.ports import SpoolState
-from aragog.pipeline.sitemap_walks import Walk, WalkSize
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_records import CachedRules, RobotsResult, RulesState, Validators
-from aragog.politeness.robots_rules import RobotsRules
-from aragog.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.ports import SpoolState
+from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.robots_records import CachedRules, RobotsResult, RulesState, Validators
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.slots import DomainReport, RateExceeded, Slot, SlotRequest
+from aragog.crawl.stages.access_rules import AccessRules, Forbidden
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.waiting_line import InLine
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import ManualClock
+from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, Settings
-from aragog.stages.access_rules import AccessRules, Forbidden
-from aragog.stages.discovery import Discovery
-from aragog.stages.enqueue import Enqueuer
-from aragog.stages.rescheduling import Rescheduling
-from aragog.stages.waiting_line import InLine
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import Sent

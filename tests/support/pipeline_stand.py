@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 import pytest
 import redis
 
-from aragog.clock import ManualClock
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.followed_pages import FollowedPages
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.messages import PageBatch, ResultBatch
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.pipeline.sitemap_walks import SitemapWalks
-from aragog.pipeline.spool import Spool
-from aragog.politeness.robots_records import CachedRules, RulesState
-from aragog.politeness.robots_rules import RobotsRules
-from aragog.politeness.slots import DomainReport
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.followed_pages import FollowedPages
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.messages import PageBatch, ResultBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.politeness.robots_records import CachedRules, RulesState
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.slots import DomainReport
+from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.page_limits import RunMarks
+from aragog.crawl.stages.refresh import RefreshStage, Tick
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.store import StoreStage
+from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
-from aragog.stages.canonicalize import CanonicalizeStage
-from aragog.stages.discovery import Discovery
-from aragog.stages.enqueue import Enqueuer
-from aragog.stages.page_limits import RunMarks
-from aragog.stages.refresh import RefreshStage, Tick
-from aragog.stages.rescheduling import Rescheduling
-from aragog.stages.store import StoreStage
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS

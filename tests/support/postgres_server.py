@@ -18,9 +18,9 @@ import psycopg
 import pytest
 
 from aragog.bootstrap.stores import postgres_tables
-from aragog.clock import ManualClock
 from aragog.errors import CONFIG
-from aragog.secret import SecretUrl
+from aragog.runtime.clock import ManualClock
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
 from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
 from tests.support.missing_parts import POSTGRES, skip_without

@@ -13,7 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("aragog.pages", "urlspelling", "aragog.fetcher", "aragog.politeness", "aragog.pipeline")
+PACKAGES = (
+    "richpins",
+    "urlspelling",
+    "aragog.pages",
+    "aragog.crawl.fetcher",
+    "aragog.crawl.politeness",
+    "aragog.crawl.pipeline",
+)
 """What reads pages, addresses, answers, robots.txt and sitemaps."""
 
 METHODS = {

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 import time
 
+from aragog.crawl.politeness.limiter_ring import LimiterRing
 from aragog.errors import BAD_INPUT, LimiterUnavailable
-from aragog.politeness.limiter_ring import LimiterRing
 from aragog.settings import PolitenessSettings
 
 

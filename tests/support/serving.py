@@ -7,10 +7,10 @@ from typing import Any
 
 import redis
 
-from aragog.api.fetching import Fetching
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.enqueue_results import EnqueueResult
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.api.operations.fetching import Fetching
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import PipelineStand
 from tests.support.stores import body, page

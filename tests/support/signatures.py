@@ -22,7 +22,7 @@ from http_message_signatures import (
 )
 from http_message_signatures.algorithms import ED25519
 
-from aragog.identity.keys import SigningKey, decoded, new_key, write_keys
+from aragog.crawl.identity.keys import SigningKey, decoded, new_key, write_keys
 from aragog.settings import IdentitySettings
 from tests.support.origin import Request
 

@@ -19,10 +19,10 @@ import threading
 import time
 from collections import Counter
 
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.nodes.record import LEASE_S
+from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.nodes.record import LEASE_S
-from aragog.politeness.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
 

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from aragog.tracing.open_telemetry import OtelTracer
+from aragog.observability.tracing.open_telemetry import OtelTracer
 
 
 class MemoryTracer(OtelTracer):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent

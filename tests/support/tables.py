@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from zengraph.tables import Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.tables.sqlite import SqliteTables

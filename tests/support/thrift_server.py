@@ -22,15 +22,15 @@ from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TFramedTransport, TSocket
 
-from aragog.api.field_writers import FieldWriters
-from aragog.api.graphs import no_graphs
-from aragog.api.jobs import Jobs
-from aragog.api.listener import tls_context
-from aragog.api.operation import Parts, unshared
-from aragog.api.thrift.contract import FILE
-from aragog.api.thrift.handlers import services
-from aragog.api.thrift.listening import listen
-from aragog.api.thrift.server import ThriftServer
+from aragog.api.operations.field_writers import FieldWriters
+from aragog.api.operations.graphs import no_graphs
+from aragog.api.operations.jobs import Jobs
+from aragog.api.operations.operation import Parts, unshared
+from aragog.api.server.listener import tls_context
+from aragog.api.server.thrift.contract import FILE
+from aragog.api.server.thrift.handlers import services
+from aragog.api.server.thrift.listening import listen
+from aragog.api.server.thrift.server import ThriftServer
 from aragog.settings import ServingSettings
 from tests.support.missing_parts import THRIFT, skip_without
 

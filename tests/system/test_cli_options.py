@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from aragog.cli import main
 from aragog.cli.arguments import Instant
-from aragog.terminal import verbosity
+from aragog.cli.terminal import verbosity
 from tests.support.producer import producer_home
 from tests.support.standalone import free_port
 

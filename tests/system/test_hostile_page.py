@@ -4,7 +4,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pipeline import counters
+from aragog.crawl.pipeline import counters
 from pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone

@@ -9,7 +9,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pipeline.routing import Queue
+from aragog.crawl.pipeline.routing import Queue
 from pinlater.admin import Admin
 from pinlater.models import JobState
 from tests.support import earlier_version

@@ -6,9 +6,9 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
-from aragog.pipeline.counters import RESCHEDULED
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.secret import reveal
+from aragog.crawl.pipeline.counters import RESCHEDULED
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.runtime.secret import reveal
 from tests.support.origin import titled_pages
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import urllib.request
 from contextlib import suppress
 
@@ -23,7 +22,7 @@ from celery import Celery
 app = Celery("theirs", broker=os.environ["CELERY_BROKER_URL"])
 
 if "flower" in sys.argv:
-    from celery_pinlater.flower import install
+    from pinlater.flower import install
 
     install()
 
@@ -38,10 +37,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pinlater")
-    assemble = wheels.ROOT / "packaging" / "celery-pinlater" / "assemble.py"
-    wheels.run(sys.executable, assemble, folder / "assembled", cwd=folder)
-    return wheels.build(folder, folder / "assembled")
+    return wheels.build(tmp_path_factory.mktemp("pinlater"), wheels.ROOT / "packages" / "pinlater")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +48,7 @@ def bin_(wheel, tmp_path_factory):
 
 
 def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
-    assert wheels.top_level(wheel) == {"celery_pinlater"}
+    assert wheels.top_level(wheel) == {"pinlater"}
     reported = subprocess.run(
         [bin_ / "python", "-P", "-c", "import aragog"], capture_output=True, check=False
     )
@@ -60,11 +56,11 @@ def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
 
 
 def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
-    (command,) = blocks("packages/pinlater/src/pinlater/README.md", "sh", "pip")
+    (command,) = blocks("packages/pinlater/README.md", "sh", "pip")
 
     site = wheels.pip_installs(command, wheel, tmp_path)
 
-    assert (site / "celery_pinlater").is_dir()
+    assert (site / "pinlater").is_dir()
 
 
 def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
@@ -74,7 +70,7 @@ def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
     env = {"PATH": str(bin_), "CELERY_BROKER_URL": of_socket(redis_server.socket)}
 
     wheels.run(bin_ / "python", "theirs.py", cwd=tmp_path, env=env)
-    reported = wheels.run(bin_ / "celery-pinlater", "list", "--json", cwd=tmp_path, env=env)
+    reported = wheels.run(bin_ / "pinlater", "list", "--json", cwd=tmp_path, env=env)
 
     (queue,) = json.loads(reported.stdout)
     assert (queue["queue"], queue["later"]) == ("celery", 1)

@@ -12,7 +12,7 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.pipeline import counters
+from aragog.crawl.pipeline import counters
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone

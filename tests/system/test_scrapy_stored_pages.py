@@ -18,7 +18,7 @@ from tests.support.stores import page
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-ADDONS = {"aragog.scrapy.addon.AragogAddon": 0}
+ADDONS = {"aragog.addons.scrapy.addon.AragogAddon": 0}
 
 
 @pytest.fixture

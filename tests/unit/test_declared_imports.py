@@ -2,7 +2,6 @@
 
 import ast
 import re
-import runpy
 import sys
 import tomllib
 from functools import cache
@@ -60,32 +59,3 @@ def test_every_imported_package_is_declared():
 
     assert "certifi" in modules
     assert missing == {}
-
-
-def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
-    folder = ROOT / "packaging" / "celery-pinlater"
-    runpy.run_path(str(folder / "assemble.py"))["assemble"](tmp_path / "made")
-    package = tmp_path / "made" / "celery_pinlater"
-    declared = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    modules = imported(package)
-    ours = {path.stem for path in package.iterdir()} - {
-        path.stem for path in (ROOT / "aragog" / "pinlater").iterdir()
-    }
-
-    assert ours <= {
-        "breaker",
-        "redis_kit",
-        "clock",
-        "durations",
-        "errors",
-        "formatting",
-        "hosts",
-        "secret",
-        "socket_paths",
-        "terminal",
-    }
-    assert "aragog" not in modules
-    extras = declared["optional-dependencies"]
-    names = named(declared["dependencies"] + extras["flower"] + extras["postgres"])
-    modules.pop("celery_pinlater")
-    assert {name: at for name, at in modules.items() if not distributions(name) & names} == {}

@@ -1,19 +1,23 @@
 import inspect
 import pickle
+from importlib import import_module
 from types import ModuleType
 
 import pytest
 
-import pinlater.errors
-import zengraph.errors
 from aragog import errors
+from richpins import MissingExtra
+from scripts.packages import libraries
+from urlspelling import InvalidSiteRules
 
-LIBRARIES: tuple[ModuleType, ...] = (pinlater.errors, zengraph.errors)
+LIBRARIES = [import_module(f"{each.imported_as}.errors") for each in libraries()]
 """The errors of each library."""
 
 EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
     errors.InvalidUrl: ("x" * 500, "no scheme"),
+    InvalidSiteRules: ("sites.toml: site 1: host must be", "sites.toml: x is not a known key"),
+    MissingExtra: ("text", "trafilatura"),
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),

@@ -12,8 +12,8 @@ from aragog.cli.doctor import configuration, data, identity, limiter, servers
 from aragog.cli.doctor.deadline import WITHIN_S, findings_within
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.cli.exit_status import FAILED
+from aragog.cli.terminal import SafeConsole, echo_json
 from aragog.settings.in_use import settings_in_use
-from aragog.terminal import SafeConsole, echo_json
 
 CHECKS: tuple[Check, ...] = (
     configuration.check_settings,

@@ -8,20 +8,20 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 
-from aragog import open_files
-from aragog.api.tokens import check_exposure as check_api_exposure
+from aragog.api.server.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
 from aragog.cli.doctor.data import problems_of
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
-from aragog.clock import SystemClock
+from aragog.crawl.fetcher.http2_hosts import Http2Hosts
+from aragog.crawl.fetcher.user_agent import has_contact
+from aragog.crawl.pipeline.site_rules import take_up_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import CONFIG, StoreUnavailable
-from aragog.extras import has, require
-from aragog.fetcher.http2_hosts import Http2Hosts
-from aragog.fetcher.user_agent import has_contact
-from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.runtime import open_files
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from aragog.standalone.system import listeners
@@ -156,7 +156,7 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
     """The certificate of the API and its key can be used."""
     if system.settings.serving.tls_cert_file is not None:
-        from aragog.api.listener import tls_context  # noqa: PLC0415 - only where used
+        from aragog.api.server.listener import tls_context  # noqa: PLC0415 - only where used
 
         tls_context(system.settings.serving)
         text = f"{system.settings.serving.tls_cert_file} fits its key"

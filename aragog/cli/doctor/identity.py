@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.fetcher.fetcher import Fetcher
-from aragog.fetcher.outcome import Fetched, Outcome
-from aragog.identity.directory_check import directory_problems
-from aragog.identity.keys import published_keys, read_keys, signing_key
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.identity.directory_check import directory_problems
+from aragog.crawl.identity.keys import published_keys, read_keys, signing_key
+from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.settings import Settings
 
 _PUBLISH = "publish what `aragog identity files` writes, or set identity.serve"

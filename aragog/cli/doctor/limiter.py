@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from aragog.bootstrap.redis_services import limiter_ring
 from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.crawl.politeness.limiter_ring import RingReport
 from aragog.errors import CONFIG, LimiterUnavailable
-from aragog.politeness.limiter_ring import RingReport
 
 
 def check_limiter(system: CheckedSystem) -> Iterator[Finding]:

@@ -14,10 +14,10 @@ from kombu.connection import Connection
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.routing import Queue
 from aragog.errors import CONFIG, BrokerUnavailable
-from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import Queue
-from aragog.secret import reveal, without_password
+from aragog.runtime.secret import reveal, without_password
 from aragog.settings import Settings
 from aragog.standalone.append_only_files import AppendOnlyFiles
 from aragog.standalone.redis_server import REPAIR, find_redis_server

@@ -1,4 +1,4 @@
-"""`aragog store import`: URLs and pages from files of aragog, Nutch and web archives."""
+"""`aragog store import`: URLs and pages from files of aragog, and of others."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 import click
 
 from aragog.bootstrap.stores import url_store
+from aragog.cli import addons
 from aragog.cli.arguments import NOT_NEGATIVE
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting
 from aragog.cli.store.transfer import types_of
-from aragog.clock import SystemClock
+from aragog.cli.terminal import echo, note, one_line
+from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.errors import BadInput
-from aragog.fetcher.recorded import RecordedLimits
+from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
-from aragog.stages.archive_import import import_archive
-from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
+from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import Read, UrlRecord
-from aragog.transfer.nutch import read_nutch
 from aragog.transfer.parquet import read_parquet
 from aragog.transfer.warc_pages import read_warc
 from aragog.urlstore.store import UrlStore
@@ -43,7 +43,7 @@ KINDS = {
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "parquet", "warc", "cdx", "nutch"]),
+    type=click.Choice(["jsonl", "parquet", "warc", "cdx", *addons.reads_formats()]),
     help="Default: by the name of FILE.",
 )
 @click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines or records to skip.")
@@ -51,7 +51,7 @@ KINDS = {
 def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     """
     Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet, as `export` writes them, the pages of a
-    WARC file, the captures of an index (CDX, CDXJ), or a dump of Nutch's crawldb.
+    WARC file, the captures of an index (CDX, CDXJ), or one of the other formats of --format.
 
     Bad lines are reported with their number; the others are imported. The exit status is 4.
     """
@@ -106,8 +106,9 @@ def _source(
     stream = json_lines.open_to_read(file)
     if kind == "cdx":
         return read_captures(stream, after=after)
-    if kind == "nutch":
-        return read_nutch(stream, after=after)
+    if place := addons.reads_formats().get(kind):
+        records: Iterator[Read] = addons.function(place)(stream, after=after)
+        return records
     types = types_of(store, settings)
     return iter(json_lines.read_json_lines(stream, types, after=after))
 

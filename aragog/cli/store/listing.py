@@ -13,8 +13,8 @@ import click
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, Host, Since, as_json_lines
 from aragog.cli.data_folder import command_settings
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.terminal import echo, echo_json, one_line
+from aragog.cli.terminal import echo, echo_json, one_line
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.store import UrlStore
 
 READ_AT_ONCE = 500

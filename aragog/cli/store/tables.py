@@ -17,10 +17,10 @@ from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.terminal import echo, note, one_line
+from aragog.crawl.pipeline.store_claim import StoreClaim
 from aragog.errors import BadInput
-from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import Settings, load_settings
-from aragog.terminal import echo, note, one_line
 from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import open_content
 

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 
 import click
 
-from aragog.api import administration
-from aragog.api.values import MOST_ITEMS
+from aragog.api.operations import administration
+from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.terminal import echo, echo_json, note
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.settings import Settings
-from aragog.terminal import echo, echo_json, note
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 

@@ -12,24 +12,24 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from aragog.api.page_texts import PageTexts
-from aragog.api.text_processes import PageTextUnavailable
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
+from aragog.cli import addons
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.listing import urls_of_host
+from aragog.cli.terminal import echo, note, one_line
 from aragog.errors import BadInput, ContentReplaced, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
 from aragog.pages.selectors import rule_types
 from aragog.settings import Settings
-from aragog.terminal import echo, note, one_line
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
-from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import WarcReport, export_warc, next_file
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
@@ -50,7 +50,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "parquet", "warc", "wacz"]),
+    type=click.Choice(["jsonl", "parquet", "warc", *addons.writes_formats()]),
     help="Default: by the name of FILE.",
 )
 @click.option(
@@ -73,7 +73,7 @@ def export(
     links: bool,
 ) -> None:
     """
-    Write URLs to FILE: JSON Lines, Parquet, or their content as WARC or WACZ.
+    Write URLs to FILE: JSON Lines, Parquet, or their content as a web archive.
 
     JSON Lines may be compressed (.gz, .zst), or go to standard output, if FILE is `-`. For WARC,
     FILE is a prefix of file names; beside each file is its index (.cdxj).
@@ -86,12 +86,12 @@ def export(
     kind = kind or _kind(file)
     if cursor and host:
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
-    if cursor and kind in ("parquet", "wacz") and file.exists():
+    if cursor and kind not in ("jsonl", "warc") and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with closing(url_store(settings)) as store, counting(kind) as counted:
         urls = urls_of_host(store, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
-        if kind in ("warc", "wacz"):
+        if kind not in ("jsonl", "parquet"):
             content = open_content(settings.content, settings.data_dir)
             report = _archive_writer(kind, file, is_continued=bool(cursor))(
                 store.zen,
@@ -113,9 +113,9 @@ def export(
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
-    """What writes WARC or WACZ; WARC files continue after the last number."""
-    if kind == "wacz":
-        return export_wacz
+    """What writes archives of this kind; WARC files continue after the last number."""
+    if place := addons.writes_formats().get(kind):
+        return addons.function(place)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
 
 
@@ -319,13 +319,12 @@ def _span_of(day: datetime, kind: str) -> SpanMs:
 def _kind(file: Path) -> str:
     if file.suffix == ".parquet":
         return "parquet"
-    if file.suffix in (".warc", ".wacz"):
+    if file.suffix == ".warc" or file.suffix[1:] in addons.writes_formats():
         return file.suffix[1:]
     if ".jsonl" in file.suffixes or ".json" in file.suffixes:
         return "jsonl"
-    raise BadInput(
-        f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc or .wacz, or give --format"
-    )
+    more = "".join(f", .{kind}" for kind in addons.writes_formats())
+    raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc{more}, or give --format")
 
 
 def _report_url(url: str, reason: str) -> None:

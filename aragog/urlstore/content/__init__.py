@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aragog.extras import require
+from aragog.runtime.extras import require
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.checksums import StoredContent, check_key
 from aragog.urlstore.content.folder import FolderContent

@@ -9,7 +9,7 @@ may be repeated and done in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import orjson
@@ -25,6 +25,7 @@ from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
+from aragog.urlstore.writing.page_facts import attempt_alone
 from urlspelling.domain import host
 from zengraph import IN, MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
@@ -160,6 +161,8 @@ class AliasMerger:
         *,
         at_ms: int | None = None,
         reasons: Sequence[str] | None = None,
+        inherits: bool = False,
+        is_needed: bool = False,
     ) -> None:
         """
         Make a URL stand for itself again; data from its own fetch moves back to it.
@@ -168,6 +171,14 @@ class AliasMerger:
         data, only a fetch can show the current page. Evidence older than `at_ms` (None: now) does
         not make it an alias again. After a crash, a repeated call continues: the node names the
         canonical URL that it is leaving until all is done.
+
+        Args:
+            alias: a normalized URL.
+            now_ms: the store's time.
+            at_ms: the time of the evidence.
+            reasons: why, for `explain`; None keeps those that are stored.
+            inherits: the page moves to it although another URL sent it: the two agreed.
+            is_needed: it is due at once, whoever wants it: what it was read as is deleted.
         """
         own = self._properties.get(node_id(alias))
         leaving = text(own, nodes.LEAVING)
@@ -181,11 +192,13 @@ class AliasMerger:
         if reasons is not None:
             pointer[nodes.REASONS] = orjson.dumps(reasons)
         self._properties.put(node_id(alias), pointer, at_ms=at_ms)
-        self._give_back(alias, own, canonical, now_ms)
+        self._give_back(alias, own, canonical, now_ms, inherits=inherits)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
+        if is_needed:
+            self._due.schedule(alias, now_ms, now_ms)
         self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
@@ -204,19 +217,43 @@ class AliasMerger:
         if not text(row, nodes.DUE) and is_wanted(watched, self._refresh):
             self._due.schedule(alias, due_at_ms, at_ms)
 
-    def _give_back(self, alias: str, own: Row, canonical: str, now_ms: int) -> None:
+    def _give_back(
+        self, alias: str, own: Row, canonical: str, now_ms: int, *, inherits: bool
+    ) -> None:
         row = self._properties.get(node_id(canonical))
         facts = facts_of(row)
-        if alias not in (facts.get("url"), facts.get("final_url")):
+        if not inherits and alias not in (facts.get("url"), facts.get("final_url")):
             return
         brought = int(facts.get("fetched_at_ms") or 0)
         times = {brought, nodes.after_moves(row, brought)}
         part = {c: cell for c, cell in row.items() if cell.at_ms in times}
-        if not part:
+        if part:
+            part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
+            if inherits:
+                mine = {**facts_of(part), "url": alias, "final_url": alias}
+                part[nodes.FACTS] = Cell(orjson.dumps(mine), part[nodes.FACTS].at_ms)
+            self._move_links(canonical, alias, own, now_ms)
+            self._move(canonical, part, alias, own, now_ms)
+        if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
+            # Else an older fetch of this URL would be dropped as if that page were still here.
+            attempt = orjson.dumps(attempt_alone(facts, canonical))
+            at_ms = row[nodes.FACTS].at_ms + 1
+            self._properties.put(node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
+
+    def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
+        """
+        Let the pages that agreed with that of `canonical`, which is being deleted, be fetched.
+
+        They stored nothing of their own, so they are due at once. Those that redirect to it or were
+        merged by an application stay aliases, and so do those for which `stays` returns True.
+        """
+        if nodes.ALIASED not in self._properties.get(node_id(canonical), [nodes.ALIASED]):
             return
-        part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
-        self._move_links(canonical, alias, own, now_ms)
-        self._move(canonical, part, alias, own, now_ms)
+        for alias in list(self.listed(canonical)):
+            own = self._properties.get(node_id(alias), [*_OF_ALIAS, nodes.OWN])
+            joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
+            if joined and not nodes.is_taken_down(own) and not stays(alias):
+                self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
         """Set a flag of nodes."""

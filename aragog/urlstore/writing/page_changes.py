@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
 from aragog.urlstore.nodes import alias_of, facts_of

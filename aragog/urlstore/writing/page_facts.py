@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import stricter
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import facts_of
@@ -13,7 +13,8 @@ from aragog.urlstore.writing.agreement import is_failed_fetch
 from zengraph.records import Row
 
 _OF_AN_ATTEMPT = (
-    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price",
+    "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price", "cause",
+    "attempted_url",
 )  # fmt: skip
 """Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
@@ -77,6 +78,12 @@ def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> d
     """The facts of a page with those of a later attempt, as if they had come in their order."""
     attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms")}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
+
+
+def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
+    """The facts of a node whose page moved away: those of the attempt after it."""
+    names = (*_OF_AN_ATTEMPT, "attempted_at_ms")
+    return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 
 
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:

@@ -152,6 +152,8 @@ class Takedown:
         """
         row = self.zen.nodes.get(node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
+        if upto_ms is None:
+            self.aliases.release(page.url, now_ms, gone)
         self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
@@ -172,6 +174,7 @@ class Takedown:
             return
         if _has_page(row, upto_ms):
             self._tell(url, row, upto_ms)
+            self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
         self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP)
 
     def _tell(self, url: str, row: Row, upto_ms: int) -> None:

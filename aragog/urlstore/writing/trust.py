@@ -109,6 +109,58 @@ class Trust:
         if trusting:
             self._unschedule(canonical, now_ms)
 
+    def shared_record(self, url: str) -> str | None:
+        """
+        The URL, fetched by nobody, whose record `url` shares with other pages that name it.
+
+        None if there is none. Also the one that a killed process was taking `url` out of.
+        """
+        columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
+        own = self._properties.get(node_id(url), columns)
+        canonical = text(own, nodes.LEAVING) or alias_of(own, url)
+        if canonical is None or text(own, nodes.LEAVING):
+            return canonical
+        row = self._properties.get(node_id(canonical), [nodes.OWN, nodes.ALIASED])
+        if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
+            return None
+        others = (each for each in self._aliases.listed(canonical) if each != url)
+        return canonical if any(self._trusts(each, canonical) for each in others) else None
+
+    def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
+        """
+        Take a page out of the record that it shares, because it is about to be deleted.
+
+        If it sent the record, that leaves with it, and the others are due at once.
+        """
+        self._properties.put(node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.OWN])
+        if url in nodes.senders_of(row) and not nodes.was_fetched(row):
+            self._aliases.release(canonical, now_ms, lambda alias: alias == url)
+        self._aliases.undo(url, now_ms)
+
+    def bequeath(self, canonical: str, now_ms: int) -> bool:
+        """
+        Let pages that joined keep the record that they agreed with: its sender has another page.
+
+        The first of them takes it, the others stand for the same page, and all are due soon. True
+        if there were any; what the sender fetched may then be written without changing theirs.
+        """
+        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+        senders = nodes.senders_of(row)
+        joined = [
+            url
+            for url in self._aliases.listed(canonical)
+            if url not in senders and self._trusts(url, canonical)
+        ]
+        if not joined or not senders:
+            return False
+        heir, *others = joined
+        why = f"{senders[0]} has another page than the one that they agreed about"
+        for alias in others:
+            self._follow(alias, canonical, heir, now_ms, why)
+        self._aliases.undo(heir, now_ms, reasons=self._reasons(heir, why), inherits=True)
+        return True
+
     def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
         """`undo` of an alias; others that agreed with its page follow it."""
         own = self._properties.get(node_id(url), [nodes.CANONICAL])

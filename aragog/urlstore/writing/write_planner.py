@@ -12,12 +12,13 @@ from functools import partial
 
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import node_id
-from aragog.urlstore.nodes import Nodes, facts_of
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.writing import page_plan
 from aragog.urlstore.writing.agreement import (
     Judgment,
     Standing,
+    agrees,
     claimant,
     is_disproved,
     is_failed_fetch,
@@ -147,7 +148,35 @@ class WritePlanner:
             why = f"{judgment.canonical} was fetched itself and has another page"
             self._trust.part(judgment.canonical, now_ms, why)
             return True
+        if self._bequeaths(page, judgment, rows, now_ms):
+            return True
         return self._leave(page, judgment, rows, now_ms) or not self._claims(page, judgment, rows)
+
+    def _bequeaths(
+        self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
+    ) -> bool:
+        """
+        Leave the record of an unfetched canonical URL to the pages that agreed with it.
+
+        For a page that sent it and is another one by now. True if there were any such pages.
+        """
+        if is_failed_fetch(page):
+            return False
+        sent = {
+            canonical
+            for url in (page.url, page.final_url)
+            for canonical in (judgment.canonical, alias_of(rows.get(url, {}), url))
+            if canonical and canonical != url and url in nodes.senders_of(rows.get(canonical, {}))
+        }
+        changed = [
+            canonical
+            for canonical in sorted(sent)
+            if not nodes.was_fetched(rows[canonical])
+            and page_plan.seen_at_ms(rows[canonical], failed=False) < page.fetched_at_ms
+            and agrees(page, rows[canonical]) is False
+        ]
+        inherited = [self._trust.bequeath(canonical, now_ms) for canonical in changed]
+        return any(inherited)
 
     def _leave(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int

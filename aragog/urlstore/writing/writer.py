@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from aragog.clock import Clock, SystemClock
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.content_port import ContentStore

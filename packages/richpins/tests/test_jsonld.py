@@ -183,3 +183,22 @@ def test_brackets_in_strings_do_not_nest():
 
     assert value["name"].endswith('" [\n')
     assert reason == "marks around it or raw control characters"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{'@type': 'Product', 'name': “Pot”, 'sku': “7”}", '{"@type": "Product", "name": “Pot”, "sku": ‘7’}',
+     "{‘@type’: ‘Product’, ‘name’: ‘Pot’, ‘sku’: ‘7’}", '{"@type": "Product", “name”: "Pot", “sku”: "7"}',
+     '{"@type": "Product", "name": “Pot", "sku": "7"}'],
+)  # fmt: skip
+def test_quotes_that_an_editor_made_typographic_are_quotes(text):
+    page = pin(text)
+
+    assert (page.title, page.product.sku) == ("Pot", "7")
+
+
+def test_typographic_quotes_inside_a_string_belong_to_it():
+    text = '{"@type": "Product", "name": “The “big” pot”, "sku": "‘7’"}'
+    page = pin(text)
+
+    assert (page.title, page.product.sku) == ("The “big” pot", "‘7’")

@@ -276,3 +276,11 @@ def test_a_character_that_xml_has_not_is_no_fault(character):
 
     assert FIRST in text
     assert "are planted in spring, they say." in text
+
+
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+@pytest.mark.parametrize("hint", ["&shy;", "&#8203;", "\u2060", "<b>&shy;</b>", "\ufeff"])
+def test_words_have_no_soft_hyphens_and_other_hints_for_line_breaks(form, hint):
+    body = PAGE.replace("country", f"coun{hint}try")
+
+    assert FIRST in found(body, form).replace("**", "")

@@ -15,12 +15,15 @@ NO_AUTHORS = [
     "Unknown author", "Read more", "Alle Artikel von Ann Lee", "Zum Profil", "Über den Autor",
     "Voir tous les articles", "Ver perfil", "Tutti gli articoli", "Over de auteur",
     "Все статьи автора", "Об авторе", "기사 더보기", "Ann Lee, Berlin, Germany", "name, city, country",
+    "admin", "Administrator", "wp-admin", "webmaster", "Staff", "Staff Writer", "user1", "{{author}}",
+    "{{ post.author.name }}", "${author}", "%author%", "[author]", "{% author %}", "<%= author %>",
     "Ann Lee, Fargo, North Dakota", "Ann Lee, New York, U.S.A.", "Ann Lee, Toronto, Ontario, Canada",
 ]  # fmt: skip
 AUTHORS = [
     "Ann Lee", "Ann Lee, Bob Ray, Cid Fox", "Ann Lee, Bob Ray and Chad", "Lee, Jordan", "Author Jones",
     "Viewsonic", "Bea Moore", "Morena Allen", "Georgia", "Ann Lee, Germany", "著者太郎", "Авторханов",
-    "Ann Lee, MD", "Berlin, Irving", "Alle Meier", "Se-ri Park", "Reading Eagle", "Profile Books",
+    "Ann Lee, MD", "Berlin, Irving", "Alle Meier", "Se-ri Park", "Reading Eagle",
+    "Reuters Staff", "Admina Lee", "Olga Root", "Stafford", "Editorial team", "Guest Lee", "Profile Books",
 ]  # fmt: skip
 
 

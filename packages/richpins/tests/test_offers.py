@@ -198,3 +198,11 @@ def test_two_prices_of_one_offer_of_json_ld_are_none():
     assert offered({"price": ["12.50", 12.5], "priceCurrency": "EUR"}).price == Decimal("12.5")
     several = [{"value": 14, "currency": "USD"}, {"value": 12, "currency": "EUR"}]
     assert offered({"price": several, "priceCurrency": "EUR"}).price == 12
+
+
+@pytest.mark.parametrize(("day", "expected"), [("1970-01-01", None), ("2020-01-01", "2020-01-01")])
+def test_a_price_is_valid_until_no_day_before_there_were_shops(day, expected):
+    offer = {"@type": "Offer", "price": "1", "priceCurrency": "EUR", "priceValidUntil": day}
+    until = pin(ld({"@type": "Product", "name": "Pot", "offers": offer})).product.price_valid_until
+
+    assert (until and until.isoformat()) == expected

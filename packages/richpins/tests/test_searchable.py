@@ -84,3 +84,15 @@ def test_a_page_is_searched_the_same_after_it_was_written_so(text):
 
     assert b"  " not in once
     assert len(once) <= len(text.encode())
+
+
+@given(st.text("ab \t\r\n\f\v", max_size=200))
+def test_each_run_of_blanks_becomes_one(text):
+    assert searchable(text.encode()) == " ".join(text.split()).encode()
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_blanks_at_the_border_of_two_searched_pieces_become_one(before):
+    page = (262_142 + before) * b"a" + b"  b   c"
+
+    assert searchable(page) == page.replace(b"   ", b" ").replace(b"  ", b" ")

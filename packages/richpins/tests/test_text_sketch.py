@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from richpins import compared_text, document
 from richpins.text_sketch import (
-    _WORD,
+    _COMES_FIRST,
+    _ENOUGH,
+    _LETTER_OR_WORD,
     LEAST_WORDS,
     _words,
     alikeness,
@@ -101,6 +103,44 @@ def test_the_tree_of_the_page_stays_as_it_is():
     assert one.tree.css_first("nav").text() == "menu"
 
 
-@given(st.text() | st.text(alphabet="ab_-'1 \x1c\x85\u2019\u00e9\u4e2d\u0e01\u00b7\u00a0"))
+@given(st.text(alphabet="abzäжü_-'1 \n\u2019中กé·\u00a0«"))
 def test_the_fast_ways_find_the_words_that_the_expression_finds(text):
-    assert _words(text) == _WORD.findall(text)
+    assert [word.decode() for word in _words(text)] == _LETTER_OR_WORD.findall(text)
+
+
+@pytest.mark.parametrize("count", [920, 960])
+def test_a_text_just_long_enough_to_look_at_fewer_pairs_agrees_with_a_shorter_one(count):
+    one = [f"{'abcdefghij'[int(word[4:]) % 10]}{word}" for word in text(count)]
+    firsts = len(_COMES_FIRST.findall(" ".join(["", *one]).encode()))
+    shorter = one[: int(0.95 * count)]
+
+    assert firsts >= _ENOUGH
+    assert alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(shorter))) > 0.93
+
+
+@pytest.mark.parametrize("words", [["слово", "другое"], ["ord", "anden"], ["كلمة", "أخرى"]])
+def test_words_of_any_letters_and_length_give_sketches_that_agree(words):
+    one = [f"{random.Random(n).choice(words)}{n % 700}" for n in range(2_000)]
+    other = [*one[:900], "17", *one[900:]]
+
+    assert are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
+    assert not are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(one[1_000:])))
+
+
+def test_an_element_that_does_not_count_takes_those_inside_it_along():
+    shown = compared_text.compared_text(
+        page(
+            "<body>Copy 1 <form>Copy <button>Copy</button> <select><option>2</select></form> 2 Copy"
+            "<button>Copy</button> 3</body>"
+        )
+    )
+
+    assert sorted(shown.split()) == ["1", "2", "3", "Copy", "Copy"]
+
+
+def test_the_main_text_counts_where_a_form_contains_the_whole_page():
+    shown = compared_text.compared_text(
+        page("<body><form><nav>menu</nav><main>text <button>Send</button></main></form></body>")
+    )
+
+    assert shown.split() == ["text"]

@@ -157,3 +157,26 @@ def test_a_heading_that_repeats_the_shared_title_is_the_title():
 
     page = pin(f"{markup}{BLOG}<h2>Popular posts</h2><h2>Leek Soup</h2>")
     assert page.title == "Leek Soup"
+
+
+@pytest.mark.parametrize(
+    "untitled",
+    ["Untitled document", "Untitled Document", "untitled", "New Page 1", "{{title}}", "{{ page.title }}",
+     "${title} {{site}}", "undefined", "Documento sin título", "Unbenanntes Dokument", "无标题文档"],
+)  # fmt: skip
+def test_what_a_program_calls_a_page_without_a_title_is_no_title(untitled):
+    assert pin(f"<title>{untitled}</title><h1>Leeks in winter</h1>").title == "Leeks in winter"
+    assert pin(f"<title>{untitled}</title><p>text").title is None
+    og = f'<meta property=og:title content="{untitled}">'
+    assert pin(f"{og}<title>Leeks in winter</title>").title == "Leeks in winter"
+
+
+@pytest.mark.parametrize(
+    "title", ["Untitled document of 1820", "How to write {{ title }} in a template", "New Page"]
+)
+def test_a_title_about_templates_or_documents_without_title_is_one(title):
+    assert pin(f"<title>{title}</title><h1>{title}</h1>").title == title
+
+
+def test_a_picture_that_is_called_untitled_keeps_its_name():
+    assert pin("<title>Untitled - Museum</title><h1>Untitled</h1>").title == "Untitled"

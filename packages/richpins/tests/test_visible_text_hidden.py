@@ -1,5 +1,6 @@
 """What a page hides is no part of its title, its ingredients or its steps."""
 
+import pytest
 from pins import pin
 
 
@@ -21,3 +22,44 @@ def test_a_switch_of_units_is_no_ingredient_and_noscript_is_no_text():
     ).recipe
 
     assert recipe.ingredients == ("2 leeks", "1 pinch of salt")
+
+
+SCRIPT = "<script>Track User Name</script><style>.a{b:1}</style>"
+
+
+@pytest.mark.parametrize(
+    "byline",
+    [
+        f"<p class=byline>By {SCRIPT}<a href=/anna>Anna Leek</a></p>",
+        f"<p class=byline>{SCRIPT}By<br>Anna Leek<br>Garden editor</p>",
+        f"<a rel=author href=/anna>Anna Leek<noscript>Jane Pixel</noscript></a>{SCRIPT}",
+        f"<div class=author>{SCRIPT}<span>Anna Leek</span></div>",
+        f"<div class=author><span>Anna Leek</span><script>{'x = 1;' * 800}</script></div>",
+    ],
+)
+def test_a_script_inside_a_byline_is_no_name(byline):
+    page = pin(f"<title>Leeks</title><h1>Leeks</h1>{byline}<p>They grow in winter, too.</p>")
+
+    assert page.authors == ("Anna Leek",)
+
+
+@pytest.mark.parametrize("tag", ["time", "span class=post-date"])
+def test_a_script_inside_a_date_is_no_part_of_it(tag):
+    page = pin(
+        f"<h2>Leeks</h2><{tag}><script>d('2001-01-01')</script>4 March 2024</{tag.split()[0]}>"
+    )
+
+    assert page.published_at is not None
+    assert page.published_at.isoformat().startswith("2024-03-04")
+
+
+def test_a_script_of_a_recipe_has_no_times_and_no_servings():
+    recipe = pin(
+        "<title>Soup</title><main><script>say('Prep time: 99 min, Cook time: 88 min')</script>"
+        "<span class=servings>4<script>var n = 12</script></span><h2>Ingredients</h2><ul><li>2 leeks"
+        "<li>1 pinch of salt</ul><h2>Method</h2><ol><li>Stir it well.</ol>"
+        "<p>Prep time: 10 min <p>Cook time: 20 min</main>"
+    ).recipe
+
+    assert (recipe.prep_minutes, recipe.cook_minutes) == (10, 20)
+    assert str(recipe.yields) == "4 servings"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pins import pin, recipe_ld
 
@@ -368,3 +370,36 @@ def test_a_declared_time_of_cooking_alone_is_no_total():
     assert pin(recipe_ld(cookTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT5M", cookTime="PT20M")).recipe.total_minutes == 25
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "<p>1. Chop the leeks.</p><p>2. Fry them in butter.</p><p>3. Serve hot</p>",
+        "<p>1) Chop the leeks.</p><p>2) Fry them in butter.</p><p>3) Serve hot</p>",
+        "<p>1. Chop the leeks.<br>2. Fry them in butter.<br>3. Serve hot</p>",
+        "<p>Step 1: Chop the leeks.</p><p>Step 2: Fry them in butter.</p><p>Step 3: Serve hot</p>",
+        "<div>1. Chop the leeks.</div><div>2. Fry them in butter.</div><div>3. Serve hot</div>",
+        "<p><b>1.</b> Chop the leeks.</p><p><b>2.</b> Fry them in butter.</p><p><b>3.</b> Serve hot</p>",
+    ],
+)
+@pytest.mark.parametrize("stop", [".", ""])
+def test_numbered_paragraphs_are_steps_however_short(steps, stop):
+    recipe = pin(
+        "<title>Leek soup</title><h1>Leek soup</h1><h2>Ingredients</h2><ul><li>2 leeks<li>1 l water"
+        f"<li>salt</ul><h2>Directions</h2>{re.sub(r'(?<=[a-z])[.](?=<)', stop, steps)}"
+        "<p>Share this</p><p>4 comments</p><h2>Comments</h2><p>Nice</p>"
+    ).recipe
+
+    assert [step.rstrip(".") for step in recipe.instructions] == [
+        "Chop the leeks", "Fry them in butter", "Serve hot",
+    ]  # fmt: skip
+
+
+def test_numbered_paragraphs_of_an_article_are_no_steps():
+    page = pin(
+        "<title>3 reasons</title><h1>3 reasons to grow leeks</h1><p>1. They are hardy.</p>"
+        "<p>2. They are cheap.</p><p>3. They are good.</p>"
+    )
+
+    assert page.recipe is None

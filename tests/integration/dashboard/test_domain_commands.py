@@ -15,12 +15,12 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
+from aragog.crawl.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
+from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
+from aragog.crawl.politeness.lines import LineEntry
+from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
 from aragog.dashboard.waiting import waits
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
-from aragog.pipeline.waiting_urls import ROBOTS, SLOT
-from aragog.politeness.lines import LineEntry
-from aragog.politeness.slots import RateExceeded, SlotRequest
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
 

@@ -9,8 +9,8 @@ from http.cookiejar import CookieJar
 
 import pytest
 
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.secret import reveal
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.runtime.secret import reveal
 from tests.support.flower_server import flower_system
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]

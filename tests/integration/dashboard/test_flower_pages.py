@@ -16,7 +16,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.explain import explain
 from aragog.client import Aragog
-from aragog.politeness.lines import LineEntry
+from aragog.crawl.politeness.lines import LineEntry
 from aragog.urlstore.records import OutLink
 from pinlater.admin import Admin
 from tests.support.cases import missing
@@ -115,6 +115,8 @@ def test_queues_are_shown_by_state_and_priority(browser):
     assert (fetch["later"], fetch["due"], fetch["by_priority"]) == (1, 0, {"5": 1})
     assert status == 200
     assert 'aria-current="page">Queues</a>' in page
+    # 3,000 in the line of a domain, and the one that is due in an hour.
+    assert "About 3,001 URLs wait: 3,000 for a slot" in page
 
 
 def test_a_job_that_waits_on_the_server_is_listed(browser):

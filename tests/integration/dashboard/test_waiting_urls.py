@@ -6,10 +6,12 @@ import time
 import pytest
 from click.testing import CliRunner
 
+from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli import main
 from aragog.client import Aragog
-from aragog.politeness.robots_records import RobotsResult
+from aragog.crawl.politeness.robots_records import RobotsResult
+from aragog.dashboard.waiting import notes_of_queues
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
 
@@ -79,3 +81,17 @@ def test_status_says_what_urls_wait_for():
     assert sum(waits.values()) == pytest.approx(5000, rel=0.05)
     assert waits["robots.txt"] > 100
     assert waits["a worker"] > 2500
+
+
+def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
+    """It showed "fetch due 1,388, oldest 4 min", as if workers were missing."""
+    counted, named = notes_of_queues(components(waiting))
+
+    assert "for robots.txt" in counted
+    assert f"those of {SHUT} (" in named
+    assert MANY not in named
+    assert "No worker is missing" in named
+
+
+def test_the_page_of_queues_says_nothing_where_nothing_waits(settings):
+    assert notes_of_queues(components(settings)) == []

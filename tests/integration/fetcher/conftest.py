@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from aragog.clock import Clock
-from aragog.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.runtime.clock import Clock
 from aragog.settings import FetchSettings
 from tests.support.http2_origin import http2_misbehaviour
 from tests.support.origin import Handler, Origin, misbehaviour

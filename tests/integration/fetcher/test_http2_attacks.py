@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import requests
 
-from aragog.fetcher import outcome as o
-from aragog.fetcher.gate import OpenGate
+from aragog.crawl.fetcher.gate import OpenGate
+from aragog.fetch_record import outcome as o
 from tests.support.cases import cases
 from tests.support.http2_origin import http2_misbehaviour
 from tests.support.origin import HELLO, page

@@ -8,7 +8,7 @@ import brotli
 import pytest
 import zstandard
 
-from aragog.fetcher import outcome as o
+from aragog.fetch_record import outcome as o
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, answer, page
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.fetcher import outcome as o
-from aragog.fetcher.outcome import UnreachableKind
+from aragog.fetch_record import outcome as o
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import ManualClock
 from tests.support.cases import cases
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import answer

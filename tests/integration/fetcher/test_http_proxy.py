@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from aragog.fetcher import outcome as o
+from aragog.fetch_record import outcome as o
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, Request, Wire, answer, page
 from tests.support.tls import server_context

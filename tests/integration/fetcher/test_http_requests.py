@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import pytest
 import requests
 
-from aragog.clock import ManualClock
+from aragog.crawl.fetcher.fetcher import fetch
+from aragog.crawl.fetcher.gate import Admission, Deny, Go, Later
+from aragog.crawl.fetcher.request_defaults import ACCEPT
 from aragog.errors import LimiterUnavailable
-from aragog.fetcher import outcome as o
-from aragog.fetcher.fetcher import fetch
-from aragog.fetcher.gate import Admission, Deny, Go, Later
-from aragog.fetcher.request_defaults import ACCEPT
-from aragog.green_threads import GreenPool
+from aragog.fetch_record import outcome as o
+from aragog.runtime.clock import ManualClock
+from aragog.runtime.green_threads import GreenPool
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page, redirect
 from tests.support.tls import client_context

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.fetcher import outcome as o
-from aragog.fetcher.gate import Deny, Go, Later, OpenGate
-from aragog.identity.keys import read_keys
-from aragog.identity.request_signer import RequestSigner
+from aragog.crawl.fetcher.gate import Deny, Go, Later, OpenGate
+from aragog.crawl.identity.keys import read_keys
+from aragog.crawl.identity.request_signer import RequestSigner
+from aragog.fetch_record import outcome as o
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, answer, page, redirect
 from tests.support.signatures import Refused, Sent, assert_verified, identity, verified

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.content import FolderContent

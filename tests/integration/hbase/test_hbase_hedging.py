@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from aragog.api.http.services import Services
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import ConfigError

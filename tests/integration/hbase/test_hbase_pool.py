@@ -16,6 +16,7 @@ import pytest
 import thriftpy2
 from thriftpy2.thrift import TApplicationException
 
+from aragog.urlstore.zen_remedies import HBASE_REMEDIES
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
 from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
@@ -270,7 +271,7 @@ def test_with_all_gateways_away_each_call_says_so_and_the_first_to_return_serves
 def test_a_pool_with_every_connection_in_use_names_the_setting(
     open_pool, table, hbase_server, rows
 ):
-    pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=2)
+    pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=2, words=HBASE_REMEDIES)
     nodes = table(pool)
 
     def nested(client):

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from aragog.api.http.services import Services
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.settings import load_settings
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from aragog.client import Aragog
-from aragog.clock import ManualClock
+from aragog.crawl.pipeline.memory_limit import REFUSED_FROM, Admission
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import SlowDown
-from aragog.pipeline.memory_limit import REFUSED_FROM, Admission
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.runtime.clock import ManualClock
 from tests.support.memory_ports import MemoryPorts
 from tests.support.producer import producer_home
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pipeline.fetch_results import pack
-from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
-from aragog.pipeline.routing import Destination
-from aragog.pipeline.url_filter import UrlFilter
+from aragog.crawl.pipeline.fetch_results import pack
+from aragog.crawl.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages.page_updates import failure_write
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import Settings
-from aragog.stages.page_updates import failure_write
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, page
 

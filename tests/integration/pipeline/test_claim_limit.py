@@ -3,11 +3,11 @@
 import pytest
 import redis
 
-from aragog.clock import ManualClock
-from aragog.pipeline.memory_limit import Admission
-from aragog.pipeline.messages import URGENT
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_room import EVERY, NONE, claim_limit
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_room import EVERY, NONE, claim_limit
+from aragog.runtime.clock import ManualClock
 from pinlater.gates import Opening
 
 pytestmark = pytest.mark.redis

@@ -9,11 +9,11 @@ import orjson
 import pytest
 
 from aragog.bootstrap.stages import connect
-from aragog.clock import SystemClock
-from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.stages.rendering_rule import RenderingRule
+from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
-from aragog.stages.rendering_rule import RenderingRule
 from tests.support.pipeline_stand import Sent
 
 pytestmark = pytest.mark.redis

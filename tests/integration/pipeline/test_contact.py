@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis

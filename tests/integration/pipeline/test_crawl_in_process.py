@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.pipeline.url_filter import UrlFilter
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.standalone import demo_sites
 from tests.support.origin import answer, page
 

@@ -15,9 +15,7 @@ import redis
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stages import connect
-from aragog.dashboard.metric_readers import crawl_log_metrics
-from aragog.errors import ContentUnavailable
-from aragog.pipeline.crawl_log import (
+from aragog.crawl.pipeline.crawl_log import (
     COLUMNS,
     CrawlLogStream,
     CrawlLogWriter,
@@ -27,6 +25,9 @@ from aragog.pipeline.crawl_log import (
     log_files,
     writer_lease,
 )
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.dashboard.metric_readers import crawl_log_metrics
+from aragog.errors import ContentUnavailable
 from aragog.settings import (
     ContentSettings,
     CrawlLogSettings,
@@ -34,7 +35,6 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
-from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import page
 from tests.support.pipeline_stand import Sent
 
@@ -49,9 +49,9 @@ WRITER = """
 import sys
 import redis
 from pathlib import Path
-from aragog.pipeline.crawl_log import log_files
-from aragog.pipeline.crawl_log import CrawlLogStream
-from aragog.pipeline.crawl_log import CrawlLogWriter
+from aragog.crawl.pipeline.crawl_log import log_files
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream
+from aragog.crawl.pipeline.crawl_log import CrawlLogWriter
 from aragog.settings import ContentSettings, CrawlLogSettings
 
 url, engine, bucket, endpoint, folder, span_s = sys.argv[1:]
@@ -222,7 +222,7 @@ from pathlib import Path
 import orjson
 import redis
 
-from aragog.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, FolderFiles
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream, CrawlLogWriter, FolderFiles
 
 url, folder, start_ms, span_ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from aragog.pipeline.messages import PageBatch, UrlJob
-from aragog.pipeline.routing import Destination
-from aragog.stages.damaged import WAIT_MS
-from aragog.stages.page_updates import PageUpdate, to_blob
-from aragog.stages.revalidation import JobSelection
+from aragog.crawl.pipeline.messages import PageBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.stages.damaged import WAIT_MS
+from aragog.crawl.stages.page_updates import PageUpdate, to_blob
+from aragog.crawl.stages.revalidation import JobSelection
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.node_ids import node_id

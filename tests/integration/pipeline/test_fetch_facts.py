@@ -6,10 +6,10 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
-from aragog.pipeline.routing import Destination
-from aragog.scrapy.stored_pages import StoredPages
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.addons.scrapy.stored_pages import StoredPages
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

@@ -2,13 +2,13 @@
 
 import pytest
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.followed_pages import FULL, FollowedPages
-from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.url_filter import UrlFilter
-from aragog.stages.discovery import Discovery
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.revalidation import JobSelection
+from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
+from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.revalidation import JobSelection
+from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.pipeline.followed_urls import FollowedUrl, FollowedUrls
-from aragog.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.followed_urls import FollowedUrl, FollowedUrls
+from aragog.crawl.pipeline.in_flight import InFlightSet
 from pinlater.redis.connect import connect
 
 pytestmark = pytest.mark.redis

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.crawl_budget import Budget

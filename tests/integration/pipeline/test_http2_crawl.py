@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from aragog.fetcher.fetcher import fetch
-from aragog.fetcher.http1.tls import tls_context
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.fetcher.fetcher import fetch
+from aragog.crawl.fetcher.http1.tls import tls_context
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.page_analysis import read_page
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import FetchSettings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.page_analysis import read_page
 from bench.crawl import origin
 from tests.support.crawl_stand import AGENT
 from tests.support.missing_parts import NGINX, skip_without

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.stages.page_updates import from_blob
 from aragog.errors import StoreUnavailable
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline import counters
-from aragog.pipeline.messages import ResultBatch, UrlJob
-from aragog.pipeline.routing import Destination
-from aragog.stages.page_updates import from_blob
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS

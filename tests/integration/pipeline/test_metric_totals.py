@@ -8,8 +8,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
+from aragog.crawl.pipeline.metric_totals import MetricShipper, MetricTotals
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.instruments import (
+from aragog.observability.instruments import (
     SLOT_LATENESS_SECONDS,
     SLOTS,
     STAGE_SECONDS,
@@ -17,9 +19,7 @@ from aragog.instruments import (
     measured,
     timed,
 )
-from aragog.pipeline.metric_totals import MetricShipper, MetricTotals
 from aragog.settings import RedisSettings, Settings, StoreSettings
-from aragog.stages.enqueue import EnqueueOptions
 from tests.support.origin import page
 
 pytestmark = pytest.mark.redis

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.politeness.live_overrides import LiveOverrides
-from aragog.politeness.slots import SlotRequest
-from aragog.rendering.models import Resource, ResourceRequest
-from aragog.stages.page_resources import NO_RULES, TOO_LATE
+from aragog.crawl.politeness.live_overrides import LiveOverrides
+from aragog.crawl.politeness.slots import SlotRequest
+from aragog.crawl.rendering.models import Resource, ResourceRequest
+from aragog.crawl.stages.page_resources import NO_RULES, TOO_LATE
 from tests.support.origin import answer, redirect
 
 pytestmark = pytest.mark.redis

@@ -10,9 +10,9 @@ import time
 import pytest
 
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.errors import BadInput, BrokerUnavailable
-from aragog.pipeline.enqueue_results import EnqueueStatus
-from aragog.pipeline.in_flight import InFlightSet
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
 from urlspelling import url_key

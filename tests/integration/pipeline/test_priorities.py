@@ -2,10 +2,10 @@
 
 import pytest
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import Destination
-from aragog.stages.robots_waits import RulesWait, onward
+from aragog.crawl.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.stages.robots_waits import RulesWait, onward
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
 

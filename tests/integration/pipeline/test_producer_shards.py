@@ -7,9 +7,9 @@ import pytest
 import redis
 
 from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
-from aragog.pipeline.enqueue_results import EnqueueStatus
-from aragog.pipeline.memory_limit import REFUSED_FROM
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from pinlater.brokers import of_socket

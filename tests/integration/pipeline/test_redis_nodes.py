@@ -8,9 +8,9 @@ import pytest
 import redis
 
 from aragog.client import Aragog
-from aragog.pipeline.in_flight import InFlightSet, done_channel
-from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
-from aragog.redis_kit.nodes import RedisNodes
+from aragog.crawl.pipeline.in_flight import InFlightSet, done_channel
+from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, Spool
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.waiting import wait_until

@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
+from aragog.crawl.stages.reextract import ReextractBatch, reextract_batch, walk
+from aragog.crawl.stages.watch import WatchBatch, apply_watches
 from aragog.errors import InvalidMessage
-from aragog.stages.reextract import ReextractBatch, reextract_batch, walk
-from aragog.stages.watch import WatchBatch, apply_watches
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.refresh_policy import Seen

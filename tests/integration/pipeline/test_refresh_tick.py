@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pipeline.messages import PRIORITY_DEFAULT, PRIORITY_REFRESH
-from aragog.stages.refresh import CLAIM_S, TICK_S, horizon_ms
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, PRIORITY_REFRESH
+from aragog.crawl.stages.refresh import CLAIM_S, TICK_S, horizon_ms
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from aragog.pipeline import counters
-from aragog.politeness.slots import SlotRequest
+from aragog.crawl.pipeline import counters
+from aragog.crawl.politeness.slots import SlotRequest
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.settings import RenderingSettings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.rendering_rule import RenderingRule
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import answer, page
 

@@ -9,10 +9,10 @@ import brotli
 import pytest
 
 from aragog.bootstrap.fetch_limits import for_robots
-from aragog.fetcher.fetcher import Fetcher
-from aragog.politeness.robots_rules import RobotsRules
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.stages.robots import status_of
 from aragog.settings import FetchSettings
-from aragog.stages.robots import status_of
 from tests.support.origin import Origin, answer
 
 RULES = b"User-agent: *\nDisallow: /private\n"

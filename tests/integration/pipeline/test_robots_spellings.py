@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.crawl.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis

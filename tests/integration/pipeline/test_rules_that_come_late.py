@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

@@ -6,9 +6,9 @@ import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.run_tracker import Ending, RunTracker, Wish
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.pipeline.followed_urls import FollowedUrls
-from aragog.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.settings import load_settings
 from tests.support.stores import body, page
 

@@ -4,9 +4,9 @@ import pytest
 import redis
 from celery import Celery
 
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from pinlater.admin import Admin
 from pinlater.brokers import of_socket
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from aragog.identity.keys import read_keys
+from aragog.crawl.identity.keys import read_keys
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.settings import RenderingSettings
-from aragog.stages.enqueue import EnqueueOptions
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import answer, page, redirect
 from tests.support.signatures import assert_verified, identity

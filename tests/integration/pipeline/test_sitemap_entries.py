@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.sitemap_walks import KEPT_S, SitemapWalks, Walk, WalkSize
+from aragog.crawl.pipeline.sitemap_walks import KEPT_S, SitemapWalks, Walk, WalkSize
 
 pytestmark = pytest.mark.redis
 WALK = Walk("r1", "shop.test")

@@ -5,10 +5,10 @@ from contextlib import ExitStack
 import pytest
 import redis
 
-from aragog.clock import ManualClock, SystemClock
+from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, Spool
+from aragog.crawl.pipeline.spool_room import SpoolRoom
 from aragog.errors import SpoolUnavailable
-from aragog.pipeline.spool import OVERHEAD_BYTES, Spool
-from aragog.pipeline.spool_room import SpoolRoom
+from aragog.runtime.clock import ManualClock, SystemClock
 
 pytestmark = pytest.mark.redis
 

@@ -3,11 +3,11 @@
 import pytest
 from celery import Celery
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import PageBatch, ResultBatch, UrlJob
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_reclaim import WaitingJobs, sweep
+from aragog.crawl.pipeline.messages import PageBatch, ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_reclaim import WaitingJobs, sweep
+from aragog.fetch_record.outcome import OutcomeKind
 from pinlater.admin import Admin
 from pinlater.brokers import of_socket
 from pinlater.models import ClaimRequest

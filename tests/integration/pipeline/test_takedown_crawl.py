@@ -11,18 +11,18 @@ from click.testing import CliRunner
 from aragog.bootstrap.stages import connect
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.pipeline.enqueue_results import EnqueueStatus
-from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.takedown import SiteBlocks
-from aragog.politeness.blocked_hosts import BlockedHosts
-from aragog.politeness.overrides import Overrides
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.politeness.blocked_hosts import BlockedHosts
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.reextract import ReextractBatch
+from aragog.crawl.stages.watch import WatchBatch
+from aragog.crawl.stages.webhooks import Delivery
 from aragog.settings import FetchSettings, RedisSettings, Settings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.reextract import ReextractBatch
-from aragog.stages.watch import WatchBatch
-from aragog.stages.webhooks import Delivery
 from pinlater.admin import Admin
 from pinlater.brokers import celery_settings
 from pinlater.dead_letters import QUEUE

@@ -11,7 +11,7 @@ from celery import Celery
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.pipeline.routing import Destination, Queue
+from aragog.crawl.pipeline.routing import Destination, Queue
 from pinlater.brokers import celery_settings
 from pinlater.dead_letters import QUEUE, REASON
 from pinlater.models import JobState

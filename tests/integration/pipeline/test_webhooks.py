@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from aragog.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.webhook_signatures import Verdict, Verifier
+from aragog.crawl.stages.webhook_post import post
+from aragog.crawl.stages.webhooks import Delivery, WebhookStage
 from aragog.pages.preferences import TDM_FILE_READ
-from aragog.pipeline.routing import Destination
-from aragog.pipeline.webhook_signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
-from aragog.stages.webhook_post import post
-from aragog.stages.webhooks import Delivery, WebhookStage
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.webhook_registry import webhook_name

@@ -12,7 +12,7 @@ from statistics import quantiles
 
 import pytest
 
-from aragog.redis_kit.nodes import Ring
+from aragog.crawl.shared_redis.nodes import Ring
 from tests.support.punctual_origin import PunctualOrigin
 from tests.support.waiting import wait_until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.slots import SlotRequest
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.slots import SlotRequest
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.redis_server import SystemServer

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
 from tests.support.crawl_stand import apart
 from tests.support.origin import Request, Wire, answer, page
 

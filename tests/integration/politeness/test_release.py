@@ -4,13 +4,13 @@ import itertools
 
 import pytest
 
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.politeness.lines import LineEntry
+from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
+from aragog.crawl.stages.release import LOOK_AGAIN_MS, Releasing
+from aragog.crawl.stages.waiting_line import InLine, WaitingLine, job_of
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.politeness.lines import LineEntry
-from aragog.politeness.slots import RateExceeded, SlotRequest
-from aragog.stages.release import LOOK_AGAIN_MS, Releasing
-from aragog.stages.waiting_line import InLine, WaitingLine, job_of
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
 

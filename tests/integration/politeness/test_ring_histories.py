@@ -22,8 +22,8 @@ from pathlib import Path
 
 import pytest
 
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.limiter_ring import LimiterRing
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.limiter_ring import LimiterRing
 from aragog.settings import PolitenessSettings
 from tests.support.punctual_origin import PunctualOrigin
 from tests.support.redis_server import _kind

@@ -4,17 +4,17 @@ import zlib
 import pytest
 import redis
 
-from aragog.clock import ManualClock
-from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache, RobotsMemory
-from aragog.politeness.robots_records import (
+from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache, RobotsMemory
+from aragog.crawl.politeness.robots_records import (
     HEAD,
     PARSER_VERSION,
     RobotsResult,
     RulesState,
     Validators,
 )
-from aragog.politeness.tdm_file import TdmRule
+from aragog.crawl.politeness.tdm_file import TdmRule
+from aragog.errors import RobotsUnavailable
+from aragog.runtime.clock import ManualClock
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from aragog.fetcher.gate import Go, Later
-from aragog.pipeline.messages import RobotsBatch, UrlJob, into_batches
-from aragog.pipeline.routing import Destination, OutgoingMessage
-from aragog.politeness.slots import SlotRequest
-from aragog.stages.polite_gate import RobotsGate
-from aragog.stages.robots import SLOT_WITHIN_MS
+from aragog.crawl.fetcher.gate import Go, Later
+from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob, into_batches
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.politeness.slots import SlotRequest
+from aragog.crawl.stages.polite_gate import RobotsGate
+from aragog.crawl.stages.robots import SLOT_WITHIN_MS
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from aragog.api.http.services import Services
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.api import hedged_reads
 from aragog.bootstrap.stores import postgres_tables
 from aragog.errors import CONFIG, ConfigError, StoreUnavailable
-from aragog.secret import SecretUrl
+from aragog.runtime.secret import SecretUrl
 from aragog.settings import ServingSettings, Settings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from aragog.bootstrap.stores import postgres_tables
-from aragog.clock import SystemClock
+from aragog.runtime.clock import SystemClock
 from aragog.transfer.copy import copy_tables
 from tests.support.postgres_server import store_settings
 from tests.support.waiting import wait_until

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from aragog.redis_kit.file_rewrite import FileRewrite
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis

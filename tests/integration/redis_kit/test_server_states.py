@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from aragog.cli.error_hints import remedy
-from aragog.pipeline.routing import broker_errors
+from aragog.crawl.pipeline.routing import broker_errors
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Supervisor
 from pinlater.cluster import Cluster, connect_shards

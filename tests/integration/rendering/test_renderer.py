@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from aragog.crawl.rendering.browser import FOLDER_PREFIX
+from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, Resource
+from aragog.crawl.rendering.renderer import Renderer
 from aragog.errors import BrowserUnavailable, LimiterUnavailable
-from aragog.rendering.browser import FOLDER_PREFIX
-from aragog.rendering.models import NotRendered, PlainPage, Rendered, Resource
-from aragog.rendering.renderer import Renderer
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip, installed_or_any
 from tests.support.documented import blocks

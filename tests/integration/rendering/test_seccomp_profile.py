@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from aragog.rendering.browser import NO_NETWORK, NOTHING_TO_SEE
+from aragog.crawl.rendering.browser import NO_NETWORK, NOTHING_TO_SEE
 from tests.support import seccomp
 from tests.support.chromium import chromium_or_skip
 from tests.support.missing_parts import LINUX, NAMESPACES, SECCOMP, skip_without, unless

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.errors import ContentUnavailable, CorruptContent
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.s3 import S3Content
 from aragog.urlstore.store import UrlStore

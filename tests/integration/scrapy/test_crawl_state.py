@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.scrapy.crawl_state import CrawlState, OtherSpider, OthersRun
+from aragog.addons.scrapy.crawl_state import CrawlState, OtherSpider, OthersRun
 
 pytestmark = pytest.mark.redis
 

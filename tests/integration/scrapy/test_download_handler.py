@@ -11,16 +11,16 @@ from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.download_handler import PoliteDownloadHandler
 from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
-from aragog.clock import SystemClock
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.politeness.robots_records import RobotsResult
+from aragog.crawl.stages.single_fetch import ERROR_BODY_BYTES
 from aragog.errors import LimiterUnavailable
-from aragog.fetcher.outcome import Gone
-from aragog.pipeline.shared_state import SharedState
-from aragog.politeness.robots_records import RobotsResult
-from aragog.scrapy.crawl import crawl_of
-from aragog.scrapy.download_handler import PoliteDownloadHandler
+from aragog.fetch_record.outcome import Gone
+from aragog.runtime.clock import SystemClock
 from aragog.settings import load_settings
-from aragog.stages.single_fetch import ERROR_BODY_BYTES
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT
 from tests.support.origin import Origin, answer, page, redirect

@@ -8,11 +8,11 @@ import sys
 import pytest
 from scrapy.settings import Settings
 
+from aragog.addons.scrapy.addon import AragogAddon
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
+from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.errors import ConfigError
-from aragog.scrapy.addon import AragogAddon
-from aragog.scrapy.crawl import crawl_of
-from aragog.scrapy.prerequisites import check_crawl, check_fetching
-from aragog.scrapy.scheduler import SpiderScheduler
 from tests.integration.scrapy.test_scheduler import Crawler
 
 pytestmark = pytest.mark.redis
@@ -98,7 +98,7 @@ import scrapy
 class Quotes(scrapy.Spider):
     name = "quotes"
     start_urls = ["http://quotes.test/"]
-    custom_settings = {"ADDONS": {"aragog.scrapy.addon.AragogAddon": 100}}
+    custom_settings = {"ADDONS": {"aragog.addons.scrapy.addon.AragogAddon": 100}}
 """
 
 

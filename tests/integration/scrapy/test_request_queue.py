@@ -2,8 +2,8 @@
 
 import pytest
 
+from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.errors import ConfigError
-from aragog.scrapy.request_queue import RequestQueue
 from aragog.settings import load_settings
 from pinlater.admin import Admin
 from pinlater.models import JobState, NewJob

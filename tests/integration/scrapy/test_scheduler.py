@@ -14,13 +14,13 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
+from aragog.addons.scrapy.addon import AragogAddon
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.scheduler import SpiderScheduler
+from aragog.addons.scrapy.spider_arguments import remember_arguments
+from aragog.crawl.stages.single_fetch import SlotSearch
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.scrapy.addon import AragogAddon
-from aragog.scrapy.crawl import crawl_of
-from aragog.scrapy.scheduler import SpiderScheduler
-from aragog.scrapy.spider_arguments import remember_arguments
 from aragog.settings import load_settings
-from aragog.stages.single_fetch import SlotSearch
 from pinlater.admin import Admin
 from pinlater.models import NewJob
 from tests.support.waiting import wait_until

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.cli import main
 from aragog.client import GraphMutation, connect

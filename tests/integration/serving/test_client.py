@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.hedging import HedgedResult
-from aragog.api.http.services import Services
-from aragog.api.operation import Parts
-from aragog.api.tokens import make
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.operation import Parts
+from aragog.api.operations.store_reads import HedgedResult
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
-from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -31,8 +31,8 @@ from aragog.errors import (
     TransientError,
     VersionConflict,
 )
-from aragog.fetcher.outcome import FetchRecord, Hop
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.fetch_record.outcome import FetchRecord, Hop
+from aragog.runtime.clock import ManualClock
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
 from tests.support import api_server, thrift_server

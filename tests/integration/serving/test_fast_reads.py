@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import ContentWrite
 from tests.support.api_server import parsed, read_all, read_one, running

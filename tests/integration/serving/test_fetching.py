@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.fetching import Fetching, FetchRequest, FetchState
-from aragog.clock import ManualClock, SystemClock
+from aragog.api.operations.fetching import Fetching, FetchRequest, FetchState
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
-from aragog.pipeline.completions import Completions
-from aragog.stages.enqueue import EnqueueOptions
+from aragog.runtime.clock import ManualClock, SystemClock
 from tests.support.stores import NOW_MS, page
 from tests.support.waiting import wait_until
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from aragog.api.tokens import ADMIN, READ, WRITE, make
-from aragog.clock import ManualClock
+from aragog.api.operations.scopes import ADMIN, READ, WRITE
+from aragog.api.server.tokens import make
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from tests.support import api_server
 from tests.support.stores import stand

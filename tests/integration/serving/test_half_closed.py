@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from tests.support import api_server, thrift_server
 from tests.support.api_server import read_all
 from tests.support.stores import stand

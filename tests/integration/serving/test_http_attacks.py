@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from aragog.api.http.connection import MOST_PIPELINED
-from aragog.api.http.server import listen
+from aragog.api.server.http.connection import MOST_PIPELINED
+from aragog.api.server.http.server import listen
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import read_all, running

@@ -3,8 +3,8 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.openapi.examples import EXAMPLES
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.openapi.examples import EXAMPLES
 from tests.api_examples import comparable, example_server, made
 
 OPERATIONS = {

@@ -4,18 +4,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.batch_progress import Batches
-from aragog.api.fetching import Fetching
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
-from aragog.clock import SystemClock
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_batches import UrlBatches
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import SlotRequest
+from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.fetching import Fetching
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.url_batches import UrlBatches
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.slots import SlotRequest
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings
-from aragog.stages.enqueue import EnqueueOptions
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ import re
 import orjson
 import pytest
 
-from aragog.api.tokens import make
+from aragog.api.server.tokens import make
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from zengraph.tables.memory import MemoryTables

@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from aragog.api.hedging import HedgedReads
-from aragog.api.hedging_metrics import HedgingMetrics
-from aragog.api.http.services import Services
-from aragog.api.large_reads import NobodyWaits
-from aragog.clock import ManualClock
+from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.hedging_metrics import HedgingMetrics
+from aragog.api.server.http.services import Services
 from aragog.errors import StoreUnavailable
+from aragog.runtime.clock import ManualClock
 from tests.support.api_server import running
 from tests.support.stores import stand
 from zengraph.records import counted_rows

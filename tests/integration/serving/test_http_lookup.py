@@ -5,9 +5,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
-from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.urlstore.records import OutLink
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page

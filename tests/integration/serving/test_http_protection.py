@@ -5,9 +5,10 @@ import logging
 import orjson
 import pytest
 
-from aragog.api.http.server import listen
+from aragog.api.operations.scopes import READ
 from aragog.api.problems import Problem
-from aragog.api.tokens import READ, Bucket, Tokens, make
+from aragog.api.server.http.server import listen
+from aragog.api.server.tokens import Bucket, Tokens, make
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import parsed, read_all, running

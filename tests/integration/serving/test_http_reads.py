@@ -7,12 +7,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from aragog.api.http.batch_get import MOST_BYTES
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.openapi.schemas import SCHEMAS
-from aragog.api.http.services import Services
-from aragog.clock import ManualClock
-from aragog.fetcher.outcome import FetchRecord, Hop
+from aragog.api.server.http.batch_get import MOST_BYTES
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.openapi.schemas import SCHEMAS
+from aragog.api.server.http.services import Services
+from aragog.fetch_record.outcome import FetchRecord, Hop
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink

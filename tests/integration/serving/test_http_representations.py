@@ -6,7 +6,7 @@ import orjson
 import pytest
 import zstandard
 
-from aragog.api.http.compression import coding_for
+from aragog.api.server.http.compression import coding_for
 from tests.support.api_server import running
 from tests.support.stores import body, page, stand
 from zengraph.tables.memory import MemoryTables

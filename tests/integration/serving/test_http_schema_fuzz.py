@@ -5,13 +5,13 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
-from aragog.api.batch_progress import Batches
-from aragog.api.http.openapi.document import DOCUMENT
-from aragog.api.http.services import Services
-from aragog.api.jobs import Jobs
-from aragog.pipeline.url_batches import UrlBatches
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
+from aragog.api.operations.batch_progress import Batches
+from aragog.api.operations.jobs import Jobs
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.services import Services
+from aragog.crawl.pipeline.url_batches import UrlBatches
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
 from aragog.settings import PolitenessSettings
 from pinlater.cluster import Cluster, connect_shards
 from tests.api_examples import explain

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from aragog.api.http.server import listen
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
-from aragog.clock import ManualClock
+from aragog.api.server.http.server import listen
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import ConfigError
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -6,7 +6,7 @@ import ssl
 import pytest
 import trustme
 
-from aragog.api.http.connection import LINGER_BYTES
+from aragog.api.server.http.connection import LINGER_BYTES
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from tests.support.waiting import wait_until

@@ -16,16 +16,17 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from aragog.api.http.services import Services
-from aragog.api.operations import OPERATIONS
-from aragog.api.tokens import READ, SCOPES, make
-from aragog.api.values import Explanation, ExplanationLine, ExplanationSection
-from aragog.cli.mcp_clients import TokenClients
-from aragog.cli.mcp_tools import mcp_server, tools
+from aragog.addons.mcp.clients import TokenClients
+from aragog.addons.mcp.tools import mcp_server, tools
+from aragog.api.operations.scopes import READ, SCOPES
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.client import connect
-from aragog.clock import ManualClock
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import AccessDenied
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
 from tests.integration.serving.test_client import Fetching

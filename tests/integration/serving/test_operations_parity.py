@@ -9,25 +9,25 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from aragog.api import fetching as fetching_module
-from aragog.api.batch_progress import BatchProgress, DomainProgress
-from aragog.api.graph import id_of
-from aragog.api.graph_edges import GraphMutation
-from aragog.api.graphs import ApplicationGraphs
-from aragog.api.http.services import Services
-from aragog.api.jobs import JobClaim, Jobs, QueueJob
-from aragog.api.operation import Parts
-from aragog.api.operations import OPERATIONS
-from aragog.api.values import Explanation, ExplanationLine, ExplanationSection, PageLink
+from aragog.api.operations import fetching as fetching_module
+from aragog.api.operations.batch_progress import BatchProgress, DomainProgress
+from aragog.api.operations.graph import id_of
+from aragog.api.operations.graph_edges import GraphMutation
+from aragog.api.operations.graphs import ApplicationGraphs
+from aragog.api.operations.jobs import JobClaim, Jobs, QueueJob
+from aragog.api.operations.operation import Parts
+from aragog.api.operations.options import option_fields
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection, PageLink
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
-from aragog.clock import ManualClock
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
-from aragog.options import option_fields
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from pinlater.cluster import Cluster, connect_shards
 from tests.integration.serving.test_client import Fetching

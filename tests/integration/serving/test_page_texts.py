@@ -8,11 +8,11 @@ import orjson
 import psutil
 import pytest
 
-from aragog.api import text_processes
-from aragog.api.page_texts import PageTexts
-from aragog.api.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
-from aragog.clock import ManualClock
+from aragog.api.operations import text_processes
+from aragog.api.operations.page_texts import PageTexts
+from aragog.api.operations.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
 from aragog.pages import main_text
+from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from tests.support.api_server import running
 from tests.support.stores import NOW_MS, page, stand
@@ -190,7 +190,7 @@ def begun(texts, store, number):
 
 def test_content_and_takedowns_do_not_wait_for_the_texts_of_a_hostile_page(slow):
     before = set(children())
-    from aragog.api.http.services import Services
+    from aragog.api.server.http.services import Services
 
     with (
         closing(PageTexts(LONG, deadline_s=6)) as texts,
@@ -211,7 +211,7 @@ def test_content_and_takedowns_do_not_wait_for_the_texts_of_a_hostile_page(slow)
 
 
 def test_http_answers_with_the_form_that_the_query_names(texts, store):
-    from aragog.api.http.services import Services
+    from aragog.api.server.http.services import Services
 
     with running(store, Services(texts=texts)) as api:
         text = api.ask("GET", f"/v1/content?url={A}&as=text")

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from aragog.api.http.services import Services
-from aragog.api.tokens import make
+from aragog.api.server.http.services import Services
+from aragog.api.server.tokens import make
 from aragog.cli.doctor.finding import CheckedSystem
 from aragog.cli.doctor.identity import check_identity
-from aragog.clock import ManualClock
+from aragog.crawl.identity.keys import new_key, read_keys, rotated, write_keys
+from aragog.crawl.identity.published_files import Publication
 from aragog.errors import ConfigError
-from aragog.identity.keys import new_key, read_keys, rotated, write_keys
-from aragog.identity.published_files import Publication
+from aragog.runtime.clock import ManualClock
 from aragog.settings import FetchSettings, Settings
 from aragog.settings.in_use import SettingsInUse
 from tests.support.api_server import running

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from aragog.api.hedging import HedgedReads
-from aragog.api.http.services import Services
-from aragog.api.large_reads import NobodyWaits
+from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.stores import url_store
 from aragog.client import GraphMutation, connect

@@ -12,12 +12,12 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.api.thrift import wire
-from aragog.api.thrift.contract import idl
-from aragog.api.thrift.listening import listen
-from aragog.api.tokens import make
-from aragog.clock import ManualClock
+from aragog.api.server.thrift import wire
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.listening import listen
+from aragog.api.server.tokens import make
 from aragog.errors import ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings
 from tests.support.examples import examples
 from tests.support.stores import stand

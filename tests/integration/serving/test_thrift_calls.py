@@ -6,15 +6,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.operation import Parts
-from aragog.api.steps import Wait
-from aragog.api.thrift.contract import idl
-from aragog.api.thrift.encoded_reads import EncodedReads
-from aragog.api.thrift.handlers import services
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.operation import Parts
+from aragog.api.operations.steps import Wait
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.encoded_reads import EncodedReads
+from aragog.api.server.thrift.handlers import services
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
-from aragog.fetcher.outcome import FetchRecord, Hop
-from aragog.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.settings import StoreSettings
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.documented import ROOT, Shell, blocks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.missing_parts import GO, skip_without
 from tests.support.stores import stand

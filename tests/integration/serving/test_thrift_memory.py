@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from aragog.api.memory import SMALL_BYTES
-from aragog.api.thrift import wire
-from aragog.api.tokens import READ, make
-from aragog.clock import ManualClock
+from aragog.api.operations.scopes import READ
+from aragog.api.server.memory import SMALL_BYTES
+from aragog.api.server.thrift import wire
+from aragog.api.server.tokens import make
+from aragog.runtime.clock import ManualClock
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until

@@ -5,9 +5,10 @@ import logging
 import orjson
 import pytest
 
-from aragog.api.tokens import READ, WRITE, Tokens, make
-from aragog.clock import ManualClock
+from aragog.api.operations.scopes import READ, WRITE
+from aragog.api.server.tokens import Tokens, make
 from aragog.errors import StoreUnavailable
+from aragog.runtime.clock import ManualClock
 from tests.support import api_server
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
-from aragog.api.thrift.contract import CALL, head, idl
-from aragog.api.thrift.wire import frame, read_head
+from aragog.api.server.thrift.contract import CALL, head, idl
+from aragog.api.server.thrift.wire import frame, read_head
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.examples import examples
 from tests.support.serving import served_page

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from aragog.api.fetching import FetchResponse, FetchState
-from aragog.api.job_waits import JobWaits
-from aragog.api.steps import Wait
-from aragog.clock import ManualClock
+from aragog.api.operations.fetching import FetchResponse, FetchState
+from aragog.api.operations.job_waits import JobWaits
+from aragog.api.operations.steps import Wait
+from aragog.runtime.clock import ManualClock
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from tests.support import api_server, thrift_server
 from tests.support.stores import stand
 from tests.support.tls import authority, client_context

@@ -5,12 +5,13 @@ from http.client import HTTPConnection
 
 import pytest
 
-from aragog.api.fetching import Fetching
-from aragog.api.http.services import Services
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_traces import UrlTraces
-from aragog.stages.enqueue import EnqueueArguments, Enqueuer
-from aragog.tracing.context import read
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.fetching import Fetching
+from aragog.api.server.http.services import Services
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.observability.tracing.context import read
 from tests.support.api_server import running
 from tests.support.spans import MemoryTracer
 from tests.support.stores import page

@@ -6,12 +6,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from aragog.api.http.services import Services
-from aragog.api.operations import OPERATIONS
-from aragog.api.tokens import READ
-from aragog.clock import ManualClock
+from aragog.api.operations.scopes import READ
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.server.http.services import Services
 from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.node_ids import node_id

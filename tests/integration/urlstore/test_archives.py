@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 from warcio.archiveiterator import ArchiveIterator
 
+from aragog.addons.wacz.export import export_wacz
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
-from aragog.transfer.wacz import export_wacz
 from aragog.transfer.warc import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite

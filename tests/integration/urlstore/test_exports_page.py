@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.json_lines import BadRecord, read_json_lines
 from tests.support.documented import blocks

@@ -10,11 +10,11 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import load_settings
-from aragog.stages.archive_import import import_archive
+from aragog.transfer.archive_import import import_archive
 from aragog.transfer.json_lines import BadRecord
 from tests.support.documented import blocks
+from tests.unit.addons.nutch.test_crawldb import CSV, NOON_MS, TEXT
 from tests.unit.transfer.test_captures import ELEVEN
-from tests.unit.transfer.test_nutch import CSV, NOON_MS, TEXT
 from tests.unit.transfer.test_warc_pages import AT_MS, response, warc
 
 LAMP = b"""<title>Lamp</title><link rel=canonical href="/lamp"><a href="/chair">Chair</a>

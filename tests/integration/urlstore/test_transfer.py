@@ -16,9 +16,9 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
 
-from aragog.clock import ManualClock
 from aragog.errors import ConfigError, StoreUnavailable
-from aragog.fetcher.outcome import FetchRecord
+from aragog.fetch_record.outcome import FetchRecord
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.copy import copy_content, copy_tables

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
-from aragog.clock import ManualClock
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
+from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.parts import PURPOSE_FILE
 from aragog.urlstore.compression import compress

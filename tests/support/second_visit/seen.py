@@ -45,7 +45,7 @@ def expected(cell: Cell, name: str) -> dict[str, object]:
     version = page if its.page == SAME else its.page
     has_page = version not in ("none", "imported")
     shown = version if has_page else "none"
-    title = page if its.title == SAME or its.page == SAME else version
+    title = page if SAME in (its.title, its.page) else version
     return {
         "record": title,
         "canonical": at if its.at == SAME else its.at,
@@ -127,7 +127,7 @@ class Seen:
                 self.lines[record["url"]] = _version(title) if title else "none"
         report = export_warc(store.zen, self.content, self.folder / "archive")
         for file in report.files:
-            with open(file, "rb") as raw:
+            with file.open("rb") as raw:
                 for capture in ArchiveIterator(raw):
                     if capture.rec_type == "response":
                         url = capture.rec_headers.get_header("WARC-Target-URI")

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, UrlJob
-from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.messages import FetchBatch, FetchResult, ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.settings import StoreSettings
-from aragog.stages.enqueue import EnqueueOptions
-from aragog.stages.reextract import ReextractBatch
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import import_urls
 from aragog.transfer.json_lines import read_json_lines
@@ -164,8 +164,10 @@ class Visits:
         self.stand.robots.forget(lambda urls: origins & set(urls))
 
     def _take_down(self, cells: Iterable[Cell]) -> None:
-        for cell in cells:
-            self.stand.urls.takedowns.take_down(url=page_of(cell))
+        takedowns = self.stand.urls.takedowns
+        urls = [url for cell in cells for url in takedowns.pages_of(page_of(cell))]
+        # All at once: each takedown walks the change feed and the link journal.
+        takedowns.takedown.of_urls(urls, takedowns.clock.now_ms())
         self.stand.pipeline.maintenance.share_takedowns()
 
     def _fetched(self, cells: Iterable[Cell], answer: str) -> list[FetchResult]:

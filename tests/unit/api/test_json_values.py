@@ -2,12 +2,12 @@
 
 import pytest
 
-from aragog.api.crawling import GetFreshRequest
-from aragog.api.http.openapi.document import DOCUMENT
 from aragog.api.json_values import from_query, to_query
-from aragog.api.values import EXTRAS
+from aragog.api.operations.crawling import GetFreshRequest
+from aragog.api.operations.options import checked
+from aragog.api.operations.values import EXTRAS
+from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.errors import BadInput
-from aragog.options import checked
 
 URL = "http://a.example/"
 

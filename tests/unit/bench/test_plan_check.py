@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aragog.cli.costs import Cost, read_costs
+from aragog.addons.plan.costs import Cost, read_costs
 from bench import figures, plan_check
 from bench.plan_check import REFERENCE, Measured, commands, compare
 

@@ -8,7 +8,7 @@ import pytest
 
 from aragog.cli import exit_status
 from aragog.cli.run import RunResult
-from aragog.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 
 ROOT = Path(__file__).parents[3]
 CLI = ROOT / "aragog" / "cli"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.identity.keys import encoded, read_keys
+from aragog.crawl.identity.keys import encoded, read_keys
 
 DAY_S = 86_400
 

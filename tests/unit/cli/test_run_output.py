@@ -8,8 +8,8 @@ import pytest
 
 from aragog.cli.earlier_output import read_earlier
 from aragog.cli.run_output import RunOutput
-from aragog.clock import ManualClock
 from aragog.errors import BadInput, ConfigError
+from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from aragog.cli.run_progress import Bar, Snapshot, watch
 from aragog.cli.run_tracker import Ending
-from aragog.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
+from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
 def drawn(snapshot):

@@ -1,12 +1,16 @@
 """Which setting a URL needs that a run could not store."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.cli.run_report import setting_of
 from aragog.cli.run_tracker import NotStored
-from aragog.fetcher.ssrf import SsrfFilter
-from aragog.settings import PolitenessSettings, Settings
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.fetch_record.causes import RefusalCause
+from aragog.settings import FetchSettings, PolitenessSettings, Settings
 
+WITH_CONTACT = Settings(fetch=FetchSettings(user_agent="testbot/1 (+https://test.example/bot)"))
 BOTH = "fetch.allowed_ports, fetch.allowed_networks"
 
 
@@ -24,15 +28,13 @@ BOTH = "fetch.allowed_ports, fetch.allowed_networks"
 def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, settings):
     problem = NotStored(url, "Blocked", SsrfFilter().vet_url(url))
 
-    assert setting_of(problem, Settings()) == settings
+    assert setting_of(problem, WITH_CONTACT) == settings
 
 
 @pytest.mark.parametrize(
     ("outcome", "reason", "setting"),
     [
         ("Blocked", "intranet.example resolves to 10.0.0.1, which is private", "fetch.allowed_networks"),
-        ("Blocked", "fetch.user_agent: must contain a contact", "fetch.user_agent"),
-        ("Blocked", "politeness.blocked_hosts blocks example.com", "politeness.blocked_hosts"),
         ("Refused", "refused by robots.txt line 2, Disallow: /a.b/ (group for *)", ""),
         ("TooLarge", "truncated at 5 bytes", "fetch.max_body_bytes"),
         ("Unreadable", "image/png is not supported", "fetch.content_types"),
@@ -40,13 +42,53 @@ def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, sett
     ],
 )  # fmt: skip
 def test_other_outcomes_name_the_setting_where_there_is_one(outcome, reason, setting):
-    assert setting_of(NotStored("http://intranet.example/", outcome, reason), Settings()) == setting
+    problem = NotStored("http://intranet.example/", outcome, reason)
+
+    assert setting_of(problem, WITH_CONTACT) == setting
+
+
+NETWORKS = "fetch.allowed_networks"
+BLOCKING = Settings(politeness=PolitenessSettings(blocked_hosts=("bad.example",)))
+
+
+@pytest.mark.parametrize(
+    ("cause", "url", "settings", "setting"),
+    [
+        (RefusalCause.NO_CONTACT, "http://example.com/", Settings(), "fetch.user_agent"),
+        (RefusalCause.BLOCKED_HOST, "http://a.bad.example/", BLOCKING, "politeness.blocked_hosts"),
+        (RefusalCause.BLOCKED_HOST, "http://live.example/", BLOCKING, ""),
+        (RefusalCause.URL, "http://127.0.0.1/", Settings(), NETWORKS),
+        (RefusalCause.ADDRESS, "http://intranet.example/", Settings(), NETWORKS),
+        ("of a newer version", "http://intranet.example/", WITH_CONTACT, NETWORKS),
+        (None, "http://bad.example/", BLOCKING, "fetch.user_agent"),
+        (
+            None,
+            "http://bad.example/",
+            replace(BLOCKING, fetch=WITH_CONTACT.fetch),
+            "politeness.blocked_hosts",
+        ),
+    ],
+)
+def test_the_setting_is_that_of_the_cause_whatever_the_words_of_the_reason(
+    cause, url, settings, setting
+):
+    for reason in ("", "says fetch.max_redirects and politeness.qps", "résumé of the cause"):
+        assert setting_of(NotStored(url, "Blocked", reason, cause), settings) == setting
+
+
+def test_a_blocked_target_of_a_redirect_names_the_setting_that_blocks_it():
+    """The URL that was requested is of a public host on port 80, which nothing blocks."""
+    given, target = "http://example.com/", "http://10.0.0.7:9200/_search"
+
+    problem = NotStored(given, "Blocked", "a reason", RefusalCause.URL, target)
+
+    assert setting_of(problem, Settings()) == BOTH
 
 
 def test_a_host_that_the_overrides_file_blocks_names_that_file(tmp_path):
     file = tmp_path / "overrides.toml"
     file.write_text('["example.com"]\nblocked = true\n')
-    settings = Settings(politeness=PolitenessSettings(overrides_file=file))
+    settings = replace(WITH_CONTACT, politeness=PolitenessSettings(overrides_file=file))
     problem = NotStored("http://www.example.com/", "Blocked", f"{file} blocks example.com")
 
     assert setting_of(problem, settings) == "politeness.overrides_file"

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.crawl.pipeline.outcome_log import LastOutcomes
+from aragog.crawl.politeness.overrides import Override
+from aragog.crawl.politeness.quiet_hours import QuietHours
+from aragog.crawl.politeness.robots_cache import CachedRules, RulesState
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.outcome_log import LastOutcomes
-from aragog.politeness.overrides import Override
-from aragog.politeness.quiet_hours import QuietHours
-from aragog.politeness.robots_cache import CachedRules, RulesState
-from aragog.politeness.robots_rules import RobotsRules
-from aragog.politeness.slots import DomainReport
+from aragog.fetch_record.outcome import OutcomeKind
 
 NOW_MS = 1_700_000_000_000
 IDLE = DomainFacts(

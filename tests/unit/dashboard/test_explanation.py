@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aragog.api.json_values import to_json
-from aragog.api.values import BUILT_IN
+from aragog.api.operations.values import BUILT_IN
 from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl

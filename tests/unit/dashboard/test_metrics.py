@@ -14,11 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import pinlater
 from aragog.bootstrap.dashboard import components
-from aragog.clock import ManualClock
+from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.instruments import REFRESH_URLS, SLOTS
-from aragog.politeness.slots import DomainReport
+from aragog.observability.instruments import REFRESH_URLS, SLOTS
+from aragog.runtime.clock import ManualClock
 from pinlater.admin import Admin
 from pinlater.cluster import Cluster
 from pinlater.models import EVENTS, NewJob

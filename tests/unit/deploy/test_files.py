@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aragog.hosts import is_allowed_host
+from aragog.runtime.hosts import is_allowed_host
 from aragog.settings import load_settings
 from aragog.workers.roles import ROLES
 from tests.support.documented import blocks

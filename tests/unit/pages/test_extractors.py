@@ -5,10 +5,10 @@ from importlib.metadata import EntryPoint
 import orjson
 import pytest
 
+from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError, InvalidField
 from aragog.pages import extractors
 from aragog.pages.extractors import MAX_VALUE_BYTES, Extracted, ExtractorPage, to_fields
-from aragog.stages.page_analysis import read_page
 from tests.support.byte_streams import html_result
 
 URL = "https://jobs.test/1"

@@ -4,13 +4,13 @@ from itertools import permutations
 
 import pytest
 
-from aragog.fetcher.outcome import FetchRecord, OutcomeKind
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.tdm_file import TdmRules, read_tdm_file
+from aragog.crawl.stages.page_analysis import read_page
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.pages.preferences import AI_TRAIN, DRAFTS, SEARCH, content_usage, of_headers, of_metas
 from aragog.pages.preferences import refused_purpose as refused
-from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.politeness.robots_rules import RobotsRules
-from aragog.politeness.tdm_file import TdmRules, read_tdm_file
-from aragog.stages.page_analysis import read_page
 from richpins.robots_meta import PageRobots, from_headers, from_meta, unavailable_at_ms
 
 EARLY, LATE = "2027-01-31", "Sat, 31 Jul 2032 10:00:00 GMT"

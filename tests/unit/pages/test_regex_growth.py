@@ -23,7 +23,7 @@ CUT = {
 }
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
-    "aragog.stages.enqueue",  # the pattern of an option in the table of operations
+    "aragog.crawl.stages.enqueue",  # the pattern of an option in the table of operations
     "richpins.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
     "richpins.values.yields",  # a constant word
     "urlspelling._query",  # the rules of query.json, which the inventory finds compiled

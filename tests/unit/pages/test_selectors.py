@@ -2,10 +2,10 @@
 
 import pytest
 
+from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.selectors import SelectedPage, SiteRules, parsed, rule_types
-from aragog.stages.page_analysis import read_page
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 

@@ -277,3 +277,50 @@ def test_several_gzip_members_are_one_file():
 
     assert [entry.url for entry in sitemap.urls] == [f"http://a.test/{n}" for n in (1, 2, 3)]
     assert sitemap.complete
+
+
+def test_a_file_that_was_compressed_twice_is_unpacked_twice():
+    body = urlset(b"<loc>https://a.test/1</loc>")
+    packed = gzip.compress(gzip.compress(body[:40])[:] + gzip.compress(body[40:]))
+
+    sitemap = parse(packed, "https://a.test/s.xml.gz")
+
+    assert urls(sitemap) == ["https://a.test/1"]
+    assert sitemap.complete
+
+
+def test_a_file_of_endless_layers_ends():
+    body = b"x"
+    for _ in range(12):
+        body = gzip.compress(body)
+
+    assert urls(parse(body, "https://a.test/s.xml.gz")) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 65_535, 65_536, 65_537])
+def test_what_follows_the_last_member_does_not_count_wherever_pieces_end(size):
+    body = urlset(b"<loc>https://a.test/1</loc>")
+    filler = gzip.compress(b" " * size, 0)
+
+    sitemap = parse(gzip.compress(body) + filler + b"junk", "https://a.test/s.xml.gz")
+
+    assert urls(sitemap) == ["https://a.test/1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("2024-05-01T24:00:00Z", "2024-05-02T00:00:00Z"),
+        ("2024-12-31T24:00:00+02:00", "2025-01-01T00:00:00+02:00"),
+        ("2024-02-29T24:00Z", "2024-03-01T00:00Z"),
+    ],
+)
+def test_the_midnight_at_which_a_day_ends_begins_the_next_one(text, same):
+    assert instant_ms(text) == instant_ms(same) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-05-01T24:01:00Z", "2024-05-01T24:00:01Z", "2024-05-01T25:00:00Z"]
+)
+def test_no_time_is_after_the_midnight_that_ends_a_day(text):
+    assert instant_ms(text) is None

@@ -57,7 +57,7 @@ def test_what_stands_before_the_declaration_hides_nothing(start):
 
 @pytest.mark.parametrize(
     "spoiled",
-    ["\x01", "\udce9", "&nbsp;", "&eacute;", "&#xD800;", "&#0;", "&#x110000;", "&#", "&#b;", "<",
+    ["\x01", "\udce9", "&nbsp;", "&nosuch;", "&copy;", "&#xD800;", "&#0;", "&#x110000;", "&#", "&#b;", "<",
      "<b", "<b>", "<b/>", "</b>", "<loc>", "&amph", "\x85"],
 )  # fmt: skip
 def test_a_fault_inside_a_location_loses_that_entry_alone(spoiled):
@@ -273,3 +273,13 @@ def test_the_content_type_comes_before_the_declaration():
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE * 2, codecs.BOM_UTF16_LE])
 def test_marks_of_utf_16_are_skipped(mark):
     assert urls(parse(mark + WHOLE.encode("utf-16-le"), BASE)) == URLS
+
+
+@pytest.mark.parametrize(
+    ("written", "letter"), [("&eacute;", "%C3%A9"), ("&Auml;", "%C3%84"), ("&szlig;", "%C3%9F")]
+)
+def test_a_letter_named_as_in_html_is_that_letter(written, letter):
+    sitemap = parse(WHOLE.replace("id=1", f"id=1{written}").encode(), BASE)
+
+    assert urls(sitemap) == [URLS[0], URLS[1].replace("id=1", f"id=1{letter}"), URLS[2]]
+    assert sitemap.invalid == 0

@@ -9,7 +9,7 @@ import pytest
 
 from aragog.client import connect
 from aragog.errors import ConfigError, TransientError
-from aragog.secret import Secret, SecretUrl, reveal, without_login, without_password
+from aragog.runtime.secret import Secret, SecretUrl, reveal, without_login, without_password
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, load_settings
 from pinlater.postgres.link import PostgresLink
 from zengraph.tables.postgres.connection import ConnectionLost, PostgresConnection, ServerError

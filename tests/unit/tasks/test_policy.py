@@ -114,7 +114,7 @@ def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_no_att
     task = Newer()
 
     with pytest.raises(Ignore):
-        give_back(task, NEWER)
+        give_back(task, str(NEWER), GIVE_BACK_S)
 
     ((args, options),) = task.sent
     assert (args, options["retries"]) == (({"v": 2},), 3)
@@ -123,7 +123,7 @@ def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_no_att
 
 def test_a_message_of_a_newer_version_that_cannot_be_sent_again_stays_in_its_queue():
     with pytest.raises(RunLater) as caught:
-        give_back(Newer(OSError("broker is down")), NEWER)
+        give_back(Newer(OSError("broker is down")), str(NEWER), GIVE_BACK_S)
 
     assert (caught.value.requeue, caught.value.counts) == (True, False)
 
@@ -133,7 +133,7 @@ def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt()
     task.request.properties[TAGGED] = 1
 
     with pytest.raises(RunLater) as caught:
-        give_back(task, NEWER)
+        give_back(task, str(NEWER), GIVE_BACK_S)
 
     assert (task.sent, caught.value.counts) == ([], False)
     assert caught.value.delay_s >= GIVE_BACK_S / 2

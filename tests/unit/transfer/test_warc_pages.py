@@ -11,10 +11,10 @@ import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from aragog.fetcher.recorded import RecordedLimits
+from aragog.addons.nutch.crawldb import read_nutch
+from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import BadRecord, read_json_lines
-from aragog.transfer.nutch import read_nutch
 from aragog.transfer.warc_pages import read_warc
 
 PAGE = b"<title>A page</title>"

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.errors import ContentReplaced, CorruptContent
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.transfer.warc import export_warc
 from aragog.urlstore.compression import content_key

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore

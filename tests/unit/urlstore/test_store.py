@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.feed import Change, Feed, publish
@@ -18,6 +18,7 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.removal import Takedown
+from aragog.urlstore.writing.trust import Trust
 from tests.support.stores import NOW_MS
 from zengraph import MultiGraph
 from zengraph.links import Compactor, OutlinkWriter
@@ -44,7 +45,9 @@ class Parts:
             self.zen, self.content, outlinks, self.merger, Hosts(self.zen), self.compactor,
             tombstones,
         )  # fmt: skip
-        self.takedowns = Takedowns(takedown, tombstones, Nodes(self.zen), self.clock)
+        self.takedowns = Takedowns(
+            takedown, tombstones, Nodes(self.zen), self.clock, Trust(self.zen, takedown.aliases)
+        )
 
 
 def test_a_write_after_a_reported_delete_is_later_than_the_delete():

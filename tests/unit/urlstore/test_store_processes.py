@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from aragog.clock import ManualClock, SystemClock
+from aragog.runtime.clock import ManualClock, SystemClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import FolderContent
 from aragog.urlstore.store import UrlStore

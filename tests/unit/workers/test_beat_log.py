@@ -6,7 +6,7 @@ import logging
 from celery import Celery
 from celery.beat import Scheduler, SchedulingError
 
-from aragog.clock import ManualClock
+from aragog.runtime.clock import ManualClock
 from aragog.workers.beat_log import BeatErrors
 
 

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from aragog.beat_schedule import beat_schedule
+from aragog.crawl.pipeline.routing import Destination, Queue
 from aragog.errors import ConfigError
-from aragog.pipeline.routing import Destination, Queue
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
@@ -155,6 +155,7 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
     share_upkeep(threads, WorkerSettings(), queues)
 
     assert (gates.limit_of("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
+    assert gates.limit_of("robots") == (8 if "robots" in queues else None)
     assert gates.limit_of("upkeep") + 1 <= threads
 
 

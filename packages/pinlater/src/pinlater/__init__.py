@@ -16,6 +16,8 @@ For applications:
     flower.py            the pages Queues and Jobs in Flower
     dead_letters.py      keeps messages that failed for good, on other brokers
     __main__.py          `python -m pinlater`
+    redis/               Redis for programs that keep data of their own beside their jobs
+    testing/             a shard in memory, and what every shard promises
     schemes.py           registers `pinlater://`
     entry_point.py       does so wherever kombu is imported
     errors.py            what it raises, by remedy
@@ -39,6 +41,11 @@ The parts:
     consumer.py          claims due jobs for a channel
     queue_rows.py        queues and jobs as rows for people
     flower_pages.py      Flower's pages of a broker
+    breaker.py           leaves a server out after errors, and asks it again after a while
+    clock.py             the port through which code reads the time
+    masking.py           URLs and messages without passwords
+    terminal.py          prints untrusted text on a terminal
+    wording.py           times and durations as people read them
 """
 
 from __future__ import annotations

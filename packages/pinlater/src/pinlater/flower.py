@@ -40,6 +40,7 @@ AdminOf = Callable[[Any], Admin]
 def install(
     admin_of: AdminOf | None = None,
     more: Callable[[], tuple[Sequence[Any], Traversable]] | None = None,
+    notes: Callable[[], Sequence[str]] | None = None,
 ) -> bool:
     """
     Call this in Flower's process, before Flower starts; a second call changes nothing.
@@ -48,6 +49,8 @@ def install(
         admin_of: where the pages read the queues. None: the broker of Flower's own application.
         more: returns further routes, and the folder of their templates, for an application's own
             pages.
+        notes: returns sentences to show above the queues, such as what the jobs in them wait for;
+            called in a thread, at each view of the page.
 
     Returns:
         True if everything was installed. If Flower differs from what is expected, it runs without
@@ -63,7 +66,7 @@ def install(
 
         flower_pages.install()
         _add(
-            flower_pages.routes(admin_of or flower_pages.admin_of_application),
+            flower_pages.routes(admin_of or flower_pages.admin_of_application, notes),
             *(more() if more else ((), None)),
         )
     except Exception:  # Flower without our pages is better than none

@@ -106,14 +106,14 @@ class PinLaterBroker:
         return self._admin.messages(sorted({*names, *self._admin.queues()}))
 
 
-def routes(admin_of: AdminOf) -> list[Any]:
-    """The routes of the pages, each also as JSON."""
-    routes = []
-    for name, page in (("queues", QueuesPage), ("jobs", JobsPage)):
-        routes += page_routes(
-            f"pinlater-{name}", rf"/pinlater/{name}", page, {"admin_of": admin_of}
-        )
-    return routes
+def routes(admin_of: AdminOf, notes: Callable[[], Sequence[str]] | None = None) -> list[Any]:
+    """The routes of the pages, each also as JSON; `notes` are shown above the queues."""
+    arguments = {"admin_of": admin_of}
+    queues = {**arguments, "notes": notes or tuple}
+    return [
+        *page_routes("pinlater-queues", r"/pinlater/queues", QueuesPage, queues),
+        *page_routes("pinlater-jobs", r"/pinlater/jobs", JobsPage, arguments),
+    ]
 
 
 def page_routes(
@@ -239,12 +239,29 @@ class QueuePage(FlowerPage):
 class QueuesPage(QueuePage):
     """All queues by state; pause and resume."""
 
+    _notes: Callable[[], Sequence[str]]
+
+    def initialize(
+        self,
+        admin_of: AdminOf,
+        *,
+        notes: Callable[[], Sequence[str]] = tuple,
+        as_json: bool = False,
+    ) -> None:
+        """Called by tornado with the route's arguments."""
+        super().initialize(admin_of, as_json=as_json)
+        self._notes = notes
+
     @web.authenticated
     async def get(self) -> None:
         self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        self.show("pinlater_queues.html", data, problem)
+        # Without them the page has what is asked for.
+        notes = None if self.as_json or problem else (await self.read(self._notes))[0]
+        if not problem:
+            self.set_status(200)
+        self.show("pinlater_queues.html", data, problem, notes=notes or ())
 
     @web.authenticated
     async def post(self) -> None:

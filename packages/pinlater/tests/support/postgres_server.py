@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ class PostgresServer:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.terminate()
+            self._process.send_signal(signal.SIGINT)  # with SIGTERM it would wait for its clients
             self._process.wait()
 
 

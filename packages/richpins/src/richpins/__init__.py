@@ -13,7 +13,7 @@ read a part of a page or store what they read:
   `page_types` one module for each type of page;
 - `links`, `canonical_evidence` and `robots_meta` read the page's anchors, the URLs that it declares
   to be its own, and its robots directives;
-- `main_text` finds its text without menus (the extra `text`);
+- `main_text` finds its text without menus, with the extra of the name text;
 - `compared_text` and `text_sketch` tell whether two pages say nearly the same;
 - `encodings` has the encodings of the web.
 

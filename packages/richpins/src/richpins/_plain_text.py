@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
@@ -30,8 +31,9 @@ _HIDDEN = re.compile(
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
-_UNSHOWN = "script,style,template,noscript"
-_PARTED = f"{_UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
+UNSHOWN = "script,style,template,noscript"
+"""Selects elements in which nothing is text for readers."""
+_PARTED = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
 """Adjacent elements are separate words: style sheets often create the gap between them."""
@@ -59,7 +61,7 @@ def lines(text: str) -> list[str]:
 
 def shown_text(element: LexborNode) -> str:
     """Return the text of an element on one line, without scripts, styles and templates in it."""
-    if element.css_first(_UNSHOWN) is None:
+    if element.css_first(UNSHOWN) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
@@ -75,10 +77,48 @@ def block_text(element: LexborNode) -> str:
 
 def parted_text(element: LexborNode) -> str:
     """Return the text of an element on one line, as `shown_text`, with a space between elements."""
-    if element.css_first(_UNSHOWN) is None:
+    if element.css_first(UNSHOWN) is None:
         return " ".join(element.text(separator=" ").split())
     markup = _HIDDEN.sub("", element.inner_html or "")
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
+
+
+def parted_lines(element: LexborNode) -> list[str]:
+    """Return the texts of an element as `parted_text`, one by one instead of on one line."""
+    if element.css_first(UNSHOWN) is None:
+        text = element.text(separator="\n")
+    else:
+        text = html.unescape(_TAG.sub("\n", _HIDDEN.sub("", element.inner_html or "")))
+    return [line for part in text.splitlines() if (line := " ".join(part.split()))]
+
+
+def text_without(element: LexborNode, left_out: str) -> str:
+    """
+    Return the text of an element, with a space between others, without those of a selector.
+
+    Their texts are cut out of the whole: removing them from a copy of the tree takes three times as
+    long. If an equal text stands before one, it is cut instead: the words are the same, two pairs
+    of neighbors are not.
+    """
+    text, at, parts = element.text(separator=" "), 0, []
+    for node in _outermost(element, left_out):
+        own = node.text(separator=" ")
+        start = text.find(own, at) if own and not own.isspace() else -1
+        if start >= 0:
+            parts.append(text[at:start])
+            at = start + len(own)
+    return " ".join([*parts, text[at:]])
+
+
+def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
+    """Yield the elements in another that match and are in none that does, in document order."""
+    inside = 0
+    for node in element.css(selector):
+        if inside:
+            inside -= 1
+        elif node.mem_id != element.mem_id:
+            inside = sum(each.mem_id != node.mem_id for each in node.css(selector))
+            yield node
 
 
 def lines_of(element: LexborNode) -> list[str]:

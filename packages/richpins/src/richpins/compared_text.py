@@ -8,13 +8,10 @@ asides and forms. Texts of links count, because a list consists of them. It is n
 
 from __future__ import annotations
 
+from richpins._plain_text import text_without
 from richpins.document import Document
+from richpins.structured_data.words import NOT_MAIN
 from richpins.text_sketch import sketch_of
-
-_NOT_MAIN = [
-    "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "select",
-    "button", "svg", "iframe", "dialog",
-]  # fmt: skip
 
 
 def sketch(page: Document) -> str:
@@ -23,9 +20,10 @@ def sketch(page: Document) -> str:
 
 
 def compared_text(page: Document) -> str:
-    """The text; of a copy of the tree, because removing elements changes it."""
-    tree = page.tree.clone()
-    tree.strip_tags(_NOT_MAIN)
-    main = tree.css_first("main, [role=main]") or tree.body
-    text = main.text(separator=" ") if main is not None else ""
+    """The text, in which the order of a few words may differ (`text_without`)."""
+    main = page.tree.css_first("main, [role=main]") or page.tree.body
+    if main is None:
+        return page.title or ""
+    names = [tag[1:] for tag in NOT_MAIN if tag in page.words]
+    text = text_without(main, ",".join(names)) if names else main.text(separator=" ")
     return f"{page.title or ''} {text}"

@@ -124,7 +124,7 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
     """
     Parse a page and return its facts; whatever is wrong with it, it raises nothing.
 
-    0.6 ms for a page of 57 KB; its pin costs about as much again, its links half of that.
+    0.4 ms for a page of 57 KB with 185 links; its pin takes 1.0 ms then, its links 0.4.
 
     Args:
         body: without its content encoding (gzip, br). Read up to limits that `problems` names.

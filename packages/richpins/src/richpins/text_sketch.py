@@ -5,12 +5,18 @@ The measure is the Dice coefficient of the word pairs of two texts. A sketch est
 the texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept
 (one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW
 2010). The standard error is 0.04 at a coefficient of 0.9.
+
+Pairs whose first word begins with certain letters come before all others of their bin. A text of
+more than about 900 words has enough of them, so that the others, which would take most of the time,
+need not be looked at.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from itertools import pairwise
 from zlib import crc32
 
 LEAST_ALIKE = 0.9
@@ -25,12 +31,22 @@ twice as many pairs of different pages near the same.
 _BINS = 64
 _EMPTY = 0
 _NONE = 1 << 32
-_FIRST, _MIXED = 0x85EBCA6B, 0x9E3779B1  # odd: multiplying by them modulo 2**32 loses nothing
-_MASK = 0xFFFFFFFF
+_ENOUGH = 256
+"""With so many of the pairs that come first, one bin in fifty has none."""
+_COMES_FIRST = re.compile(
+    rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
+)
+"""A third of the pairs: by the first byte of a word, or by the last one of its first letter."""
 # Scripts without spaces between words count by letter.
-_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
-_COMMON_MARKS = "’‘“”–—…•·«»©\u00a0"
-_BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+_LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
+_UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
+"""The first bytes of letters of those scripts, and of some others."""
+_OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _UNSPACED_LEADS)
+_COMMON_MARKS = "’‘“”–—…•·«»©¶§→\u00a0"
+_BLANKS = bytes(
+    byte if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_") else ord(" ")
+    for byte in range(256)
+)
 
 
 def sketch_of(text: str) -> str:
@@ -38,25 +54,38 @@ def sketch_of(text: str) -> str:
     words = _words(text[:MOST_CHARS].lower())[:MOST_WORDS]
     if len(words) < LEAST_WORDS:
         return ""
-    codes = {word: crc32(word.encode("utf-8", "replace")) for word in set(words)}
-    first = {word: code * _FIRST * _MIXED & _MASK for word, code in codes.items()}
-    second = {word: code * _MIXED & _MASK for word, code in codes.items()}
-    least = [_NONE] * _BINS
-    pairs = zip(map(first.__getitem__, words), map(second.__getitem__, words[1:]), strict=False)
-    for one, other in pairs:
-        # The highest bits depend on all of both words, the lowest on the lowest alone.
-        mixed = one + other & _MASK
-        least[mixed >> 26] = min(least[mixed >> 26], mixed)
-    kept = bytes(_EMPTY if mixed == _NONE else (mixed & 0x3FFFFFF) % 255 + 1 for mixed in least)
+    pairs = _COMES_FIRST.findall(b" " + b" ".join(words))
+    least = _least_of_bins(pairs)
+    if len(pairs) < _ENOUGH:
+        of_all = _least_of_bins(map(b" ".join, pairwise(words)))
+        least = [other if one == _NONE else one for one, other in zip(least, of_all, strict=True)]
+    kept = bytes(_EMPTY if code == _NONE else (code >> 6) % 255 + 1 for code in least)
     return b64encode(kept).decode()
 
 
-def _words(text: str) -> list[str]:
-    """The words of a text; of ASCII without a regular expression, in a third of the time."""
+def _least_of_bins(pairs: Iterable[bytes]) -> list[int]:
+    """The smallest hash in each bin; the lowest bits of a hash are the number of its bin."""
+    least = [_NONE] * _BINS
+    for code in map(crc32, pairs):
+        if code < least[code & 63]:  # noqa: PLR1730 - min() takes twice as long
+            least[code & 63] = code
+    return least
+
+
+def _words(text: str) -> list[bytes]:
+    """The words of a text in UTF-8. Rare marks outside ASCII count as letters: that is faster."""
     if not text.isascii():
-        for mark in _COMMON_MARKS:  # which end words, and are all that most English texts have
+        for mark in _COMMON_MARKS:
             text = text.replace(mark, " ")
-    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+    written = text.encode("utf-8", "replace").translate(_BLANKS)
+    words = written.split()
+    if written.isascii() or not written.translate(None, _OTHER_BYTES):
+        return words
+    return [part for word in words for part in ((word,) if word.isascii() else _letters(word))]
+
+
+def _letters(word: bytes) -> list[bytes]:
+    return [part.encode() for part in _LETTER_OR_WORD.findall(word.decode())]
 
 
 def alikeness(one: str, other: str) -> float:

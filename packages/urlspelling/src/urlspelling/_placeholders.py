@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from urlspelling.domain import registered_domain
@@ -20,6 +21,9 @@ _TEMPLATE = re.compile(
     r"|(?:^|/)\[(?:\.\.\.)?[A-Za-z_]\w*\](?=/|$)|^[$%][A-Za-z_]\w*%?$"
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
+_SIGNS = frozenset("{[<%$")
+"""One of these is in every template but those of `location` and `document`."""
+_OF_TEMPLATES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
 """What languages print for a value that is not there, or is no text."""
 _WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
@@ -29,6 +33,7 @@ _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
 
 
+@lru_cache(maxsize=64)  # each reader of a page asks for the same few
 def why_no_page(text: str, page: str) -> str | None:
     """
     Return why `text` is not the URL of a page, or None if it may be one.
@@ -42,21 +47,25 @@ def why_no_page(text: str, page: str) -> str | None:
         return "it names no page"
     if text.lower() in _WHOLE:
         return "a placeholder"
-    if _TEMPLATE.search(_decoded(text)) and not _TEMPLATE.search(_decoded(page)):
+    if _is_template(text) and not _is_template(page):
         return "a template that was not filled in"
     if _ENCODED.match(text):
         return "a URL that is percent-encoded as a whole"
-    own = {part.lower() for part in _parts(page)}
-    if any(part.lower() in _VALUES and part.lower() not in own for part in _parts(text)):
+    named = {part.lower() for part in _parts(text)} & _VALUES
+    if named and not named <= {part.lower() for part in _parts(page)}:
         return "a placeholder"
     return _without_scheme(text, page)
 
 
+def _is_template(text: str) -> bool:
+    if _SIGNS.isdisjoint(text) and "location" not in text and "document" not in text:
+        return False
+    return _TEMPLATE.search(_decoded(text)) is not None
+
+
 def _decoded(text: str) -> str:
     """The text with the characters of templates decoded, as normalized URLs encode them."""
-    return re.sub(
-        r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", lambda m: unquote(m[0]), text, flags=re.IGNORECASE
-    )
+    return _OF_TEMPLATES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
 
 def _parts(url: str) -> Iterator[str]:
@@ -77,7 +86,8 @@ def _without_scheme(text: str, page: str) -> str | None:
         urlsplit(text)
     except ValueError:
         return None  # it is no URL at all
-    if any(_bare(part) == host for part in urlsplit(text).path.split("/")[:-1]):
+    path = urlsplit(text).path
+    if host in path.lower() and any(_bare(part) == host for part in path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason
     if _WITH_SCHEME.match(text):
         return None

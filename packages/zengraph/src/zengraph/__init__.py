@@ -17,7 +17,7 @@ from zengraph._indexes import MAX_LIMIT, Schema
 from zengraph._multigraph import MultiGraph
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._remedies import Remedies
-from zengraph._row_limits import Most
+from zengraph._row_limits import Limits
 from zengraph._simple_edges import EdgeKey, NewEdge
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "EdgeKey",
     "Edges",
     "Graph",
-    "Most",
+    "Limits",
     "MultiGraph",
     "NewEdge",
     "Remedies",

@@ -22,7 +22,7 @@ from zengraph._codec import BUCKETS, after, index_key, index_prefix, unique_key
 from zengraph._leases import CellLeases, Lease
 from zengraph._properties import Row
 from zengraph._remedies import DEFAULT, Remedies
-from zengraph._row_limits import Most
+from zengraph._row_limits import Limits
 from zengraph.clock import Clock
 from zengraph.errors import NotUnique
 from zengraph.tables import Put, Tables, newest_ms
@@ -57,7 +57,7 @@ class Schema:
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """Properties that are read from a column of their own (`s:…`), which another layer writes; a
     node exists as well if it has one of them."""
-    most: Most = field(default_factory=Most)
+    limits: Limits = field(default_factory=Limits)
     """What a node or an edge may have."""
     remedies: Remedies = DEFAULT
     """The words of error messages."""

@@ -57,7 +57,7 @@ class MultiGraph:
         self.nodes = NodeStore(tables)
         self.node_columns = (_SENTINEL, *self.schema.columns.values())
         self.node_limits = RowLimits(
-            tables["n"], b"m:", _SENTINEL, self.schema.most, self.schema.remedies
+            tables["n"], b"m:", _SENTINEL, self.schema.limits, self.schema.remedies
         )
         """The limits of what applications write into nodes."""
         self._edges = edges = ParallelEdges(tables, self.schema, self.clock)

@@ -57,7 +57,7 @@ class ParallelEdges:
         self._tables = tables
         self._table = tables["e"]
         self._schema = schema
-        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.most, schema.remedies)
+        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.limits, schema.remedies)
         self._clock = clock
 
     def edge_rows(

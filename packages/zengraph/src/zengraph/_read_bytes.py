@@ -8,6 +8,9 @@ engine that has the rows in its own file (SQLite) therefore counts each before i
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import TypeVar
+
+Result = TypeVar("Result", bytes, bytearray)
 
 
 class CountedRows:
@@ -24,8 +27,23 @@ class CountedRows:
     def add(self, size: int) -> None:
         """Count the bytes of a row, or of several small ones; what it raises ends the read."""
 
+    def made(self, size: int) -> None:
+        """Count a result that was made of rows; what it raises ends the read as well."""
+
 
 _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
+
+
+def counted_result(result: Result) -> Result:
+    """
+    The result, whose bytes are counted with the rows that this thread reads.
+
+    For results that are made one by one of rows that were read together: several of them may be of
+    one row, and all of them exist before any is passed on.
+    """
+    if (counted := _COUNTED.get()) is not None:
+        counted.made(len(result))
+    return result
 
 
 counted_rows = _COUNTED.get

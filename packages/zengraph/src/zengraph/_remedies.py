@@ -34,8 +34,8 @@ class Remedies:
     pooler: str = "pooler"
     max_lag: str = "max_lag_s"
     compression: str = "compression"
-    record_bytes: str = "Most.size_bytes"
-    record_properties: str = "Most.properties"
+    record_bytes: str = "Schema.limits.size_bytes"
+    record_properties: str = "Schema.limits.properties"
     counted: str = "Schema.counted"
 
 

@@ -18,7 +18,7 @@ from zengraph.errors import SizeExceeded
 from zengraph.tables import CellTable, RowSizes
 
 
-class Most(NamedTuple):
+class Limits(NamedTuple):
     """What a row may have."""
 
     size_bytes: int = 16_777_216
@@ -38,7 +38,7 @@ class RowLimits:
         table: the table.
         family: what the columns of properties begin with.
         hidden: the column of this family that is no property.
-        most: the limits.
+        limits: what a row may have.
         remedies: the words of messages.
     """
 
@@ -47,11 +47,11 @@ class RowLimits:
         table: CellTable,
         family: bytes,
         hidden: bytes,
-        most: Most | None = None,
+        limits: Limits | None = None,
         remedies: Remedies = DEFAULT,
     ) -> None:
         self._remedies = remedies
-        self._most_bytes, self._most_properties = most or Most()
+        self._most_bytes, self._most_properties = limits or Limits()
         self._table = table
         self._family = family
         self._hidden = hidden

@@ -90,7 +90,7 @@ class SimpleEdges:
         self._most_counted = most_counted
         self._nodes: CellTable = tables["n"]
         self._table: CellTable = tables["e"]
-        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.most, schema.remedies)
+        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.limits, schema.remedies)
         self._remedies = schema.remedies
         self._counted = frozenset(schema.counted)
         self._clock = clock

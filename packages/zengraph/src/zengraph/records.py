@@ -15,7 +15,7 @@ from zengraph._mutations import Mutation, append_log, put_number, put_order, put
 from zengraph._ordered_indexes import LabelWalk, NumberEntry, NumberIndex, OrderIndex
 from zengraph._parallel_edges import COUNTS, count_column
 from zengraph._properties import Cell, CellSize, NodeStore, Row, Salvaged, newest_ms
-from zengraph._read_bytes import CountedRows, counted_rows
+from zengraph._read_bytes import CountedRows, counted_result, counted_rows
 from zengraph._registry import Registry
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "TimeLog",
     "append_log",
     "count_column",
+    "counted_result",
     "counted_rows",
     "newest_ms",
     "put_number",

@@ -1,4 +1,4 @@
-"""Translate redis-py errors into aragog errors."""
+"""Translate redis-py's errors into those that a caller names, with what an operator can do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ A script declares its names, in the order of KEYS and ARGV, in two comment lines
 
 A name that ends in `...` comes last and takes a sequence. The caller passes all values by name:
 
-    load_script("aragog.redis_kit", "lease_renew").run(
+    load_script("shop.locks", "lease_renew").run(
         client, leases=key, lease_s=60, whole=1, names=names
     )
 """

@@ -43,6 +43,7 @@ _FIRST_STAND_IN = 0x10600
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 """Hints for line breaks, and the byte order mark; readers see nothing of them."""
+_NOT_SHOWN = dict.fromkeys(map(ord, _INVISIBLE))
 
 
 @dataclass(slots=True)
@@ -166,7 +167,7 @@ def _is_block(element: Any) -> bool:
 def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
     if not text:
         return None
-    single = _SPACES.sub(" ", text)
+    single = _SPACES.sub(" ", text.translate(_NOT_SHOWN))
     if at_start:
         single = single.lstrip(" ")
     if at_end:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from richpins.values.placeholders import is_user_name
+
 _LINKS = re.compile(
     r"(?:(?:view|see|read|show|browse|visit|more|meet|follow|about|contact|learn)\s+(?:(?:the|our|my|all|full|"
     r"more|this|his|her|their|about|by|from)\s+)*(?:bio(?:graphy)?|profile|posts?|articles?|stories|"
@@ -71,8 +73,8 @@ _PARTS_OF_SIGNATURE = 3
 
 
 def is_no_author(text: str) -> bool:
-    """Return True for a link or heading in place of a name, and for a name with its place."""
-    if _LINKS.fullmatch(text):
+    """Return True for a link, heading or account in place of a name; for a name with its place."""
+    if _LINKS.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]
     last = text.rpartition(",")[2].strip().lower()

@@ -20,6 +20,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import scalars
+from richpins.values.placeholders import is_placeholder, is_untitled
 
 _NO_CUT = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
 _SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
@@ -65,8 +66,9 @@ def title_of(
 ) -> str | None:
     """Return the title of a page about `nodes`; values of these properties come first."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
-    shown = [candidate for candidate in _shown(sources, sites) if scalars.text(candidate.value)]
-    confirmed, doubtful = _marked_by_trust(sources, list(_marked(nodes, properties)), shown, sites)
+    shown = list(filter(_may_be_title, _shown(sources, sites)))
+    marked = list(filter(_may_be_title, _marked(nodes, properties)))
+    confirmed, doubtful = _marked_by_trust(sources, marked, shown, sites)
     title = sources.ledger.pick(
         "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
     )
@@ -84,6 +86,14 @@ def title_of(
         scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
     ]
     return _without_section(title, others, {bare(name) for name in sites})
+
+
+def _may_be_title(candidate: Candidate) -> bool:
+    """Return False for a text that names no page; a heading `Untitled` may name a painting."""
+    text = scalars.text(candidate.value)
+    if not text or is_placeholder(text):
+        return False
+    return candidate.where == "h1" or not is_untitled(text)
 
 
 def _marked_by_trust(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -19,13 +19,7 @@ from richpins.structured_data.sources import Sources
 from richpins.values import dates, numbers, scalars
 from richpins.values.availability import Availability, availability, word_of
 from richpins.values.offers import Price
-from richpins.values.prices import (
-    ShownPrice,
-    country_of,
-    noted_price,
-    offers_of,
-    picked_price,
-)
+from richpins.values.prices import ShownPrice, country_of, noted_price, offers_of, picked_price
 from richpins.values.ratings import Rating, rating_of
 from richpins.visible_text import product_details
 from richpins.visible_text.price import shown_price
@@ -212,8 +206,13 @@ _GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{
 
 
 def _day(value: Any) -> date | None:
+    """Return the day; one before shops were on the web stands for none (`1970-01-01`)."""
     moment = dates.moment(value)
-    return moment.date() if hasattr(moment, "date") else moment  # type: ignore[union-attr]
+    day = moment.date() if isinstance(moment, datetime) else moment
+    return day if day is not None and day.year >= _FIRST_YEAR else None
+
+
+_FIRST_YEAR = 1995
 
 
 def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Product] | None:

@@ -3,9 +3,9 @@ Parse JSON as pages write it: valid JSON with a fast parser, the rest with a len
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes inside strings, single quotes around strings, several consecutive values, and a missing end:
-it keeps what it read before the end. A block that is escaped as a whole (`{&#34;name&#34;: …`) is
-read as what it was before (`escaped_json`).
+quotes inside strings, single and typographic quotes around strings, several consecutive values, and
+a missing end: it keeps what it read before the end. A block that is escaped as a whole
+(`{&#34;name&#34;: …`) is read as what it was before (`escaped_json`).
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ class _LenientReader:
         self.text = text
         self.at = 0
         self.faults: list[str] = []
+        self._no_single_end = False
 
     def everything(self) -> tuple[list[Any], str]:
         values = []
@@ -183,16 +184,33 @@ class _LenientReader:
             return self._array(depth)
         if char == '"':
             return self._string()
-        return self._single_quoted() if char == "'" else self._literal()
+        if char == "'":
+            return self._single_quoted()
+        return self._typographic(char) if char in _OPENING_QUOTES else self._literal()
+
+    def _typographic(self, opening: str) -> Any:
+        """Read a string between quotes that an editor made typographic, double or single."""
+        for match in _CLOSING_QUOTES[opening].finditer(self.text, self.at + 1):
+            if _ENDS_STRING.match(self.text, match.end()):
+                self._fault("typographic quotes")
+                inside = self.text[self.at + 1 : match.start()]
+                self.at = match.end()
+                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
+        return self._literal()
 
     def _single_quoted(self) -> Any:
         """Read a string between single quotes, which may hold apostrophes."""
+        if self._no_single_end:
+            return self._literal()
         for match in _QUOTE.finditer(self.text, self.at + 1):
             if _ENDS_STRING.match(self.text, match.end()):
                 self._fault("single quotes")
                 inside = self.text[self.at + 1 : match.start()]
                 self.at = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
+        # None of the quotes that follow ends a string either; to look at them again for each of
+        # 30,000 opening quotes took 100 s.
+        self._no_single_end = True
         return self._literal()
 
     def _object(self, depth: int) -> dict[str, Any]:
@@ -202,7 +220,7 @@ class _LenientReader:
             char = self._next()
             if self._ends(char, "}", "array ended inside an object"):
                 return result
-            key = self._value(depth) if char in {'"', "'"} else self._literal()
+            key = self._value(depth) if char in _QUOTES else self._literal()
             self._skip()
             if self._peek() == ":":
                 self.at += 1
@@ -268,6 +286,13 @@ _LITERALS = {
     "False": False, "None": None,
 }  # fmt: skip
 _QUOTE = re.compile(r"(?<!\\)'")
+_SINGLE_QUOTES = "\u2018\u2019\u201a\u2032"
+_CLOSING_QUOTES = {
+    **dict.fromkeys("“”„‟″＂", re.compile(r"[“”„‟″＂\"]")),
+    **dict.fromkeys(_SINGLE_QUOTES, re.compile(f"[{_SINGLE_QUOTES}']")),
+}
+_OPENING_QUOTES = frozenset(_CLOSING_QUOTES)
+_QUOTES = frozenset("\"'") | _OPENING_QUOTES
 _BACKSLASHED = re.compile(r"\\(.)", re.DOTALL)
 _MARKS = re.compile(r'["\\]')
 _MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')

@@ -10,15 +10,27 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ahocorasick_rs import BytesAhoCorasick
 
 MAX_REFERENCES = 200_000
-"""Maximum number of references that are replaced; one costs about 1 µs."""
+"""Maximum number of references that are replaced; one costs about 0.3 µs, a rare one 2 µs."""
 _REFERENCE = re.compile(
     rb"&(?:#(?:[0-9]{2,7}|[xX][0-9a-fA-F]{2,6})|(?!(?:amp|lt|gt|quot|nbsp|apos);)[a-zA-Z][a-zA-Z0-9]{1,31});"
 )
 _COMMENT_END = re.compile(rb"--!?>")
-_RAW_ELEMENTS = (b"script", b"style", b"textarea", b"title")
+_COMMENT_OR_RAW = re.compile(rb"<(?:!--|(script|style|textarea|title))", re.IGNORECASE)
+_RAW_ENDS = {
+    name: re.compile(b"</" + name, re.IGNORECASE)
+    for name in (b"script", b"style", b"textarea", b"title")
+}
 _LEAST_LETTER = 0xA1
+_TWO_BLANKS = BytesAhoCorasick([b"  "])
+_PIECE_BYTES = 262_144
+"""Bodies are searched in pieces, so that the list of matches stays small, whatever they contain."""
+_TO_SPACE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 
 
 def searchable(body: bytes) -> bytes:
@@ -27,12 +39,36 @@ def searchable(body: bytes) -> bytes:
         body = _without_comments(body)
     if b"&" in body:
         body = _REFERENCE.sub(_letter, body, MAX_REFERENCES)
-    return b" ".join(body.split())
+    return _with_single_blanks(body)
+
+
+def _with_single_blanks(body: bytes) -> bytes:
+    """Return `b" ".join(body.split())` in less than half the time: most words stand in one line."""
+    body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
+    if any(blank in body for blank in (b"\t", b"\r", b"\f", b"\v")):
+        body = body.translate(_TO_SPACE)
+    return b" ".join(filter(None, map(bytes.strip, _split_at_two_blanks(body))))
+
+
+def _split_at_two_blanks(body: bytes) -> Iterator[bytes]:
+    """Yield what `body.split(b"  ")` returns, which searches for them with vector instructions."""
+    copied = at = 0
+    while at < len(body):
+        end = at + _PIECE_BYTES
+        for _, start, stop in _TWO_BLANKS.find_matches_as_indexes(body[at : end + 1]):
+            yield body[copied : at + start]
+            copied = at + stop
+        at = max(end, copied)
+    yield body[copied:]
 
 
 def _letter(match: re.Match[bytes]) -> bytes:
+    return _letter_of(match[0])
+
+
+@lru_cache(maxsize=4_096)
+def _letter_of(reference: bytes) -> bytes:
     """Return the letter, digit or sign of another script for a reference; markup stays as it is."""
-    reference = match[0]
     text = html.unescape(reference.decode())
     is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _LEAST_LETTER)
     return text.encode("utf-8", "replace") if is_plain else reference
@@ -40,39 +76,18 @@ def _letter(match: re.Match[bytes]) -> bytes:
 
 def _without_comments(body: bytes) -> bytes:
     """Return a page without its comments; scripts and other raw text keep theirs."""
-    lowered = body.lower()
-    raw = {name: lowered.find(b"<" + name) for name in _RAW_ELEMENTS}
+    last = body.rfind(b"<!--") + 4
     parts, at, copied = [], 0, 0
-    start = body.find(b"<!--")
-    while start >= 0:
-        if start < at:
-            start = body.find(b"<!--", at)
-            continue
-        name, first = _first_raw(lowered, raw, at)
-        if first < start:
-            at = _end_of_raw(lowered, first, name)
+    while (begin := _COMMENT_OR_RAW.search(body, at, last)) is not None:
+        if begin[1] is None:
+            parts.append(body[copied : begin.start()])
+            copied = at = _end_of_comment(body, begin.end())
         else:
-            parts.append(body[copied:start])
-            copied = at = _end_of_comment(body, start + 4)
+            end = _RAW_ENDS[begin[1].lower()].search(body, begin.end(), last)
+            if end is None:
+                break  # this element contains all comments that are left
+            at = end.end()
     return b"".join([*parts, body[copied:]])
-
-
-def _first_raw(lowered: bytes, raw: dict[bytes, int], at: int) -> tuple[bytes, int]:
-    """Return the next element of raw text; `raw` has those found before, and is kept up to date."""
-    for name, place in raw.items():
-        if 0 <= place < at:
-            raw[name] = lowered.find(b"<" + name, at)
-    return min(
-        ((name, place) for name, place in raw.items() if place >= 0),
-        key=lambda found: found[1],
-        default=(b"", len(lowered)),
-    )
-
-
-def _end_of_raw(lowered: bytes, at: int, name: bytes) -> int:
-    """Return where the content of an element of raw text ends."""
-    end = lowered.find(b"</" + name, at)
-    return end if end >= 0 else len(lowered)
 
 
 def _end_of_comment(body: bytes, at: int) -> int:

@@ -49,6 +49,11 @@ CARTS = (
     "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
 )  # fmt: skip
 """The words and class names that pages use for buying."""
+NOT_MAIN = (
+    "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
+    "<select", "<button", "<svg", "<iframe", "<dialog",
+)  # fmt: skip
+"""The tags of elements whose text is not what a page is about."""
 
 MAX_PLACES = 300
 """Maximum number of places of one word that are examined."""
@@ -59,6 +64,7 @@ _GROUPS = (
     tuple(dict.fromkeys(word for words in list(INGREDIENTS.values())[1:] for word in words)),
     PRICES,
     CARTS,
+    NOT_MAIN,
 )
 """
 Words that are searched for together, when one of them is first asked for. Up to 64 words are found

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from richpins._plain_text import parted_lines, parted_text, shown_text
 from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
@@ -117,7 +118,9 @@ _NO_NAME = re.compile(
 
 def _text_in(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after a `by`."""
-    text = normalize_space(node.text(separator=" "))
+    if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
+        return None
+    text = parted_text(node)
     if len(text) <= MAX_NAME_CHARS:
         match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if match:
@@ -128,13 +131,9 @@ def _text_in(node: LexborNode) -> str | None:
 
 
 def _name_in_lines(node: LexborNode) -> str | None:
-    if len(node.text()) > _MAX_BYLINE_CHARS:
+    lines = parted_lines(node)
+    if sum(map(len, lines)) > _MAX_BYLINE_CHARS:
         return None
-    lines = [
-        line
-        for text_line in node.text(separator="\n").splitlines()
-        if (line := normalize_space(text_line))
-    ]
     if len(lines) > 1 and _BY.fullmatch(lines[0]):
         lines = lines[1:]
     if not lines or len(lines[0]) > MAX_NAME_CHARS:
@@ -162,6 +161,7 @@ _LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", 
 _BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
 _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
+_MAX_CHARS_WITH_SCRIPTS = 20_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 """Names in scripts without spaces and capitals."""
 
@@ -190,7 +190,9 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
         if not _is_declared(node) and not is_in_comments(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
     for node in tree.css(_DATES)[:_MAX_DATES]:
-        text = normalize_space(node.text(separator=" "))
+        if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
+            continue
+        text = parted_text(node)
         marked = node.attributes.get("title") if node.tag == "abbr" else None
         if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
             continue
@@ -231,9 +233,7 @@ def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
         if _is_in_item(node):
             continue
         attributes = node.attributes
-        text = (
-            attributes.get("content") or attributes.get("datetime") or normalize_space(node.text())
-        )
+        text = attributes.get("content") or attributes.get("datetime") or shown_text(node)
         yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
 
 

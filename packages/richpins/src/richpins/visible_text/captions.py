@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from richpins._plain_text import UNSHOWN, text_without
 from richpins.document import Document
 from richpins.values import durations
 from richpins.values.yields import Yield, read_yield
@@ -48,7 +49,7 @@ def text_of(document: Document, *, anywhere: bool) -> str:
         main = body if anywhere else None
     if main is None:
         return ""
-    shown = " ".join(main.text(separator=" ")[:MAX_CHARS].split())
+    shown = " ".join(text_without(main, UNSHOWN)[:MAX_CHARS].split())
     return _UNIT_AGAIN.sub(r"\1", shown) if any(pair in shown for pair in _PAIRS) else shown
 
 
@@ -72,10 +73,10 @@ _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.I
 def called_servings(document: Document) -> tuple[Yield, str] | None:
     """Return the yield in an element whose class names it, and its source text."""
     for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
-        text = node.attributes.get("data-servings") or node.text(separator=" ")
+        text = node.attributes.get("data-servings") or text_without(node, UNSHOWN)
         text = " ".join((text or "").split())
         if not text and node.parent is not None:
-            text = " ".join((node.parent.text(separator=" ") or "").split())
+            text = " ".join(text_without(node.parent, UNSHOWN).split())
         if len(text) <= _MAX_CALLED_CHARS and _FEW.search(text):
             read = read_yield(text)
             if read is not None:

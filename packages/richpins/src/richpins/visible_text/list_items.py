@@ -34,6 +34,12 @@ MAX_SIBLINGS = 60
 STEP_NUMBER = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
 )
+COUNTED = re.compile(
+    r"\s*+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*(\d{1,2})\W{0,3}"
+    r"|(\d{1,2})\s?[.):、]\s*)(?=[^\W\d_])",
+    re.IGNORECASE,
+)
+"""The number before the text of a step."""
 _MAX_ROW_CHARS = 150
 _BULLET = re.compile(r"^\s*(?:[•·▢☐*\-–—✓✔◦▪■□●○]+)\s*")
 _NUMBERING = re.compile(r"^\s*(?:step\s*)?\d{1,2}\s*[.):\]]\s*(?=\D)", re.IGNORECASE)

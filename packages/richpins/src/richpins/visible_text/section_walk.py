@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborNode
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
 from richpins.visible_text.list_items import (
+    COUNTED,
     LISTS,
     MAX_ITEMS,
     MAX_SIBLINGS,
@@ -109,11 +110,21 @@ class Section:
 
     def _add_steps(self, entries: list[str], *, surely: bool) -> None:
         """Add steps up to a line that begins another part, such as `Notes:`."""
-        if self.is_closed or (self.is_enough and not (surely or any(map(is_step, entries)))):
+        counted = self._counted(entries)
+        bare = [COUNTED.sub("", entry) for entry in entries]
+        may_end = self.is_enough and not (surely or counted)
+        if self.is_closed or (may_end and not any(map(is_step, bare))):
             return
-        end = next((n for n, text in enumerate(entries) if ENDS.fullmatch(text)), len(entries))
+        end = next((n for n, text in enumerate(bare) if ENDS.fullmatch(text)), len(entries))
         _extend(self.groups, entries[:end], "steps")
+        self.listed += min(counted, end)
         self.is_closed = end < len(entries) and self.is_enough
+
+    def _counted(self, entries: list[str]) -> int:
+        """Return how many entries have the numbers of the next steps: `3.` after two steps."""
+        numbers = [int(match[1] or match[2]) for text in entries if (match := COUNTED.match(text))]
+        expected = range(self.count + 1, self.count + 1 + len(entries))
+        return len(entries) if numbers == list(expected) else 0
 
     def add_list(self, element: LexborNode) -> None:
         """Add the entries of a list."""

@@ -16,16 +16,11 @@ from typing import Literal
 from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import without_trailing_sign
-from richpins._plain_text import lines_of
+from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
 from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
-from richpins.visible_text.section_walk import (
-    HEADINGS,
-    MAX_HEADING_CHARS,
-    Section,
-    collect_after,
-)
+from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS, Section, collect_after
 from richpins.visible_text.vocabulary import (
     ENDS,
     IS_INGREDIENTS,
@@ -315,7 +310,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
             continue  # the smaller ones inside it are examined separately
-        text = normalize_space(node.text(separator=" "))
+        text = parted_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else lines_of(node))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):

@@ -1,0 +1,119 @@
+"""`aragog mcp`: the operations as tools for language models."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aragog.addons.mcp.clients import POOL_SIZE, TokenClients
+from aragog.api.operations.scopes import READ, SCOPES
+from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import note
+from aragog.client import Client, connect
+from aragog.errors import ConfigError
+from aragog.runtime.extras import require
+from aragog.runtime.hosts import is_loopback
+from aragog.settings import Settings
+from aragog.settings.extractor_names import prefix_of
+from aragog.urlstore.field_formats import FieldFormats
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+TOKEN = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
+DEADLINE_S = 30.0
+_PORTS = click.IntRange(1, 65_535)
+
+
+@click.command("mcp")
+@click.option("--url", help="Address of `aragog serve`; default: that of the settings.")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
+    show_default=True, help="Which tools to offer; repeatable. The token must allow them, too.",
+)  # fmt: skip
+@click.option("--port", type=_PORTS, help="Serve HTTP on loopback, path /mcp, instead of stdio.")
+def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> None:
+    """
+    Offer the store and the fetcher to language models, over the Model Context Protocol.
+
+    A program with a language model starts this command and talks to it over standard input and
+    output. Its calls go to `aragog serve`, with the token in ARAGOG_TOKEN. With --port each request
+    brings its own token (Authorization).
+    """
+    require("mcp", "`aragog mcp`", module="mcp")
+    settings = command_settings()
+    address = url or _address(settings)
+    formats = _formats(settings)
+    if port is None:
+        with connect(
+            address, token=os.environ.get(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
+        ) as client:
+            asyncio.run(_over_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
+        return
+    _over_http(address, formats, scopes, port)
+
+
+def _server(client_of: Any, formats: Mapping[str, str], scopes: tuple[str, ...]) -> Server[Any]:
+    from aragog.addons.mcp.tools import mcp_server  # noqa: PLC0415 - an extra
+
+    return mcp_server(client_of, FieldFormats(formats), scopes)
+
+
+async def _over_stdio(server: Server[Any]) -> None:
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
+
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def _over_http(
+    address: str, formats: Mapping[str, str], scopes: tuple[str, ...], port: int
+) -> None:
+    import uvicorn  # noqa: PLC0415 - 0.1 s
+
+    with ExitStack() as clients:
+
+        def open_client(token: str | None) -> Client:
+            return connect(
+                address,
+                token=token,
+                deadline_s=DEADLINE_S,
+                pool_size=POOL_SIZE,
+                field_formats=formats,
+            )
+
+        tokens = clients.enter_context(closing(TokenClients(open_client)))
+
+        def client_of(context: Any) -> AbstractContextManager[Client]:
+            header = context.request.headers.get("authorization", "")
+            kind, _, token = header.partition(" ")
+            return tokens.of(token.strip() or None if kind.lower() == "bearer" else None)
+
+        server = _server(client_of, formats, scopes)
+        app = server.streamable_http_app(stateless_http=True, json_response=True)
+        try:
+            listening = clients.enter_context(socket.create_server(("127.0.0.1", port)))
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)  # its own text repeats the address
+            raise ConfigError(f"--port: {port} cannot be used: {reason}") from error
+        note(f"MCP on http://127.0.0.1:{port}/mcp")
+        uvicorn.run(app, fd=listening.fileno(), log_level="warning", access_log=False)
+
+
+def _address(settings: Settings) -> str:
+    serving = settings.serving
+    if not is_loopback(serving.host):
+        raise ConfigError(f"serving.host is {serving.host}: give the server's address, --url")
+    scheme = "https" if serving.tls_cert_file else "http"
+    return f"{scheme}://{serving.host}:{serving.http_port}"
+
+
+def _formats(settings: Settings) -> dict[str, str]:
+    extractors = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
+    return {**extractors, **settings.store.field_formats}

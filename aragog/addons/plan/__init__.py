@@ -1,0 +1,12 @@
+"""The machines and storage that a crawl needs: `aragog plan` (docs/scale.md)."""
+
+COMMANDS = {
+    "plan": (
+        "aragog.addons.plan.command",
+        "plan",
+        (
+            "Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first "
+            "bottleneck."
+        ),
+    ),
+}

@@ -1,0 +1,144 @@
+"""
+What a crawl of some size needs: machines, processes, Redis, HBase or PostgreSQL, and S3, from
+measured costs and prices (`costs.toml`).
+
+The result is an order of magnitude, not a promise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from aragog.addons.plan.costs import Costs
+from aragog.addons.plan.crawl_load import CrawlLoad
+from aragog.addons.plan.demand import DAY_S, Demand, Limit, Need
+from aragog.addons.plan.server_needs import (
+    HBaseNeeds,
+    JobServerNeeds,
+    PostgresNeeds,
+    RedisNeeds,
+    api_needs,
+    compaction_limit,
+    content_needs,
+    up_to,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a demand needs, and its first bottleneck."""
+
+    needs: tuple[Need, ...]
+    limits: tuple[Limit, ...] = field(default=())
+    """The most loaded first."""
+
+    def amount(self, name: str) -> float:
+        """The amount of a need; KeyError: there is none of this name."""
+        return {need.name: need.amount for need in self.needs}[name]
+
+
+def plan(demand: Demand, costs: Costs) -> Plan:
+    """The needs and limits of a demand. Pure."""
+    load = CrawlLoad(demand, costs)
+    cores = load.cores()
+    machines = math.ceil(sum(cores.values()) / (demand.cores * demand.busy))
+    postgres = demand.store == "postgres"
+    store = PostgresNeeds(load, machines) if postgres else HBaseNeeds(load)
+    servers: list[RedisNeeds | JobServerNeeds | HBaseNeeds | PostgresNeeds] = [RedisNeeds(load)]
+    if demand.jobs == "postgres":
+        servers.append(JobServerNeeds(load))
+    servers.append(store)
+    limits = [compaction_limit(load), *_domain_limits(load), *_schedule_limits(load)]
+    return Plan(
+        needs=(
+            *_crawl(load, cores, machines),
+            *(need for server in servers for need in server.needs()),
+            *api_needs(load, store.read_ms),
+            *content_needs(load),
+        ),
+        limits=tuple(
+            sorted(
+                [*limits, *(limit for server in servers for limit in server.limits())],
+                key=lambda limit: -limit.load,
+            )
+        ),
+    )
+
+
+def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Need, ...]:
+    """The rates, and the worker machines with their processes."""
+    demand, connections = load.demand, load.connections()
+    roles = ", ".join(f"{role} {n:.1f}" for role, n in sorted(cores.items(), key=lambda i: -i[1]))
+    bits_s = load.analyzed_s * demand.page_bytes * 8
+    needs = [Need("pages/s", load.pages_s, "/s", f"{demand.urls:,.0f} in {demand.days:g} days")]
+    if demand.stored:
+        because = f"{demand.stored:,.0f} every {demand.refresh_days:g} days"
+        needs.append(Need("refreshes/s", load.refreshes_s, "/s", because))
+    more_ms = load.connection_ms(connections)
+    lookups_s = load.fetches_s * connections.looked_up + load.robots_s
+    handshakes_s = load.fetches_s * demand.https_share * connections.opened
+    return (
+        *needs,
+        Need("worker cores", sum(cores.values()), "busy", roles),
+        Need("worker machines", machines, f"of {demand.cores} cores", f"{demand.busy:.0%} busy"),
+        Need(
+            "fetch processes",
+            load.fetch_processes,
+            "processes",
+            f"{load.requests_at_once:,.0f} requests at once",
+        ),
+        Need(
+            "TLS handshakes",
+            handshakes_s,
+            "/s",
+            f"{connections.full:.0%} of them full; a fetch costs {more_ms:.2f} ms more",
+        ),
+        Need(
+            "DNS lookups",
+            lookups_s,
+            "/s",
+            "to your resolver",
+        ),
+        Need("bandwidth", bits_s / 1e9, "Gbit/s", "bodies before their transfer encoding"),
+    )
+
+
+def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
+    """What the rates of the domains allow, together and for the largest one."""
+    demand = load.demand
+    together = load.fetches_s / (demand.domains * demand.qps)
+    largest = demand.largest_domain_urls
+    days, rate = largest / (demand.qps * DAY_S), largest / (demand.days * DAY_S)
+    source = " by Zipf's law" if demand.largest_domain is None else ""
+    least = math.ceil(load.fetches_s / demand.qps)
+    return (
+        Limit(
+            "the domains' rates",
+            together,
+            f"needs {least:,} domains, or higher rates for some (overrides)"
+            if together > 1
+            else f"enough for {up_to(load.fetches_s, together)} fetches/s",
+        ),
+        Limit(
+            "the largest domain's rate",
+            days / demand.days,
+            f"{largest:.1e} URLs{source} take {days:,.0f} days: needs {rate:,.0f}/s, or a cap"
+            if days > demand.days
+            else f"{largest:.1e} URLs{source} take {days:.2g} days",
+        ),
+    )
+
+
+def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
+    """The periodic tasks, of which one runs at a time."""
+    robots = load.robots_s / load.cost("robots_refreshes")
+    limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
+    if load.refreshes_s:
+        refreshes = load.refreshes_s / load.cost("refreshes_claimed")
+        limits.append(Limit("the task that claims refreshes", refreshes, _task(refreshes)))
+    return tuple(limits)
+
+
+def _task(load: float) -> str:
+    return "what is late waits" if load > 1 else f"enough for {1 / load:,.0f} times as many"

@@ -1,0 +1,148 @@
+"""`aragog plan`: the machines and storage that a crawl needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.table import Table
+
+from aragog.addons.plan.capacity import Plan
+from aragog.addons.plan.capacity import plan as needs_of
+from aragog.addons.plan.costs import Costs, read_costs
+from aragog.addons.plan.demand import Demand
+from aragog.cli.arguments import FiniteRange
+from aragog.cli.arguments import as_json as as_json_option
+from aragog.cli.terminal import SafeConsole, echo, echo_json
+
+_POSITIVE = FiniteRange(min=0, min_open=True)
+_SHARE = FiniteRange(0, 1, min_open=True)
+_FROM_0_TO_1 = FiniteRange(0, 1)
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+_NONE_OR_MORE = FiniteRange(min=0)
+
+
+def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
+    """An option for a field of `Demand`, with the default of that field."""
+    field = name.removeprefix("--").replace("-", "_")
+    default = getattr(Demand(urls=1, domains=1), field)
+    shown = {} if default is None else {"default": default, "show_default": True}
+    return click.option(name, type=of, help=text, **shown)
+
+
+@click.command("plan")
+@click.option(
+    "--urls", type=_POSITIVE, required=True, help="Number of first fetches in --days, such as 1e9."
+)
+@click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
+@_number("--days", "Time for them.")
+@_number("--hosts", "Number of hosts; default: one a domain.")
+@_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
+@_number("--page-bytes", "Mean size of a body.")
+@_number("--links", "Mean number of links of a page.", of=_NONE_OR_MORE)
+@_number("--waiting", "Number of waiting URLs; default: those of a day.", of=_NONE_OR_MORE)
+@_number("--changed", "Share of fetches with a new body.", of=_SHARE)
+@_number("--qps", "Requests a second to one domain.")
+@_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
+@_number("--latency-ms", "Mean time of a fetch.")
+@_number(
+    "--pages-per-connection",
+    "Fetches for each opened connection; default: as if visits of a host were spread evenly.",
+    of=FiniteRange(min=1),
+)
+@_number("--sitemap-urls", "Entries of sitemaps a day.", of=_NONE_OR_MORE)
+@_number("--stored", "Pages that are kept fresh, besides --urls.", of=_NONE_OR_MORE)
+@_number("--refresh-days", "Mean time between two refreshes of one.")
+@_number("--not-modified", "Share of refreshes answered with 304.", of=_FROM_0_TO_1)
+@_number("--refresh-changed", "Share of refreshes with a new body.", of=_FROM_0_TO_1)
+@_number("--reads-per-second", "Reads of records through the API.", of=_NONE_OR_MORE)
+@_number("--hit-ratio", "Share of reads from the memory of the store.", of=_FROM_0_TO_1)
+@_number("--redis-memory", "GB of memory of a Redis server.")
+@click.option(
+    "--store",
+    type=click.Choice(("hbase", "postgres")),
+    default="hbase",
+    show_default=True,
+    help="Where the tables are.",
+)
+@click.option(
+    "--jobs",
+    type=click.Choice(("redis", "postgres")),
+    default="redis",
+    show_default=True,
+    help="Where the broker keeps its jobs.",
+)
+@click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path),
+    help="A TOML file with prices and costs of your own (docs/scale.md).",
+)
+@click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
+@as_json_option
+def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> None:
+    """
+    Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first bottleneck.
+
+    It uses measured costs and list prices, and asks no server. docs/scale.md explains the figures.
+    """
+    if demand["refresh_changed"] + demand["not_modified"] > 1:
+        raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")
+    used = read_costs(prices)
+    asked = Demand(**demand)
+    result = needs_of(asked, used)
+    if as_json:
+        _print_json(result, used if costs else None)
+        return
+    console = SafeConsole()
+    console.print(_needs(result))
+    most = f"{asked.busy:.0%} of a CPU or 100% of the rest"
+    echo(f"\nBottlenecks (share of what one of it can do; what to change above {most}):")
+    console.print(_limits(result))
+    if costs:
+        echo("\nMeasured:")
+        console.print(_costs(used))
+
+
+def _print_json(result: Plan, costs: Costs | None) -> None:
+    plan_json = {
+        "needs": [need._asdict() for need in result.needs],
+        "limits": [limit._asdict() for limit in result.limits],
+    }
+    if costs:
+        plan_json["costs"] = [{"name": name, **cost._asdict()} for name, cost in costs.items()]
+    echo_json(plan_json, indent=True)
+
+
+def _grid() -> Table:
+    return Table(box=None, show_header=False, pad_edge=False)
+
+
+def _needs(result: Plan) -> Table:
+    table = _grid()
+    for need in result.needs:
+        table.add_row(need.name, amount(need.amount), need.unit, need.because)
+    return table
+
+
+def _limits(result: Plan) -> Table:
+    table = _grid()
+    for limit in result.limits:
+        table.add_row(f"{limit.load:,.0%}", limit.name, limit.remedy)
+    return table
+
+
+def _costs(costs: Costs) -> Table:
+    table = _grid()
+    for name, cost in costs.items():
+        table.add_row(name, f"{cost.value:g}", cost.unit, cost.measured_by)
+    return table
+
+
+def amount(value: float) -> str:
+    """A number with two significant digits below 10, else without decimals. Pure."""
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"

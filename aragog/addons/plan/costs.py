@@ -1,0 +1,69 @@
+"""
+The measured costs and list prices that `aragog plan` computes with.
+
+`costs.toml` is the one place with figures; each names the command that measures it. `make
+plan-check` (`bench.plan_check`) measures them again.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aragog.errors import BadInput
+
+
+class Cost(NamedTuple):
+    """One measured figure or price."""
+
+    value: float
+    unit: str
+    measured_by: str
+    """The command, or the source of a figure that was not measured."""
+    check: str = ""
+    """A command of `bench` that measures it in at most two minutes and reports it under its name;
+    empty: there is none."""
+    needs: str = ""
+    """What `check` needs besides the project; it then runs only when it is selected."""
+    scale: str = ""
+    """`time`: the figure grows with the CPU time of the reference work; `rate`: it shrinks; empty:
+    it is the same on every machine."""
+
+
+Costs = Mapping[str, Cost]
+
+
+def read_costs(path: Path | None = None) -> Costs:
+    """
+    The costs of this version of aragog, with the values of a file in place of its own.
+
+    Args:
+        path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.
+
+    Raises:
+        BadInput: the file cannot be read, names an unknown cost, or has a value below 0.
+    """
+    costs = {name: Cost(**table) for name, table in tomllib.loads(_own_text()).items()}
+    for name, table in (_tables(path) if path else {}).items():
+        if name not in costs:
+            raise BadInput(f"{path}: {name} is not a cost; known are {', '.join(costs)}")
+        value = table.get("value") if isinstance(table, dict) else None
+        if not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise BadInput(f"{path}: [{name}] needs a value of at least 0, got {value!r}")
+        costs[name] = Cost(float(value), costs[name].unit, str(table.get("measured_by", path)))
+    return costs
+
+
+def _own_text() -> str:
+    return files("aragog.addons.plan").joinpath("costs.toml").read_text("utf-8")
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read as TOML: {error}") from error

@@ -1,0 +1,162 @@
+"""The load of a crawl: rates of its fetches, connections that they open, and busy cores by role."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from aragog.addons.plan.costs import Costs
+from aragog.addons.plan.demand import DAY_S, Demand
+from aragog.crawl.fetcher import dns
+from aragog.settings import FetchSettings
+
+MEASURED_BYTES = 62_000
+"""The size of the pages with which costs were measured."""
+MEASURED_LINKS = 185
+"""Their links."""
+# What a fetch process keeps: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
+# (aragog/crawl/fetcher/http1/tls.py). A test compares them.
+KEPT_CONNECTIONS, KEPT_S = 512, 70.0
+KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionShares:
+    """What opening connections means for one fetch."""
+
+    opened: float
+    """Share of the fetches that open a connection."""
+    full: float
+    """Share of them with a full TLS handshake, if over HTTPS; the others resume a session."""
+    looked_up: float
+    """Share of the fetches that look up a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLoad:
+    """Rates and busy cores of a demand. Pure."""
+
+    demand: Demand
+    costs: Costs
+
+    def cost(self, name: str) -> float:
+        """The value of a cost."""
+        return self.costs[name].value
+
+    @property
+    def pages_s(self) -> float:
+        """First fetches a second."""
+        return self.demand.urls / (self.demand.days * DAY_S)
+
+    @property
+    def refreshes_s(self) -> float:
+        """Refreshes a second."""
+        return self.demand.stored / (self.demand.refresh_days * DAY_S)
+
+    @property
+    def fetches_s(self) -> float:
+        """Fetches of pages a second, refreshes included."""
+        return self.pages_s + self.refreshes_s
+
+    @property
+    def analyzed_s(self) -> float:
+        """Bodies a second that canonicalize reads: of all fetches that were not answered 304."""
+        return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
+
+    @property
+    def changed_s(self) -> float:
+        """New bodies a second: these are written to S3, and their links to the journal."""
+        demand = self.demand
+        return self.pages_s * demand.changed + self.refreshes_s * demand.refresh_changed
+
+    @property
+    def written_pages_s(self) -> float:
+        """Page writes a second, counted as new pages; an unchanged page costs a share of one."""
+        unchanged_s = self.fetches_s - self.changed_s
+        return self.changed_s + unchanged_s * self.cost("store_unchanged")
+
+    @property
+    def robots_s(self) -> float:
+        """robots.txt files a second: one of each host that is asked on a day."""
+        return min(self.demand.all_hosts, self.fetches_s * DAY_S) / DAY_S
+
+    @property
+    def compaction_cores(self) -> float:
+        """Cores that compact links."""
+        share = self.demand.links / MEASURED_LINKS
+        return self.changed_s * share * self.cost("compaction") / 1000
+
+    def cores(self) -> dict[str, float]:
+        """Busy cores of each role. Parsing and fetching grow with the size of the page."""
+        demand, cost = self.demand, self.cost
+        size = demand.page_bytes / MEASURED_BYTES
+        store_ms = cost("store") + cost("postgres_s3" if demand.store == "postgres" else "hbase_s3")
+        cores = {
+            "fetch": self.fetch_cores(self.connections()),
+            "canonicalize": self.analyzed_s * cost("canonicalize") * size / 1000,
+            "store": self.written_pages_s * store_ms / 1000,
+            "upkeep": self.compaction_cores,
+            "robots": self.robots_s * self._robots_ms() / 1000,
+        }
+        if demand.sitemap_urls:
+            cores["sitemaps"] = demand.sitemap_urls / DAY_S * cost("sitemap_url") / 1000
+        return cores
+
+    def _robots_ms(self) -> float:
+        # Its connection is always a new one: nothing else was requested from the host that day.
+        https_ms = self.demand.https_share * self.cost("tls_full")
+        return self.cost("robots") + self.cost("dns") + https_ms
+
+    def fetch_cores(self, connections: ConnectionShares) -> float:
+        """Busy cores that send requests and read their responses."""
+        cost, size = self.cost, self.demand.page_bytes / MEASURED_BYTES
+        bodies_ms = cost("fetch") * (0.5 * self.fetches_s + 0.5 * self.analyzed_s * size)
+        return (bodies_ms + self.fetches_s * self.connection_ms(connections)) / 1000
+
+    def connection_ms(self, connections: ConnectionShares) -> float:
+        """CPU ms of a fetch for names, connections and handshakes, in the mean."""
+        cost, https = self.cost, self.demand.https_share
+        handshake_ms = connections.full * cost("tls_full") + (1 - connections.full) * cost(
+            "tls_resumed"
+        )
+        opened_ms = https * handshake_ms + (1 - https) * cost("connection")
+        return connections.opened * opened_ms + connections.looked_up * cost("dns")
+
+    @property
+    def fetch_processes(self) -> int:
+        """Processes of the fetch role: enough for the requests at once, and for their CPU."""
+        return self._processes(self.connections())
+
+    @property
+    def requests_at_once(self) -> float:
+        """Requests that are under way at one time."""
+        return self.fetches_s * self.demand.latency_ms / 1000
+
+    def _processes(self, connections: ConnectionShares) -> int:
+        by_latency = self.requests_at_once / (FetchSettings().concurrency * self.demand.busy)
+        by_cpu = self.fetch_cores(connections) / self.demand.busy  # a process uses one core
+        return max(1, math.ceil(by_latency), math.ceil(by_cpu))
+
+    def connections(self) -> ConnectionShares:
+        """The connections of a fetch: fewer processes keep more of them open for the next visit."""
+        # More processes open more connections, which takes more processes; this settles quickly.
+        found = ConnectionShares(1.0, 1.0, 1.0)
+        for _ in range(4):
+            found = self._connections_of(self._processes(found))
+        return found
+
+    def _connections_of(self, processes: int) -> ConnectionShares:
+        each_s = self.fetches_s / processes
+        kept_s = min(KEPT_S, KEPT_CONNECTIONS / each_s)
+        resumed_s = min(RESUMED_S, KEPT_SESSIONS / each_s)
+        known_s = min(dns.TTL_S, dns.MAX_ENTRIES / each_s)
+        opened = self._first_within(kept_s, processes)
+        if self.demand.pages_per_connection is not None:
+            opened = 1 / max(1.0, self.demand.pages_per_connection)
+        full = min(1.0, self._first_within(max(resumed_s, kept_s), processes) / opened)
+        return ConnectionShares(opened, full, min(opened, self._first_within(known_s, processes)))
+
+    def _first_within(self, seconds: float, processes: int) -> float:
+        """Share of a process' visits of a host that had none in the seconds before."""
+        visits_s = self.fetches_s / self.demand.all_hosts / processes
+        return math.exp(-visits_s * seconds)

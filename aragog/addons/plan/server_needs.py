@@ -1,0 +1,328 @@
+"""What a crawl needs of servers: Redis, HBase or PostgreSQL, S3, and those of the API."""
+
+from __future__ import annotations
+
+import math
+
+from aragog.addons.plan.crawl_load import MEASURED_LINKS, CrawlLoad
+from aragog.addons.plan.demand import DAY_S, Limit, Need
+from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
+from aragog.crawl.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
+
+
+class RedisNeeds:
+    """Limiter nodes, and the Redis servers of jobs, lines, the in-flight set and bodies."""
+
+    def __init__(self, load: CrawlLoad) -> None:
+        demand, cost = load.demand, load.cost
+        self._load, self._demand = load, demand
+        # Producers are refused when a server is fuller; its spool has 128 MiB at most.
+        self._usable_bytes = demand.redis_memory * 1e9 * REFUSED_FROM
+        self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
+        self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
+        self._slot_bytes = demand.domains * cost("active_domain")
+        self._rules_bytes = demand.all_hosts * cost("robots_rules")
+        # Of a URL whose job is elsewhere only the entry of the in-flight set is in Redis.
+        each = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
+        self._queue_bytes = demand.waiting_urls * each
+
+    def needs(self) -> tuple[Need, ...]:
+        """The servers, and the memory that they must have together."""
+        waiting = self._demand.waiting_urls
+        return (
+            Need("limiter nodes", self._limiters, "Redis", f"{self._limiter_cores:.2f} cores"),
+            Need(
+                "other Redis",
+                self._servers,
+                "Redis",
+                self._why_servers,
+            ),
+            Need("queue memory", self._queue_bytes / 1e9, "GB", f"{waiting:,.0f} waiting URLs"),
+            Need(
+                "domain memory",
+                (self._slot_bytes + self._rules_bytes) / 1e9,
+                "GB",
+                "slots and robots.txt rules",
+            ),
+        )
+
+    @property
+    def _why_servers(self) -> str:
+        memory = f"{REFUSED_FROM:.0%} of {self._demand.redis_memory:g} GB"
+        return f"{self._shared_cores:.2f} cores; the queue fills {memory} of each"
+
+    @property
+    def _limiters(self) -> int:
+        by_memory = self._slot_bytes / self._usable_bytes
+        return max(1, math.ceil(self._limiter_cores / self._demand.busy), math.ceil(by_memory))
+
+    @property
+    def _by_memory(self) -> int:
+        return max(1, math.ceil((self._queue_bytes + self._rules_bytes) / self._usable_bytes))
+
+    @property
+    def _servers(self) -> int:
+        return max(math.ceil(self._shared_cores / self._demand.busy), self._by_memory)
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What one server of each kind can do."""
+        busy, size = self._demand.busy, f"{self._demand.redis_memory:g} GB"
+        rules = self._rules_bytes / self._usable_bytes
+        queue = self._queue_bytes / self._usable_bytes
+        shards = f"needs {self._by_memory} in broker.shards and redis.nodes"
+        if self._demand.jobs == "redis":
+            shards += ", or jobs in PostgreSQL"
+        cores = math.ceil(self._shared_cores / busy)
+        return (
+            Limit(
+                "CPU of one Redis for jobs and bodies",
+                self._shared_cores,
+                self._enough(self._shared_cores)
+                or f"needs {cores} in broker.shards and redis.nodes",
+            ),
+            self._spool(),
+            Limit(
+                f"memory of one Redis of {size}: queue",
+                queue,
+                shards if queue > 1 else self._enough(queue, 1.0, "waiting URLs"),
+            ),
+            Limit(
+                f"memory of redis.url of {size}: robots.txt",
+                rules,
+                f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSED_FROM)} GB of maxmemory there"
+                if rules > 1
+                else self._enough(rules, 1.0, "hosts"),
+            ),
+            Limit(
+                "one limiter node",
+                self._limiter_cores,
+                self._enough(self._limiter_cores)
+                or f"needs {self._limiters} in politeness.limiter_urls",
+            ),
+        )
+
+    def _spool(self) -> Limit:
+        """The spool of one server: room is reserved until the last response of a batch is there."""
+        demand, cost = self._demand, self._load.cost
+        held_s = demand.latency_ms / 1000 * cost("batch_latency")
+        body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
+        bounds = SpoolBounds(LARGEST_DEFAULT_BYTES)
+        load = self._load.fetches_s * held_s * body / bounds.high_bytes
+        needed = math.ceil(load * LARGEST_DEFAULT_BYTES / 2**20)
+        remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
+        name = f"a spool of {LARGEST_DEFAULT_BYTES // 2**20} MiB on one Redis"
+        return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
+
+    def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:
+        """Up to what it suffices; empty if it is too loaded already."""
+        most = self._demand.busy if most is None else most
+        if load > most:
+            return ""
+        amounts = {
+            "fetches/s": self._load.fetches_s,
+            "waiting URLs": self._demand.waiting_urls,
+            "hosts": self._demand.all_hosts,
+        }
+        return f"enough for {up_to(amounts[unit], load, most)} {unit}"
+
+
+def up_to(amount: float, load: float, most: float = 1.0) -> str:
+    """How much of `amount` a part could do at the load `most`, as two significant digits. Pure."""
+    if not load:
+        return "any number of"
+    value = amount * most / load
+    return f"{float(f'{value:.2g}'):,.0f}" if value < 1e7 else f"{value:.1e}".replace("e+0", "e")
+
+
+def compaction_limit(load: CrawlLoad) -> Limit:
+    """The compaction of links: how many run at a time is a cost, `compactors`."""
+    demand, running = load.demand, load.cost("compactors")
+    cores = load.compaction_cores
+    share = cores / running if running else math.inf
+    each = "one runs at a time" if running == 1 else f"{running:g} run at a time"
+    if share <= 1:
+        enough = f"enough for {up_to(load.fetches_s, share)} fetches/s; {each}"
+        return Limit("link compaction", share, enough)
+    external = share * load.cost("external_links")
+    links = math.floor(demand.links / share)
+    remedy = (
+        f"needs {math.ceil(cores)} in store.compactions, or {links} links a page, or"
+        f' store.inlinks = "external" ({external:.0%}) or "none"'
+    )
+    return Limit("link compaction", share, remedy)
+
+
+class HBaseNeeds:
+    """HBase as the store: data, regions, and the servers for rows written and read."""
+
+    def __init__(self, load: CrawlLoad) -> None:
+        self._load, self._demand = load, load.demand
+        cost = load.cost
+        self._rows_s = load.written_pages_s * cost("hbase_rows")
+        self._gets_s = self._demand.reads_per_second
+        misses_s = self._gets_s * (1 - self._demand.hit_ratio)
+        self._writing = self._rows_s / cost("hbase_rows_per_s")
+        by_cpu = self._gets_s * cost("hbase_read") / 1000 / self._demand.cores
+        self._reading = max(by_cpu, misses_s / cost("disk_reads"))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Data, regions and region servers."""
+        cost, demand = self._load.cost, self._demand
+        links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are its links
+        stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
+        regions = math.ceil(stored / cost("hbase_region"))
+        load = self._writing + self._reading
+        servers = max(regions / cost("hbase_regions"), load / demand.busy)
+        because = f"{self._rows_s:,.0f} rows/s"
+        if self._gets_s:
+            because += f", {self._gets_s:,.0f} reads/s"
+        return (
+            Need("HBase data", stored / 1e12, "TB", "one copy; HDFS keeps three"),
+            Need("HBase regions", regions, "regions", "of 10 GB"),
+            Need("HBase region servers", math.ceil(servers), "servers", because),
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What one gateway with one region server takes."""
+        load = self._writing + self._reading
+        needed = math.ceil(load / self._demand.busy)
+        remedy = (
+            f"needs {needed}, with a gateway on each"
+            if load > self._demand.busy
+            else (f"enough for {up_to(self._load.fetches_s, load, self._demand.busy)} fetches/s")
+        )
+        return (Limit("one HBase gateway and region server", load, remedy),)
+
+    @property
+    def read_ms(self) -> float:
+        """CPU ms of a client for a read of this store."""
+        return self._load.cost("hbase_get")
+
+
+class PostgresNeeds:
+    """PostgreSQL as the store, with what it writes for replicas and backups."""
+
+    def __init__(self, load: CrawlLoad, machines: int) -> None:
+        self._load, self._demand, self._machines = load, load.demand, machines
+        reads_s = self._demand.reads_per_second
+        self._write_cores = load.written_pages_s * load.cost("postgres_server") / 1000
+        self._read_cores = reads_s * load.cost("postgres_read") / 1000
+        self._misses_s = reads_s * (1 - self._demand.hit_ratio)
+        self._cores = self._write_cores + self._read_cores
+
+    def needs(self) -> tuple[Need, ...]:
+        """Cores, data, log, round trips and connections."""
+        load, demand, cost = self._load, self._demand, self._load.cost
+        traffic = load.written_pages_s * cost("postgres_traffic")
+        because = f"a server with {math.ceil(self._cores / demand.busy)} is {demand.busy:.0%} busy"
+        if demand.reads_per_second:
+            because += f"; reads {self._read_cores:.2f}"
+        return (
+            Need("PostgreSQL cores", self._cores, "busy", because),
+            Need(
+                "PostgreSQL data",
+                (demand.urls + demand.stored) * cost("postgres_bytes") / 1e12,
+                "TB",
+                "indexes and free space included; a replica keeps another",
+            ),
+            Need(
+                "PostgreSQL log",
+                load.written_pages_s * cost("postgres_wal") * DAY_S / 1e9,
+                "GB a day",
+                "what a replica receives and backups keep",
+            ),
+            Need(
+                "PostgreSQL round trips",
+                load.written_pages_s * cost("postgres_round_trips") + demand.reads_per_second,
+                "/s",
+                f"{traffic / 1e6:,.0f} MB/s",
+            ),
+            Need(
+                "PostgreSQL connections",
+                self._machines * demand.cores * cost("postgres_connections"),
+                "connections",
+                "at most, a process a core; a pooler needs fewer",
+            ),
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What one server with the machine's cores, and its disk, can do."""
+        demand = self._demand
+        share = self._cores / demand.cores
+        name = f"a PostgreSQL with {demand.cores} cores"
+        remedy = f"needs {math.ceil(self._cores / demand.busy)} cores, or HBase (aragog store copy)"
+        if share <= demand.busy:
+            fetches = up_to(self._load.fetches_s, share, demand.busy)
+            remedy = f"enough for {fetches} fetches/s"
+        limits: tuple[Limit, ...] = (Limit(name, share, remedy),)
+        if demand.reads_per_second:
+            disk = self._misses_s / self._load.cost("disk_reads")
+            limits += (Limit("reads of one disk", disk, _memory_for(demand.hit_ratio, disk)),)
+        return limits
+
+    @property
+    def read_ms(self) -> float:
+        """CPU ms of a client for a read of this store."""
+        return self._load.cost("postgres_get")
+
+
+def _memory_for(hit_ratio: float, load: float) -> str:
+    if load <= 1:
+        return "enough at this hit ratio"
+    return f"needs memory for a hit ratio of {1 - (1 - hit_ratio) / load:.2%}, or a replica"
+
+
+class JobServerNeeds:
+    """PostgreSQL as the broker."""
+
+    def __init__(self, load: CrawlLoad) -> None:
+        self._load, self._demand = load, load.demand
+        self._jobs_s = load.fetches_s * load.cost("jobs_a_page")
+        self._cores = self._jobs_s * load.cost("postgres_job") / 1000
+
+    def needs(self) -> tuple[Need, ...]:
+        """Cores and disk."""
+        waiting = self._demand.waiting_urls
+        disk = waiting * self._load.cost("postgres_waiting_url")
+        return (
+            Need(
+                "job server cores", self._cores, "busy", f"{self._jobs_s:,.0f} jobs/s in PostgreSQL"
+            ),
+            Need("job server disk", disk / 1e9, "GB", f"{waiting:,.0f} waiting URLs"),
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What one server with the machine's cores can do."""
+        share = self._cores / self._demand.cores
+        remedy = "list more in broker.shards; they may be Redis servers"
+        if share <= self._demand.busy:
+            fetches = up_to(self._load.fetches_s, share, self._demand.busy)
+            remedy = f"enough for {fetches} fetches/s"
+        return (Limit("one PostgreSQL of jobs", share, remedy),)
+
+
+def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
+    """The machines that serve reads; none if nobody reads."""
+    demand = load.demand
+    if not demand.reads_per_second:
+        return ()
+    get_ms = load.cost("api_get") - load.cost("sqlite_get") + read_ms
+    cores = demand.reads_per_second * get_ms / 1000
+    machines = math.ceil(cores / (demand.cores * demand.busy))
+    return (
+        Need("API cores", cores, "busy", f"{demand.reads_per_second:,.0f} reads/s over Thrift"),
+        Need("API machines", machines, f"of {demand.cores} cores", f"{demand.busy:.0%} busy"),
+    )
+
+
+def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
+    """Requests and bytes of S3, and their prices."""
+    demand, cost = load.demand, load.cost
+    puts = load.changed_s * demand.days * DAY_S
+    stored = (demand.urls + demand.stored) * demand.page_bytes * cost("compressed")
+    return (
+        Need("S3 puts", puts, "requests", f"{load.changed_s:,.0f} a second"),
+        Need("S3 put cost", puts * cost("s3_put"), "USD", f"in {demand.days:g} days"),
+        Need("S3 data", stored / 1e12, "TB", "zstd; each URL stored once"),
+        Need("S3 storage cost", stored * cost("s3_month"), "USD a month", "without discounts"),
+    )

@@ -1,0 +1,107 @@
+"""`ADDONS`: one line in a project's settings that puts all components in place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Self
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from aragog.addons.scrapy import unused_values
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.one_off import is_one_off
+from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
+from aragog.addons.scrapy.spider_arguments import record_arguments
+from aragog.addons.scrapy.unused_settings import log_unused, path_of
+from aragog.errors import CONFIG
+
+log = logging.getLogger(__name__)
+SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
+_PRIORITY = "addon"
+_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+_AUTOTHROTTLE = "scrapy.extensions.throttle.AutoThrottle"
+_VALUES = "aragog.addons.scrapy.unused_values.UnusedValues"
+
+
+class AragogAddon:
+    """
+    Sets the scheduler, the dupefilter and the download handlers.
+
+    Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) get the download handlers only.
+
+    Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
+    for redirects and images as well, so Scrapy's own middleware does not request it once more.
+    AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
+    that have no effect are logged.
+    """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+        self._runs_crawl = crawler is None or not is_one_off(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy; without a crawler, the add-on takes it to run a crawl."""
+        return cls(crawler)
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:  # noqa: ARG003
+        """Called by Scrapy before crawlers, and thus spiders, are created."""
+        record_arguments()
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """
+        Called by Scrapy before the crawler is built.
+
+        Raises:
+            ConfigError: the spider could not be opened; see `aragog.addons.scrapy.prerequisites`.
+        """
+        handler = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
+        if self._runs_crawl:
+            filter_class = "aragog.addons.scrapy.dupefilter.SharedDupeFilter"
+            settings.set("SCHEDULER", SCHEDULER, _PRIORITY)
+            settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
+        settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
+        settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
+        settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, unused_values.ORDER, _PRIORITY)
+        settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
+        log_unused(settings)
+        # Requests come to the downloader when they have a slot: its own slots would only delay.
+        settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
+        most = settings.getint("CONCURRENT_REQUESTS")
+        settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", most, _PRIORITY)
+        if self._crawler is not None:
+            self._check(self._crawler, settings)
+
+    def _check(self, crawler: Crawler, settings: BaseSettings) -> None:
+        try:
+            crawl = crawl_of(crawler)
+            check_fetching(settings, crawl)
+            if path_of(settings["SCHEDULER"]) == SCHEDULER:
+                check_crawl(crawler, crawl)
+        except CONFIG as error:
+            _report_if_nobody_does(error)
+            raise
+
+
+def _report_if_nobody_does(error: Exception) -> None:
+    """
+    Log the error in one line if it ends the task in which Scrapy starts the crawl.
+
+    Nobody waits for that task, and asyncio would print its traceback. Scrapy exits with 1 either
+    way. Who awaits the crawl in a task of their own and catches the error sees nothing of this.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs: the caller gets the error
+        return
+
+    def report(ended: asyncio.Task[object]) -> None:
+        # Reading the exception also tells asyncio that it was seen.
+        if not ended.cancelled() and ended.exception() is error:
+            log.critical("%s", error)
+
+    if task is not None:
+        task.add_done_callback(report)

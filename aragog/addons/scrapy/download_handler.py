@@ -1,0 +1,167 @@
+"""
+`DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
+
+Every request obeys robots.txt, waits for a slot of its domain, and has a permit right before its
+bytes leave, whichever scheduler it comes from. The SSRF filter and the limits of `fetch` apply.
+Redirects are left to Scrapy, so that each of them is a request of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest, NotSupported
+from scrapy.http import Response
+
+from aragog.addons.scrapy import engine
+from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
+from aragog.addons.scrapy.refusals import log_refusal
+from aragog.addons.scrapy.responses import response_of
+from aragog.addons.scrapy.scheduler import SpiderScheduler
+from aragog.addons.scrapy.unsupported import why_unsupported
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.single_fetch import SingleRequest
+from aragog.errors import TRANSIENT, InvalidUrl
+from aragog.fetch_record.outcome import Deferred, Outcome
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.secret import reveal
+
+log = logging.getLogger(__name__)
+UNLIMITED = 64
+AFTER_ERROR_S = 1.0
+"""The pause before a request is tried again that failed because Redis did not answer."""
+_OWN = frozenset({
+    "user-agent", "accept-encoding", "host", "connection", "content-length", "transfer-encoding",
+    "te", "upgrade", "expect", "proxy-authorization",
+})  # fmt: skip
+"""Headers that the fetcher sends by itself: who asks, and how bytes are framed and encoded."""
+
+
+class PoliteDownloadHandler:
+    """
+    Downloads in threads, `CONCURRENT_REQUESTS` at once.
+
+    Args:
+        crawl: what fetches.
+        threads: how many requests may be under way.
+        wait_s: how long a request may wait for robots.txt, a slot, and a Redis that does not answer
+            (`DOWNLOAD_TIMEOUT`).
+    """
+
+    lazy = False
+
+    def __init__(
+        self, crawler: Crawler, crawl: SpiderCrawl, *, threads: int, wait_s: float
+    ) -> None:
+        self._crawler = crawler
+        self._crawl = crawl
+        self._wait_s = wait_s
+        self._clock = SystemClock()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aragog-fetch")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect as aragog's settings say."""
+        return cls(
+            crawler,
+            crawl_of(crawler),
+            threads=crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED,
+            wait_s=crawler.settings.getfloat("DOWNLOAD_TIMEOUT"),
+        )
+
+    async def download_request(self, request: Request) -> Response:
+        """
+        The response.
+
+        Raises:
+            NotSupported: a method other than GET, HEAD and POST, a body of another than POST, or a
+                proxy other than `fetch.proxy`.
+            IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
+                because Redis did not answer in time or the process ends.
+            DownloadFailedError: Redis did not answer in time, and the request is not from our
+                queue. Scrapy may try again. Others are those of `response_of`.
+        """
+        slot = self._crawl.slots.pop(request, None)
+        if reason := why_unsupported(request, reveal(self._crawl.settings.fetch.proxy)):
+            if slot is not None:
+                self._crawl.fetches.fetch.unused(slot)
+            raise NotSupported(reason)
+        outcome = await self._outcome(request, slot)
+        if outcome.first_byte_ms is not None:
+            request.meta["download_latency"] = outcome.first_byte_ms / 1000
+        self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
+        log_refusal(request, outcome, self._crawl.settings.fetch)
+        return response_of(request, outcome)
+
+    async def _outcome(self, request: Request, slot: Slot | None) -> Outcome:
+        loop = asyncio.get_running_loop()
+        try:
+            outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
+        except TRANSIENT as error:
+            raise self._postponed(request, str(error)) from error
+        is_late = isinstance(outcome, Deferred)
+        if is_late and not self._is_running() and self._runs_again(request, None):
+            raise IgnoreRequest("it returned to the queue, because the process ends")
+        return outcome
+
+    def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
+        until_s = self._clock.monotonic_s() + self._wait_s
+
+        def left_s() -> float:
+            # After ctrl-C, what has not been sent returns to the queue.
+            return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
+
+        while True:
+            try:
+                return self._crawl.fetches.fetch.fetch(_single(request), left_s=left_s, slot=slot)
+            except InvalidUrl as error:
+                log.warning("%s is not requested: %s", request, error)
+                raise IgnoreRequest(str(error)) from error
+            except TRANSIENT as error:
+                # A POST may have been sent before Redis stopped answering.
+                if request.method == "POST" or left_s() <= AFTER_ERROR_S:
+                    raise
+                log.debug("%s waits: %s", request, error)
+                slot = None
+                self._clock.sleep_s(AFTER_ERROR_S)
+
+    def _postponed(self, request: Request, problem: str) -> Exception:
+        """What ends the download of a request that our infrastructure prevented."""
+        if self._runs_again(request, problem):
+            log.warning("%s will run again: %s", request, problem)
+            return IgnoreRequest(f"it will run again: {problem}")
+        return DownloadFailedError(problem)
+
+    def _runs_again(self, request: Request, problem: str | None) -> bool:
+        """Whether the request runs again from the queue; see `SpiderScheduler.run_again`."""
+        scheduler = engine.scheduler_of(self._crawler)
+        return isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem)
+
+    def _is_running(self) -> bool:
+        return bool(getattr(self._crawler.engine, "running", True))
+
+    async def close(self) -> None:
+        """Wait for the requests that are under way."""
+        self._threads.shutdown()
+
+
+def _single(request: Request) -> SingleRequest:
+    return SingleRequest(
+        url=request.url,
+        headers=dict(_headers(request)),
+        method=request.method,
+        body=request.body,
+    )
+
+
+def _headers(request: Request) -> Iterator[tuple[str, str]]:
+    for name, values in request.headers.items():
+        shown = name.decode("latin-1")
+        if shown.lower() not in _OWN and values:
+            yield shown, ", ".join(value.decode("latin-1") for value in values)

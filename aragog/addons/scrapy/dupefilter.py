@@ -1,0 +1,57 @@
+"""A filter of duplicate requests that all processes of a crawl share."""
+
+from __future__ import annotations
+
+import logging
+from typing import Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.request import RequestFingerprinterProtocol
+
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl_state import CrawlState
+
+log = logging.getLogger(__name__)
+
+
+class SharedDupeFilter(BaseDupeFilter):
+    """
+    `DUPEFILTER_CLASS`: the fingerprints of a crawl, in Redis.
+
+    `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` after. With
+    `request_seen`, which does both at once, a process that is killed in between would lose the
+    request: its page is parsed again, and the request would count as a duplicate.
+    """
+
+    def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:
+        self._state = state
+        self._fingerprinter = fingerprinter
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect as aragog's settings say."""
+        assert crawler.request_fingerprinter is not None  # noqa: S101 - set before components are
+        return cls(crawl_of(crawler).state, crawler.request_fingerprinter)
+
+    def fingerprint(self, request: Request) -> bytes:
+        """What the request is remembered by: `REQUEST_FINGERPRINTER_CLASS` decides."""
+        return self._fingerprinter.fingerprint(request)
+
+    def has_seen(self, request: Request) -> bool:
+        """Whether a process of the crawl has remembered the request."""
+        return self._state.has_seen(self.fingerprint(request))
+
+    def remember(self, request: Request) -> bool:
+        """Remember the request; returns whether it is new."""
+        return self._state.remember([self.fingerprint(request)])
+
+    def request_seen(self, request: Request) -> bool:
+        """Both at once, for Scrapy's own scheduler."""
+        return not self.remember(request)
+
+    def log(self, request: Request, spider: Spider) -> None:
+        """Log and count a duplicate."""
+        log.debug("filtered duplicate request: %s", request, extra={"spider": spider})
+        spider.crawler.stats.inc_value("dupefilter/filtered")

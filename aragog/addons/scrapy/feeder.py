@@ -1,0 +1,151 @@
+"""
+The thread of a spider's process that claims requests and finds their slots.
+
+Scrapy's event loop thus never waits for Redis when it asks for the next request.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from scrapy import Spider
+
+from aragog.addons.scrapy.arrivals import Vet
+from aragog.addons.scrapy.crawl_state import LEASE_MS, CrawlState
+from aragog.addons.scrapy.request_codec import from_json
+from aragog.addons.scrapy.request_queue import ClaimedRequest, RequestQueue
+from aragog.addons.scrapy.slot_lines import HeldRequest, Ready, SlotLines
+from aragog.errors import TRANSIENT, InvalidMessage
+from aragog.runtime.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+REPORT_EVERY_S = LEASE_MS / 4000
+"""How often the process says that it is still there."""
+LONGEST_WAIT_S = 1.0
+AFTER_ERROR_S = 1.0
+MOST_LOGGED = 100
+
+
+class Feeder(threading.Thread):
+    """
+    Keeps requests ready for the engine.
+
+    Args:
+        queue: where they wait.
+        lines: where those wait that this process has claimed.
+        state: of the crawl.
+        spider: has the callbacks.
+        vet: decides about requests that arrive.
+        most: how many requests the process holds at once.
+        free: how many more the engine could begin now.
+        look_again: has the engine ask for requests; called in this thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        queue: RequestQueue,
+        lines: SlotLines,
+        state: CrawlState,
+        spider: Spider,
+        vet: Vet,
+        most: int,
+        free: Callable[[], int],
+        look_again: Callable[[], None],
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(name="aragog-feeder", daemon=True)
+        self.ready: deque[Ready] = deque()
+        self.inbox: deque[HeldRequest] = deque()
+        """Requests that cannot leave this process."""
+        self._queue = queue
+        self._lines = lines
+        self._state = state
+        self._spider = spider
+        self._vet = vet
+        self._most = most
+        self._free = free
+        self._look_again = look_again
+        self._clock = clock or SystemClock()
+        self._stopping = threading.Event()
+        self._processes = 1
+        self._declined: set[str] = set()
+        """Why requests could not be run: each reason is logged once."""
+        self._reported_s = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self.ready) + len(self.inbox) + len(self._lines)
+
+    def run(self) -> None:
+        """Work until `stop`."""
+        while not self._stopping.is_set():
+            try:
+                self._step()
+            except TRANSIENT as error:
+                log.warning("requests wait: %s", error)
+                self._stopping.wait(AFTER_ERROR_S)
+            except Exception:
+                log.exception("requests wait because of an unexpected error")
+                self._stopping.wait(AFTER_ERROR_S)
+
+    def stop(self) -> list[HeldRequest]:
+        """End the thread; returns the requests that it held."""
+        self._stopping.set()
+        self._queue.wake()
+        self.join()
+        return [*self.inbox, *(one.held for one in self.ready), *self._lines.take_all()]
+
+    def _step(self) -> None:
+        self._report()
+        while self.inbox:
+            self._lines.add(self.inbox.popleft())
+        for claimed in self._queue.take(self._room):
+            self._add(claimed)
+        for held, delay_ms in self._lines.take_surplus(self._processes):
+            if held.tag is not None:
+                self._queue.put_back(held.tag, delay_ms)
+        if (free := self._free() - len(self.ready)) > 0:
+            self.ready.extend(self._lines.take_ready(free))
+        if self.ready or not len(self):
+            # Without requests, the engine finds out whether the crawl is over.
+            self._look_again()
+        self._wait()
+
+    def _wait(self) -> None:
+        wait_s = LONGEST_WAIT_S
+        if self._free() > len(self.ready):
+            wait_s = min(wait_s, self._lines.next_look_s - self._clock.monotonic_s())
+        if not self._stopping.is_set():
+            self._queue.wait(max(0.0, wait_s), room=self._room)
+
+    @property
+    def _room(self) -> int:
+        return max(0, self._most - len(self))
+
+    def _add(self, claimed: ClaimedRequest) -> None:
+        try:
+            request = from_json(claimed.body, self._spider)
+        except InvalidMessage as error:
+            self._decline(claimed.tag, str(error))
+            return
+        if reason := self._vet(request):
+            log.warning("%s is not requested: %s", request, reason)
+            self._queue.fail(claimed.tag, reason)
+            return
+        self._lines.add(HeldRequest(request, claimed.tag))
+
+    def _decline(self, tag: str, problem: str) -> None:
+        # Processes of another release know other callbacks: one of them may be able to run it.
+        if problem not in self._declined and len(self._declined) < MOST_LOGGED:
+            self._declined.add(problem)
+            log.error("requests cannot be run here and go to other processes: %s", problem)
+        self._queue.decline(tag, problem)
+
+    def _report(self) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = now_s
+            self._processes = self._state.join()

@@ -1,0 +1,120 @@
+"""Join a crawl when its spider opens, or refuse to; leave it when its spider closes."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from scrapy.crawler import Crawler
+
+from aragog.addons.scrapy.crawl import CRAWL, RESTART, SpiderCrawl
+from aragog.addons.scrapy.crawl_state import OtherSpider, OthersRun
+from aragog.addons.scrapy.request_queue import RequestQueue
+from aragog.addons.scrapy.spider_arguments import comparable_arguments, description_of, text_of
+from aragog.errors import BrokerUnavailable, ConfigError
+
+log = logging.getLogger(__name__)
+
+
+def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
+    """
+    Join the crawl of a spider. With `ARAGOG_CRAWL_RESTART`, begin it again.
+
+    Args:
+        crawler: of the spider.
+        crawl: what its components share.
+        queue: of the crawl.
+
+    Raises:
+        ConfigError: the crawl belongs to another spider, or to one with other arguments; or it
+            would begin again while other processes run it.
+        BrokerUnavailable: Redis does not answer.
+    """
+    waiting = queue.unfinished()
+    processes = _join(crawler, crawl, waiting)
+    if _restarts(crawler):
+        # In this order: after a kill in between, what was seen is still there, and is reported.
+        deleted = queue.abandon()
+        crawl.state.forget()
+        log.info("crawl %s begins again: %d requests were deleted", crawl.name, deleted)
+    else:
+        _report(crawl, processes, waiting)
+
+
+def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
+    """Raise what `join_crawl` would raise now, without joining."""
+    _join(crawler, crawl, queue.unfinished(), tries=True)
+
+
+def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, tries: bool = False) -> int:
+    restarts = _restarts(crawler)
+    try:
+        return crawl.state.join(
+            description_of(crawler),
+            begins=not waiting and not crawl.is_named,
+            waits=bool(waiting) and not restarts,
+            tries=tries,
+            alone=restarts,
+        )
+    except OtherSpider as error:
+        raise ConfigError(_refusal(crawler, crawl, error.description, waiting)) from None
+    except OthersRun as error:
+        raise ConfigError(
+            f"{RESTART}: crawl {crawl.name} runs in {error.processes} other processes: stop them "
+            "first (one that was killed counts for a minute), or start without this setting"
+        ) from None
+
+
+def _restarts(crawler: Crawler) -> bool:
+    return crawler.settings.getbool(RESTART)
+
+
+def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
+    if waiting and processes == 1:
+        log.info("continues crawl %s: %d requests wait", crawl.name, waiting)
+    elif not waiting and (known := crawl.state.remembered()):
+        log.warning(
+            "crawl %s was crawled before: none of its %d known requests waits, and they are not "
+            "requested again. Give another name, -s %s=…, or begin it again, -s %s=1",
+            crawl.name, known, CRAWL, RESTART,
+        )  # fmt: skip
+    else:
+        log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
+
+
+def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
+    """
+    Leave the crawl, and report the requests that no process could run.
+
+    With the last process, a crawl without a name forgets what was seen, unless requests wait, run,
+    or are FAILED: those would continue the crawl.
+    """
+    try:
+        unfinished, failed = queue.unfinished(), queue.failed()
+        crawl.state.leave(over=not (crawl.is_named or unfinished or failed))
+    except BrokerUnavailable as error:
+        log.warning("the crawl was left without notice: %s", error)
+        return
+    if failed:
+        log.warning(
+            "%(failed)d requests of crawl %(crawl)s are FAILED and kept for a week: `aragog queue "
+            "jobs %(queue)s` shows why, `aragog queue retry %(queue)s --all` and another "
+            "`scrapy crawl` run them again",
+            {"failed": failed, "crawl": crawl.name, "queue": queue.name},
+        )
+
+
+def _refusal(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
+    why = f"{waiting} of its requests wait or run" if waiting else "another process runs it"
+    return (
+        f"crawl {crawl.name} belongs to {text_of(other)}, and {why}; this process has "
+        f"{text_of(description_of(crawler))}: give it a crawl of its own, "
+        f"-s {CRAWL}={_other_name(crawler, crawl)}"
+    )
+
+
+def _other_name(crawler: Crawler, crawl: SpiderCrawl) -> str:
+    values = [
+        re.sub(r"[^\w.]+", "-", str(value)) for value in comparable_arguments(crawler).values()
+    ]
+    return "-".join([crawl.name, *values] if values else [crawl.name, "2"])[:60]

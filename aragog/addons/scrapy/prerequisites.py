@@ -1,0 +1,85 @@
+"""
+Checks before a spider opens: the event loop, Redis and the owner of its crawl.
+
+Scrapy reports an error of a scheduler that opens between those of everything that it then closes
+half-opened. The add-on makes these checks before there is anything to close.
+"""
+
+from __future__ import annotations
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
+
+from aragog.addons.scrapy.crawl import SpiderCrawl
+from aragog.addons.scrapy.membership import check_owner
+from aragog.addons.scrapy.request_queue import RequestQueue
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.settings import Settings
+from aragog.settings.in_use import running_pid
+from pinlater.redis.errors import redis_errors
+
+_ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+
+def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
+    """
+    Check what the download handler needs; a round trip to Redis.
+
+    Raises:
+        ConfigError: Twisted's reactor is not that of asyncio, or Redis does not answer. The message
+            has the remedy.
+    """
+    if not _has_asyncio(settings):
+        raise ConfigError(
+            f"TWISTED_REACTOR: aragog's components need {_ASYNCIO}, which is Scrapy's default, "
+            f"not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}: remove the setting"
+        )
+    try:
+        with redis_errors("redis.url"):
+            SharedState.of(crawl.settings).client.ping()
+    except BrokerUnavailable as error:
+        raise _unavailable(error, crawl.settings) from None
+
+
+def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
+    """
+    Check what the scheduler needs besides; a round trip to each server of the broker and one more.
+
+    Raises:
+        ConfigError: the broker is not pinlater or does not answer, or the crawl belongs to another
+            spider or to other arguments. The message has the remedy.
+    """
+    try:
+        queue = RequestQueue(crawl.settings, crawl.name)
+        try:
+            check_owner(crawler, crawl, queue)
+        finally:
+            queue.close()
+    except BrokerUnavailable as error:
+        raise _unavailable(error, crawl.settings) from None
+
+
+def _has_asyncio(settings: BaseSettings) -> bool:
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        return True
+    if is_reactor_installed():
+        return bool(is_asyncio_reactor_installed())
+    return bool(settings["TWISTED_REACTOR"] == _ASYNCIO)
+
+
+def _unavailable(error: BrokerUnavailable, settings: Settings) -> ConfigError:
+    return ConfigError(f"{str(error).rstrip('.')}: {_remedy(settings)}")
+
+
+def _remedy(settings: Settings) -> str:
+    data_dir = settings.data_dir.absolute()
+    if not settings.private_redis:
+        return f"check redis.url ({settings.redis.url}) and broker.url ({settings.broker.url})"
+    if running_pid(data_dir / "run") is not None:
+        return f"aragog runs in {data_dir} and restarts what ended; try again"
+    return (
+        f"no aragog runs in {data_dir}; `aragog up -d` starts it, or set redis.url and broker.url "
+        "to those of your system"
+    )

@@ -1,0 +1,196 @@
+"""
+The requests of a crawl as jobs of pinlater, in the queue `scrapy.<crawl>`.
+
+A claim belongs to this process and is extended by a thread until the job ends. A killed process'
+claims expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
+queue: at least once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from collections import deque
+from contextlib import suppress
+from typing import NamedTuple
+
+from aragog.errors import BrokerUnavailable, ConfigError, InvalidMessage
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings import Settings
+from pinlater.acks import Disposition
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of, shard_urls
+from pinlater.claims import ClaimRegistry
+from pinlater.cluster import Cluster, connect_shards
+from pinlater.consumer import JobConsumer
+from pinlater.job_codec import decode
+from pinlater.models import Claimed, JobState, NewJob, Sizes
+from pinlater.shard import Shard
+
+log = logging.getLogger(__name__)
+DECLINED_MS = 10_000
+
+
+class ClaimedRequest(NamedTuple):
+    """A request that this process has claimed."""
+
+    tag: str
+    body: bytes
+
+
+class RequestQueue:
+    """
+    The queue of one crawl.
+
+    `wait`, `take` and `close` are for one thread; the others may be called from any.
+
+    Args:
+        settings: of the broker.
+        crawl: its name.
+
+    Raises:
+        ConfigError: the broker is not pinlater.
+    """
+
+    def __init__(self, settings: Settings, crawl: str, *, clock: Clock | None = None) -> None:
+        broker = settings.resolved().broker
+        if kind_of(broker.url) != "pinlater":
+            raise ConfigError(
+                f"broker.url: the scheduler for Scrapy needs pinlater://, not {kind_of(broker.url)}"
+            )
+        self.name = f"scrapy.{crawl}"
+        self.declined_ms = DECLINED_MS
+        """How long a request waits that a process could not run, so that others have a turn."""
+        self._clock = clock or SystemClock()
+        cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
+        self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
+        # The thread that extends claims sends them, so that the event loop does not wait.
+        self._claims.acks.deferred = True
+        self._taken: deque[ClaimedRequest] = deque()
+        self._consumer = JobConsumer(self._claims, self._deliver)
+        self._consumer.consume([self.name])
+        self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._closed = False
+
+    def put(self, job: NewJob) -> bool:
+        """
+        Enqueue a request; False: one with its unique key waits or runs already. One round trip.
+
+        Raises:
+            BrokerUnavailable: no server accepted it, or the answer was lost.
+        """
+        (receipt,) = self._claims.cluster.enqueue(self.name, [job])
+        return not receipt.already_there
+
+    def unfinished(self) -> int:
+        """
+        How many requests wait or run, in all processes; one round trip for each server, two for 0.
+
+        Raises:
+            BrokerUnavailable: a server does not answer, so there may be others.
+        """
+        # The server counts running jobs before waiting ones: one that is claimed in between is
+        # counted as neither.
+        return self._counted() or self._counted()
+
+    def failed(self) -> int:
+        """How many requests are FAILED, of earlier runs too. Raises as `unfinished`."""
+        return self._sizes().failed
+
+    def abandon(self) -> int:
+        """
+        Delete the requests that wait or run, and return their number; 200 a round trip.
+
+        For a process that is alone in the crawl: claims that are left are those of killed ones.
+
+        Raises:
+            BrokerUnavailable: a server does not answer; some requests may be left.
+        """
+        for shard in self._claims.cluster.shards:
+            running = shard.jobs(self.name, JobState.RUNNING, limit=shard.sizes(self.name).running)
+            for job in running:
+                shard.release(self.name, job.worker, [job.job_id])
+        return Admin(self._claims.cluster).purge(self.name)
+
+    def _counted(self) -> int:
+        total = self._sizes()
+        return total.pending + total.running
+
+    def _sizes(self) -> Sizes:
+        return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
+
+    def take(self, room: int) -> list[ClaimedRequest]:
+        """Claim up to `room` due requests; empty while the broker does not answer."""
+        with suppress(BrokerUnavailable):
+            self._consumer.take(room)
+        taken, self._taken = list(self._taken), deque()
+        return taken
+
+    def wait(self, seconds: float, *, room: int) -> None:
+        """Wait until there may be requests to take, `wake` was called, or the time is over."""
+        with suppress(BrokerUnavailable):
+            if room > 0:
+                self._consumer.wait()
+                look_s = self._consumer.next_look_s - self._clock.monotonic_s()
+                seconds = min(seconds, max(0.0, look_s))
+            pollers = {p.fileno: p for p in self._consumer.pollers if p.fileno is not None}
+            ready, _, _ = select.select([self._woken, *pollers], [], [], max(0.0, seconds))
+            for fileno in ready:
+                if fileno == self._woken:
+                    os.eventfd_read(self._woken)
+                else:
+                    self._consumer.woken(pollers[fileno], room=room)
+
+    def wake(self) -> None:
+        """End the current or the next `wait`."""
+        if not self._closed:
+            os.eventfd_write(self._woken, 1)
+
+    def done(self, tag: str) -> None:
+        """The request's output was processed: its job has SUCCEEDED."""
+        self._claims.ack(tag)
+
+    def put_back(self, tag: str, delay_ms: int) -> None:
+        """Return a request that was not begun; the attempt does not count."""
+        self._end(tag, Disposition("release", delay_ms))
+
+    def again(self, tag: str, problem: str) -> None:
+        """Have the request run again by the queue's retry policy; the attempt counts."""
+        self._end(tag, Disposition("policy", 0, problem))
+
+    def decline(self, tag: str, problem: str) -> None:
+        """
+        Offer a request that this process cannot run to the others, in `declined_ms`.
+
+        The attempt counts, so a request that no process can run is FAILED after the attempts that
+        the queue allows (10), and kept for a week.
+        """
+        self._end(tag, Disposition("again", self.declined_ms, problem))
+
+    def fail(self, tag: str, problem: str) -> None:
+        """No process can run it: its job is FAILED, and kept for a week."""
+        self._claims.fail(tag, problem)
+
+    def flush(self) -> None:
+        """Send the ends of jobs that wait to be sent."""
+        self._claims.acks.flush()
+
+    def close(self) -> None:
+        """Send what is left to send; remaining claims will expire."""
+        self._closed = True
+        self._claims.stop()
+        for poller in self._consumer.pollers:
+            poller.drop()
+        os.close(self._woken)
+
+    def _end(self, tag: str, how: Disposition) -> None:
+        self._claims.set_dispositions(tag, on_ack=how, on_reject=how)
+        self._claims.ack(tag)
+
+    def _deliver(self, shard: Shard, queue: str, job: Claimed) -> None:
+        tag = self._claims.add(shard, queue, job)
+        try:
+            self._taken.append(ClaimedRequest(tag, decode(job.record).body))
+        except InvalidMessage as error:
+            self.fail(tag, str(error))

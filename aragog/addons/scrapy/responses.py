@@ -1,0 +1,85 @@
+"""The outcome of a fetch as Scrapy has it: a response, or an exception of the download. Pure."""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+)
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from aragog.fetch_record.outcome import (
+    Blocked,
+    Deferred,
+    Fetched,
+    Outcome,
+    Refused,
+    TooLarge,
+    Unreachable,
+    UnreachableKind,
+    WithoutPage,
+)
+
+# They describe the bytes on the wire; the body of a response is decoded.
+OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_ERRORS: dict[UnreachableKind, type[Exception]] = {
+    UnreachableKind.DNS: CannotResolveHostError,
+    UnreachableKind.CONNECT: DownloadConnectionRefusedError,
+    UnreachableKind.TIMEOUT: DownloadTimeoutError,
+}
+
+
+def response_of(request: Request, outcome: Outcome) -> Response:
+    """
+    The response with the status, headers and body of an outcome.
+
+    The body of an error is cut after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
+
+    Raises:
+        IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.
+        DownloadCancelledError: it is larger than the settings allow.
+        CannotResolveHostError, DownloadConnectionRefusedError, DownloadTimeoutError,
+            DownloadFailedError: there is no usable response. Scrapy may try again.
+    """
+    match outcome:
+        case Refused() | Blocked():
+            raise IgnoreRequest(f"{outcome.outcome}: {outcome.reason}")
+        case Deferred():
+            raise DownloadTimeoutError(outcome.reason)
+        case TooLarge():
+            raise DownloadCancelledError(outcome.reason)
+        case Unreachable(status=None):
+            raise _ERRORS.get(outcome.kind, DownloadFailedError)(outcome.reason)
+    if outcome.status is None:
+        raise DownloadFailedError(outcome.reason or outcome.outcome)
+    headers = Headers()
+    for name, value in outcome.headers:
+        if name.lower() not in OF_THE_WIRE:
+            headers.appendlist(name, value.encode("latin-1", "replace"))
+    body = _body(outcome)
+    kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
+    return kind(
+        url=request.url,
+        status=outcome.status,
+        headers=headers,
+        body=body,
+        flags=["truncated"] if outcome.truncated else None,
+        request=request,
+        protocol="HTTP/1.1",
+    )
+
+
+def _body(outcome: Outcome) -> bytes:
+    match outcome:
+        case Fetched():
+            return outcome.body
+        case WithoutPage():
+            return outcome.error_body
+        case _:
+            return b""

@@ -1,0 +1,288 @@
+"""
+`SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
+
+A request is a job. A process claims it, hands it to its engine when its domain has a slot, and ends
+the job when the request's callback was run and all that came of it was processed: its requests are
+jobs by then, and its items have passed the pipelines. A process that is killed before leaves its
+claims to expire, and the others run those requests again: at least once.
+
+Safe to run twice: a page whose callback runs again yields requests that the dupefilter knows, and
+items a second time. An item pipeline must be able to take them twice, as `StoreItems` is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from aragog.addons.scrapy import engine
+from aragog.addons.scrapy.arrivals import vet_arrivals
+from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
+from aragog.addons.scrapy.dupefilter import SharedDupeFilter
+from aragog.addons.scrapy.feeder import Feeder
+from aragog.addons.scrapy.membership import join_crawl, leave_crawl
+from aragog.addons.scrapy.prerequisites import check_fetching
+from aragog.addons.scrapy.request_codec import to_json
+from aragog.addons.scrapy.request_queue import RequestQueue
+from aragog.addons.scrapy.slot_lines import HeldRequest, SlotLines
+from aragog.errors import BrokerUnavailable
+from aragog.runtime.clock import SystemClock
+from pinlater.models import NewJob
+
+log = logging.getLogger(__name__)
+START = "is_start_request"
+"""Scrapy marks the requests of `Spider.start` so, and what is copied from them."""
+SCHEDULED = "aragog_scheduled"
+"""This scheduler marks what it has handed to an engine, and thus also what is copied from it."""
+UNLIMITED = 64
+"""Requests at once where `CONCURRENT_REQUESTS` is 0."""
+MOST_SHOWN = 200
+
+
+class SpiderScheduler(BaseScheduler):
+    """
+    The requests of a crawl. Its methods are called in the thread of the event loop.
+
+    Args:
+        crawler: Scrapy's.
+        crawl: what its components share.
+        dupefilter: refuses requests that were seen. One that is no `SharedDupeFilter` counts for
+            this process only.
+    """
+
+    def __init__(self, crawler: Crawler, crawl: SpiderCrawl, dupefilter: BaseDupeFilter) -> None:
+        self._crawler = crawler
+        self._crawl = crawl
+        self._dupefilter = dupefilter
+        self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
+        self._handed: dict[Request, str | None] = {}
+        """Requests that the engine has, with the tags of their claims."""
+        self._kept: dict[Request, str | None] = {}
+        """Those of them that must run again, and why; None: they were not sent."""
+        self._kept_here = 0
+        """Requests that cannot leave this process and wait."""
+        self._logs_unserializable = True
+        self._is_open = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build it with the dupefilter of `DUPEFILTER_CLASS`."""
+        dupefilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
+        return cls(crawler, crawl_of(crawler), dupefilter)
+
+    def open(self, spider: Spider) -> None:
+        """
+        Join the crawl and begin to claim its requests.
+
+        Raises:
+            ConfigError: Redis does not answer, the broker is not pinlater, the crawl belongs to
+                another spider, or Scrapy does not use asyncio.
+            BrokerUnavailable: a server of the broker does not answer.
+        """
+        crawl = self._crawl
+        check_fetching(self._crawler.settings, crawl)
+        self._spider = spider
+        self._queue = RequestQueue(crawl.settings, crawl.name)
+        try:
+            loop = asyncio.get_running_loop()
+            join_crawl(self._crawler, crawl, self._queue)
+        except BaseException:
+            self._queue.close()
+            raise
+        if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
+            log.warning("DOWNLOAD_DELAY delays requests that have a slot: use politeness.qps")
+        access = crawl.fetches.fetch.access
+        self._feeder = Feeder(
+            queue=self._queue,
+            lines=SlotLines(crawl.fetches.fetch.slots, access.limiter.key_for, SystemClock()),
+            state=crawl.state,
+            spider=spider,
+            vet=vet_arrivals(self._crawler.settings, crawl.settings.fetch),
+            most=4 * self._concurrency,
+            free=lambda: self._concurrency - len(self._handed),
+            look_again=lambda: _call_in(loop, self._look_again),
+        )
+        self._dupefilter.open()
+        self._feeder.start()
+        self._is_open = True
+
+    def close(self, reason: str) -> None:
+        """Return the requests that were not begun, and leave the crawl, unless `open` failed."""
+        if not self._is_open:
+            return
+        self._settle()
+        held = self._feeder.stop()
+        lost = [one for one in held if one.tag is None]
+        if lost:
+            log.warning("%d requests that could not leave this process are lost", len(lost))
+        for one in held:
+            if one.tag is not None:
+                self._queue.put_back(one.tag, 0)
+        self._queue.flush()
+        leave_crawl(self._crawl, self._queue)
+        self._queue.close()
+        self._dupefilter.close(reason)
+        self._crawl.fetches.close()
+
+    def has_pending_requests(self) -> bool:
+        """Whether requests wait or run, in this process or in another one."""
+        self._settle()
+        if self._handed or self._kept_here or len(self._feeder):
+            return True
+        try:
+            return self._queue.unfinished() > 0
+        except BrokerUnavailable as error:
+            log.warning("the spider stays open: %s", error)
+            return True
+
+    def enqueue_request(self, request: Request) -> bool:
+        """
+        Enqueue the request for all processes; False for a duplicate.
+
+        The requests of `Spider.start` are accepted once a crawl, even with `dont_filter`: every
+        process has them. A request that cannot be serialized stays in this process.
+
+        Raises:
+            BrokerUnavailable: it may have been enqueued or not. What this process is processing now
+                runs again, so that whatever yielded it yields it once more.
+        """
+        try:
+            accepted = self._enqueue(request)
+        except BrokerUnavailable as error:
+            self.keep_in_progress(f"a request was not enqueued: {error}")
+            raise
+        if accepted:
+            self._count("scheduler/enqueued")
+        else:
+            self._dupefilter.log(request, self._spider)
+        return accepted
+
+    def next_request(self) -> Request | None:
+        """The next request whose domain has a slot; None: none has."""
+        self._settle()
+        try:
+            held, slot = self._feeder.ready.popleft()
+        except IndexError:
+            return None
+        if slot is not None:
+            self._crawl.slots[held.request] = slot
+        if held.tag is None:
+            self._kept_here -= 1
+        self._handed[held.request] = held.tag
+        self._count("scheduler/dequeued")
+        return held.request
+
+    def keep_in_progress(self, problem: str) -> None:
+        """Have every request run again that this process is processing now."""
+        self._kept |= dict.fromkeys(self._handed, problem)
+
+    def run_again(self, request: Request, problem: str | None) -> bool:
+        """
+        Have one request run again, in any process.
+
+        Its errback is not called for this run, because another run follows.
+
+        Args:
+            request: from `next_request`.
+            problem: why this attempt failed; the queue's retry policy applies. None: the request
+                was not sent, and the attempt does not count.
+
+        Returns:
+            False: the engine does not have it from the queue, so nothing changes.
+        """
+        if self._handed.get(request) is None:
+            return False
+        self._kept[request] = problem
+        request.errback = None
+        self._count("scheduler/run_again")
+        return True
+
+    def _look_again(self) -> None:
+        engine.look_again(self._crawler)
+
+    def _settle(self) -> None:
+        """End the jobs of requests that the engine is done with."""
+        under_way = engine.in_progress(self._crawler)
+        for request in [request for request in self._handed if request not in under_way]:
+            tag = self._handed.pop(request)
+            if (slot := self._crawl.slots.pop(request, None)) is not None:
+                # A middleware answered the request.
+                self._crawl.fetches.fetch.unused(slot)
+            if tag is not None:
+                self._end(request, tag)
+            self._kept.pop(request, None)
+            self._queue.wake()
+
+    def _end(self, request: Request, tag: str) -> None:
+        if request not in self._kept:
+            self._queue.done(tag)
+        elif (problem := self._kept[request]) is None:
+            self._queue.put_back(tag, 0)
+        else:
+            self._queue.again(tag, problem)
+
+    def _enqueue(self, request: Request) -> bool:
+        shared = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None
+        begins = bool(request.meta.get(START)) and SCHEDULED not in request.meta
+        filtered = begins or not request.dont_filter
+        if not filtered:
+            return self._put(request, "")
+        if shared is None:
+            if not request.dont_filter and self._dupefilter.request_seen(request):
+                return False
+            return self._put(request, "")
+        if shared.has_seen(request):
+            return False
+        accepted = self._put(request, shared.fingerprint(request).hex())
+        shared.remember(request)
+        return accepted
+
+    def _put(self, request: Request, unique_key: str) -> bool:
+        try:
+            body = to_json(request, self._spider, {SCHEDULED: True})
+        except ValueError as error:
+            self._keep_here(request, error)
+            return True
+        return self._queue.put(
+            NewJob(
+                body,
+                priority=priority_of(request),
+                unique_key=unique_key,
+                name=f"scrapy:{self._spider.name}",
+                key=request.url[:MOST_SHOWN],
+            )
+        )
+
+    def _keep_here(self, request: Request, error: ValueError) -> None:
+        if self._logs_unserializable:
+            self._logs_unserializable = False
+            log.warning("%s stays in this process, and others like it: %s", request, error)
+        self._count("scheduler/unserializable")
+        # The same object: `scrapy shell` and others wait for it.
+        request.meta[SCHEDULED] = True
+        self._kept_here += 1
+        self._feeder.inbox.append(HeldRequest(request))
+        self._queue.wake()
+
+    def _count(self, name: str) -> None:
+        self._crawler.stats.inc_value(name)
+
+
+def priority_of(request: Request) -> int:
+    """The priority of a job, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and more are first."""
+    return min(9, max(0, 5 - request.priority))
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Call it in the thread of the event loop, unless that has ended."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)

@@ -1,0 +1,208 @@
+"""
+Claimed requests that wait for a slot of their domain.
+
+A slot is reserved only within the next second, so this crawl and aragog's own compete for a
+domain's slots as equals, and a changed rate applies at once. A process holds few requests of a
+domain. The others go back to the queue until their turn is expected, so that a slow domain keeps
+neither a process busy nor its claims long.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from scrapy import Request
+
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.single_fetch import SlotSearch
+from aragog.errors import InvalidUrl
+from aragog.runtime.clock import Clock
+from urlspelling import normalize
+
+log = logging.getLogger(__name__)
+FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
+"""Requests of one domain that a process holds: those of `HELD_S`, but so many."""
+HELD_S = 2.0
+LONGEST_WAIT_S = 10.0
+"""Of a domain that gives no slot for longer (a pause, a stop), no request is held."""
+LONGEST_DELAY_S = 300.0
+"""After this a request comes back although its turn is later: the rate may have changed."""
+LOGGED_WAIT_S = 5.0
+"""A wait this much longer than the interval of its domain is logged: it is paused or stopped."""
+RULES_WAIT_S = 0.5
+"""The others of a domain wait for so long while one of them brings its robots.txt."""
+_UNKNOWN_INTERVAL_S = 0.1
+_MOST_EMPTY_LINES = 1_000
+
+
+@dataclass(slots=True, eq=False)
+class HeldRequest:
+    """A request that this process has claimed."""
+
+    request: Request
+    tag: str | None = None
+    """Of its claim; None: it is in the memory of this process only."""
+
+
+class Ready(NamedTuple):
+    """A request that may be sent now, or that needs no slot to be answered."""
+
+    held: HeldRequest
+    slot: Slot | None
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    key: str
+    waiting: deque[HeldRequest] = field(default_factory=deque)
+    look_s: float = 0.0
+    """When to ask the limiter again."""
+    interval_s: float = _UNKNOWN_INTERVAL_S
+    turn_s: float = 0.0
+    """When the turn of the last request is expected that went back to the queue."""
+    wait_logged: bool = False
+    """Its current wait is in the log."""
+
+
+class SlotLines:
+    """
+    The lines of one process, one a domain. For one thread.
+
+    Args:
+        find_slots: `SingleFetch.slots`.
+        key_for: `Limiter.key_for`.
+        clock: only its stopwatch is used.
+    """
+
+    def __init__(
+        self,
+        find_slots: Callable[[Sequence[str]], list[SlotSearch]],
+        key_for: Callable[[str], str],
+        clock: Clock,
+    ) -> None:
+        self._find_slots = find_slots
+        self._key_for = key_for
+        self._clock = clock
+        self._lines: dict[str, _Line] = {}
+        self._lineless: list[HeldRequest] = []
+        """Those whose URLs have no domain: the download handler says what is wrong with them."""
+
+    def __len__(self) -> int:
+        return len(self._lineless) + sum(len(line.waiting) for line in self._lines.values())
+
+    def add(self, held: HeldRequest) -> None:
+        """Put a request at the end of the line of its domain."""
+        try:
+            key = self._key_for(normalize(held.request.url))
+        except InvalidUrl:
+            self._lineless.append(held)
+            return
+        self._lines.setdefault(key, _Line(key)).waiting.append(held)
+
+    def take_ready(self, most: int) -> list[Ready]:
+        """
+        Take up to `most` requests that have a slot within a second, or need none.
+
+        Raises:
+            LimiterUnavailable, RobotsUnavailable: nothing was taken.
+        """
+        ready = [Ready(held, None) for held in self._lineless[:most]]
+        del self._lineless[:most]
+        now_s = self._clock.monotonic_s()
+        chosen = list(islice(self._in_turn(now_s), max(0, most - len(ready))))
+        if not chosen:
+            return ready
+        try:
+            searches = self._find_slots([held.request.url for _, held in chosen])
+        except Exception:
+            self._lineless[:0] = [one.held for one in ready]
+            raise
+        for (line, held), search in zip(chosen, searches, strict=True):
+            line.interval_s = search.interval_s or line.interval_s
+            if search.rules_first and line.look_s > now_s:
+                continue  # another one of this domain brings its robots.txt
+            if search.rules_first:
+                line.look_s = now_s + RULES_WAIT_S
+            if search.slot is not None or search.wait_ms == 0:
+                line.waiting.remove(held)
+                line.wait_logged = line.wait_logged and search.slot is None
+                ready.append(Ready(held, search.slot))
+            else:
+                line.look_s = now_s + search.wait_ms / 1000
+                _log_wait(line, held, search)
+        return ready
+
+    def take_surplus(self, processes: int) -> list[tuple[HeldRequest, int]]:
+        """
+        Take the requests that are too many, each with the ms until its turn is expected.
+
+        Args:
+            processes: how many share the slots.
+        """
+        now_s = self._clock.monotonic_s()
+        surplus = [
+            (held, delay_ms)
+            for line in self._lines.values()
+            for held, delay_ms in _surplus(line, now_s, processes)
+        ]
+        if len(self._lines) > _MOST_EMPTY_LINES:
+            self._lines = {key: line for key, line in self._lines.items() if line.waiting}
+        return surplus
+
+    def take_all(self) -> list[HeldRequest]:
+        """Take all requests."""
+        held = [*self._lineless, *(one for line in self._lines.values() for one in line.waiting)]
+        self._lineless, self._lines = [], {}
+        return held
+
+    @property
+    def next_look_s(self) -> float:
+        """By the stopwatch: when a line may have a slot; infinity while nothing waits."""
+        if self._lineless:
+            return 0.0
+        looks = (line.look_s for line in self._lines.values() if line.waiting)
+        return min(looks, default=float("inf"))
+
+    def _in_turn(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
+        """The first requests of all lines, then the second ones, and so on."""
+        lines = [line for line in self._lines.values() if line.waiting and line.look_s <= now_s]
+        for place in range(max((len(line.waiting) for line in lines), default=0)):
+            yield from ((line, line.waiting[place]) for line in lines if place < len(line.waiting))
+
+
+def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
+    """Log once that a domain gives no slot for long, until it gives one again."""
+    wait_s = search.wait_ms / 1000
+    if line.wait_logged or wait_s <= search.interval_s + LOGGED_WAIT_S:
+        return
+    line.wait_logged = True
+    log.info(
+        "%s gets no slot for %.0f s; aragog explain %s shows why",
+        line.key,
+        wait_s,
+        held.request.url,
+    )
+
+
+def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
+    wait_s, interval_s = line.look_s - now_s, line.interval_s * processes
+    most = min(MOST_OF_A_DOMAIN, max(FEW_OF_A_DOMAIN, int(HELD_S / interval_s)))
+    if wait_s > LONGEST_WAIT_S:
+        most = 0
+    if len(line.waiting) <= most:
+        return
+    # The first ones come back while half of the line is still there: a slot must not wait for them.
+    line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most / 2 * interval_s)
+    kept: deque[HeldRequest] = deque()
+    for place, held in enumerate(line.waiting):
+        if place < most or held.tag is None:
+            kept.append(held)
+            continue
+        line.turn_s += interval_s
+        yield held, int(min(line.turn_s - now_s, max(LONGEST_DELAY_S, wait_s)) * 1000)
+    line.waiting = kept

@@ -1,0 +1,101 @@
+"""`HTTPCACHE_STORAGE`: pages that aragog's own crawl has fetched, as responses of a spider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from scrapy import Request, Spider
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+from scrapy.settings import BaseSettings
+
+from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.responses import OF_THE_WIRE
+from aragog.bootstrap.stores import url_store
+from aragog.errors import InvalidUrl
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.urlstore.records import Content
+from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
+
+# Stored cookies have no values: Scrapy would replace those of a session with them.
+_LEFT_OUT = OF_THE_WIRE | {"set-cookie"}
+
+
+class StoredPages:
+    """
+    The content of the UrlStore as a cache of responses, read only.
+
+    A page is found by its URL in any spelling. Headers and cookies of the request do not count, as
+    with Scrapy's own storages. Reads are made in the thread of the event loop, as theirs are.
+
+    Args:
+        settings: Scrapy's; pages that were fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
+            left out, none with 0.
+    """
+
+    _store: UrlStore
+
+    def __init__(self, settings: BaseSettings, clock: Clock | None = None) -> None:
+        self._longest_s = settings.getint("HTTPCACHE_EXPIRATION_SECS")
+        self._clock = clock or SystemClock()
+
+    def open_spider(self, spider: Spider) -> None:
+        """Open the store that aragog's settings name."""
+        self._store = url_store(crawl_of(spider.crawler).settings)
+
+    def close_spider(self, spider: Spider) -> None:  # noqa: ARG002 - Scrapy's interface
+        """Close the store."""
+        self._store.close()
+
+    def retrieve_response(self, spider: Spider, request: Request) -> Response | None:  # noqa: ARG002
+        """
+        Return the stored page; None: there is none, it is too old, or the request is no GET.
+
+        Raises:
+            TransientError, CorruptContent: it could not be read; Scrapy logs it and requests it.
+        """
+        if request.method != "GET" or request.body:
+            return None
+        try:
+            content = self._store.content(request.url)
+        except InvalidUrl:
+            return None
+        if content is None:
+            return None
+        fetched_at_s = int(content.meta.get("fetched_at_ms") or 0) / 1000
+        if 0 < self._longest_s < self._clock.now_ms() / 1000 - fetched_at_s:
+            return None
+        request.meta["cache_timestamp"] = fetched_at_s
+        return _response(request, content)
+
+    def store_response(self, spider: Spider, request: Request, response: Response) -> None:
+        """Store nothing: aragog's own crawl stores pages."""
+
+
+def _response(request: Request, content: Content) -> Response:
+    headers, url = _headers(content), content.meta.get("url") or content.url
+    if normalize(url) == normalize(request.url):
+        url = request.url
+    kind = responsetypes.from_args(headers=headers, url=url, body=content.body)
+    return kind(
+        url=url,
+        status=int(content.meta.get("status") or 200),
+        headers=headers,
+        body=content.body,
+        flags=["truncated"] if content.facts.get("truncated") else [],
+        request=request,
+    )
+
+
+def _headers(content: Content) -> Headers:
+    """The headers of the response; of content that no fetch brought, its type only."""
+    headers, meta = Headers(), content.meta
+    given: Any = orjson.loads(meta.get("headers") or "[]")
+    if not given and (content_type := meta.get("content_type")):
+        given = [("Content-Type", content_type)]
+    for name, value in given:
+        if name.lower() not in _LEFT_OUT:
+            headers.appendlist(name, value.encode("latin-1", "replace"))
+    return headers

@@ -1,0 +1,112 @@
+"""Settings of Scrapy that the components do not use, and the settings of aragog for the purpose."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scrapy.settings import SETTINGS_PRIORITIES as PRIORITIES
+from scrapy.settings import BaseSettings, default_settings
+
+from aragog.runtime.moved_names import new_name
+
+log = logging.getLogger(__name__)
+
+_HANDLER = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
+_SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
+_NAMES = "aragog resolves names by itself"
+_CERTIFICATES = "fetch.verify_tls, which is on by default"
+_OWN_TLS = "aragog chooses versions and ciphers of TLS by itself"
+_ORDER = "requests are taken by priority, then first come, first served"
+_POLITENESS = "set politeness.qps, which all processes share"
+
+_OF_THE_FETCHER = {
+    "ROBOTSTXT_OBEY": "robots.txt is always obeyed; `aragog robots test URL` explains a refusal",
+    "ROBOTSTXT_USER_AGENT": "set fetch.user_agent",
+    "ROBOTSTXT_PARSER": "aragog has its own parser",
+    "USER_AGENT": "set fetch.user_agent, with a contact",
+    "DOWNLOAD_MAXSIZE": "set fetch.max_body_bytes",
+    "DOWNLOAD_WARNSIZE": "set fetch.max_body_bytes; the response then has the flag `truncated`",
+    "DOWNLOAD_FAIL_ON_DATALOSS": "an incomplete body is kept, with the flag `truncated`",
+    "DOWNLOAD_BIND_ADDRESS": "the system chooses the address",
+    "AUTOTHROTTLE_ENABLED": _POLITENESS,
+    "DNS_RESOLVER": _NAMES,
+    "DNS_TIMEOUT": _NAMES,
+    "DNSCACHE_ENABLED": _NAMES,
+    "DNSCACHE_SIZE": _NAMES,
+    "DOWNLOAD_VERIFY_CERTIFICATES": _CERTIFICATES,
+    "DOWNLOAD_TLS_MAX_VERSION": _OWN_TLS,
+    "DOWNLOAD_TLS_MIN_VERSION": _OWN_TLS,
+    "DOWNLOADER_CLIENTCONTEXTFACTORY": _OWN_TLS,
+    "DOWNLOADER_CLIENT_TLS_CIPHERS": _OWN_TLS,
+    "DOWNLOADER_CLIENT_TLS_METHOD": _OWN_TLS,
+    "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING": _OWN_TLS,
+}
+_OF_THE_SCHEDULER = {
+    "JOBDIR": "requests are kept in Redis; only the extension for spider.state uses it",
+    "SCHEDULER_DEBUG": "requests that stay in their process are logged once",
+    "SCHEDULER_DISK_QUEUE": _ORDER,
+    "SCHEDULER_MEMORY_QUEUE": _ORDER,
+    "SCHEDULER_PRIORITY_QUEUE": _ORDER,
+    "SCHEDULER_START_DISK_QUEUE": _ORDER,
+    "SCHEDULER_START_MEMORY_QUEUE": _ORDER,
+}
+_HARMLESS = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOAD_FAIL_ON_DATALOSS": False,
+    "DOWNLOAD_VERIFY_CERTIFICATES": True,
+}
+"""Values that aragog has by itself, where they are not the defaults of Scrapy."""
+
+
+def log_unused(settings: BaseSettings) -> None:
+    """
+    Log one warning for each setting of a project, spider or command line that has no effect.
+
+    Those of a component that is not in use are left out, and values that change nothing.
+    """
+    for name, remedy in _unused(settings):
+        log.warning("%s=%s has no effect with aragog: %s", name, settings[name], remedy)
+    per_domain = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    if _is_given(settings, "CONCURRENT_REQUESTS_PER_DOMAIN") and (
+        per_domain < settings.getint("CONCURRENT_REQUESTS")
+    ):
+        log.warning(
+            "CONCURRENT_REQUESTS_PER_DOMAIN=%d delays requests that have a slot: remove it, and %s",
+            per_domain,
+            _POLITENESS,
+        )
+
+
+def _unused(settings: BaseSettings) -> Iterator[tuple[str, str]]:
+    for name, remedy in _tables_in_use(settings).items():
+        if _is_given(settings, name) and not _is_harmless(settings, name):
+            yield name, remedy
+
+
+def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
+    handler = settings["DOWNLOAD_HANDLERS"].get("https")
+    return {
+        **(_OF_THE_FETCHER if path_of(handler) == _HANDLER else {}),
+        **(_OF_THE_SCHEDULER if path_of(settings["SCHEDULER"]) == _SCHEDULER else {}),
+    }
+
+
+def path_of(component: Any) -> str:
+    """The path of a component that a setting names, in its old place too, or has as a class."""
+    if isinstance(component, type):
+        return f"{component.__module__}.{component.__qualname__}"
+    return new_name(str(component)) or str(component)
+
+
+def _is_given(settings: BaseSettings, name: str) -> bool:
+    priority = settings.getpriority(name)
+    return priority is not None and priority >= PRIORITIES["project"]
+
+
+def _is_harmless(settings: BaseSettings, name: str) -> bool:
+    harmless = _HARMLESS.get(name, getattr(default_settings, name, None))
+    if isinstance(harmless, bool):
+        return settings.getbool(name) is harmless
+    return str(settings[name]) == str(harmless)

@@ -1,0 +1,179 @@
+"""
+Export pages as one WACZ file (Web Archive Collection Zipped, version 1.1.1).
+
+A WACZ is a ZIP with the WARC files, their common index, the list of pages with their titles, and
+the hashes of all of them. ReplayWeb.page shows its pages in a browser, and pywb serves it. What is
+compressed already is stored as it is, so a reader gets one page by a few ranges of bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import heapq
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from aragog.errors import ConfigError
+from aragog.runtime.clock import SystemClock
+from aragog.runtime.extras import DISTRIBUTION
+from aragog.transfer.import_export import EVERYTHING, NodeSelection
+from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date
+from aragog.urlstore.content_port import ContentStore
+from zengraph import MultiGraph
+from zengraph.records import Row
+
+WACZ_VERSION = "1.1.1"
+_BLOCK_LINES = 1024
+"""Lines of the index that are compressed together, as in other writers of this format."""
+_READ_BYTES = 1 << 20
+
+
+def export_wacz(
+    zen: MultiGraph,
+    content: ContentStore,
+    path: Path,
+    selection: NodeSelection = EVERYTHING,
+    *,
+    purpose: str | None = None,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> WarcReport:
+    """
+    Write the content of the selected pages to `path`; see `export_warc`.
+
+    The file has its name when it is complete. Until then a folder beside it, `.NAME.parts`, has the
+    WARC files: the disk needs room for twice the export. What a killed export left there is
+    replaced.
+
+    Raises:
+        ConfigError: a file cannot be written.
+        StoreUnavailable, ContentUnavailable: there is no file; repeat the call.
+    """
+    parts = path.with_name(f".{path.name}.parts")
+    try:
+        shutil.rmtree(parts, ignore_errors=True)
+        parts.mkdir(parents=True)
+        with (parts / "pages.jsonl").open("wb") as pages:
+            pages.write(_json({"format": "json-pages-1.0", "id": "pages", "title": "Pages"}))
+
+            def on_page(url: str, date: str, row: Row) -> None:
+                name = hashlib.sha256(f"{date} {url}".encode()).hexdigest()[:22]
+                pages.write(_json({"id": name, "url": url, "ts": date, **_title(row)}))
+
+            report = export_warc(
+                zen,
+                content,
+                parts / "pages",
+                selection,
+                purpose=purpose,
+                on_problem=on_problem,
+                on_progress=on_progress,
+                on_page=on_page,
+            )
+        _pack(parts / "wacz", parts / "pages.jsonl", report.files)
+        (parts / "wacz").replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+    return report
+
+
+def _title(row: Row) -> dict[str, str]:
+    try:
+        title = json.loads(row[TITLE].value)
+    except (KeyError, ValueError):
+        return {}
+    return {"title": title} if isinstance(title, str) else {}
+
+
+def _pack(path: Path, pages: Path, files: Iterable[Path]) -> None:
+    resources: list[dict[str, Any]] = []
+    with zipfile.ZipFile(path, "w") as archive:
+
+        def add(name: str, parts: Iterable[bytes], *, compress: bool = False) -> None:
+            entry = zipfile.ZipInfo(name, _NO_DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+            digest, size = hashlib.sha256(), 0
+            with archive.open(entry, "w", force_zip64=True) as out:
+                for part in parts:
+                    out.write(part)
+                    digest.update(part)
+                    size += len(part)
+            resources.append(
+                {
+                    "name": name.rpartition("/")[2].lower(),
+                    "path": name,
+                    "hash": f"sha256:{digest.hexdigest()}",
+                    "bytes": size,
+                }
+            )
+
+        blocks: list[str] = []
+        add("pages/pages.jsonl", _parts(pages), compress=True)
+        add("indexes/index.cdx.gz", _index(files, blocks))
+        add("indexes/index.idx", (block.encode() for block in blocks), compress=True)
+        for file in files:
+            add(f"archive/{file.name}", _parts(file))
+        package = _package(resources)
+        archive.writestr(zipfile.ZipInfo("datapackage.json", _NO_DATE), package)
+        digest = f"sha256:{hashlib.sha256(package).hexdigest()}"
+        archive.writestr(
+            zipfile.ZipInfo("datapackage-digest.json", _NO_DATE),
+            _json({"path": "datapackage.json", "hash": digest}),
+        )
+
+
+_NO_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of the ZIP's entries, so that an export is the same bytes but for its package's date."""
+
+
+def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
+    """The index of all files in compressed blocks; `blocks` gets the lines that find these."""
+    blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
+    offset = 0
+    with ExitStack() as opened:
+        indexes = [opened.enter_context(index_of(file).open("rb")) for file in files]
+        lines = heapq.merge(*indexes)
+        while some := list(islice(lines, _BLOCK_LINES)):
+            packed = gzip.compress(b"".join(some), mtime=0)
+            digest = f"sha256:{hashlib.sha256(packed).hexdigest()}"
+            place = {"offset": offset, "length": len(packed), "digest": digest}
+            key = some[0].partition(b" {")[0].decode()
+            blocks.append(f"{key} {_line(place | {'filename': 'index.cdx.gz'})}")
+            offset += len(packed)
+            yield packed
+
+
+def _package(resources: list[dict[str, Any]]) -> bytes:
+    return _json(
+        {
+            "profile": "data-package",
+            "wacz_version": WACZ_VERSION,
+            "software": f"aragog {version(DISTRIBUTION)}",
+            "created": iso_date(SystemClock().now_ms()),
+            "resources": resources,
+        }
+    )
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(_READ_BYTES):
+            yield part
+
+
+def _line(value: dict[str, Any]) -> str:
+    return f"{json.dumps(value)}\n"
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return _line(value).encode()

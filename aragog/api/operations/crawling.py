@@ -1,0 +1,276 @@
+"""
+Operations that fetch: enqueue URLs, follow their progress, fetch one now or if it is too old.
+
+And one that explains a URL: what it waits for, and what is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Annotated
+
+from aragog.api.operations.batch_progress import BatchProgress
+from aragog.api.operations.batch_urls import present
+from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
+from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
+from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
+from aragog.api.operations.options import Option, given
+from aragog.api.operations.reading import MOST_CONTENT_BYTES, Include, extras
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.steps import Steps
+from aragog.api.operations.values import (
+    MOST_ITEMS,
+    ContentPart,
+    EnqueuedUrls,
+    Explanation,
+    FetchedPage,
+    Fields,
+    PageRecord,
+    Purpose,
+    Url,
+)
+from aragog.urlstore.records import Record, is_allowed, refused_use
+
+MOST_AGE_S = 10**10
+_BATCH = Option(
+    "Add the URLs to the batch of an earlier call; none: to a new one.",
+    pattern="[A-Za-z0-9_-]{8,64}",
+    rule="must be an id as an earlier call returned it",
+)
+_RECORD = tuple(field.name for field in fields(Record))
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueRequest(EnqueueArguments):
+    """URLs to enqueue, with the options of every `enqueue`."""
+
+    urls: Annotated[
+        Sequence[str],
+        Option("The URLs, in any spelling; an invalid one does not affect the others.",
+               most_items=MOST_ITEMS),
+    ]  # fmt: skip
+    _: KW_ONLY
+    batch: Annotated[str | None, _BATCH] = None
+
+
+_ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
+
+
+@operation(
+    EnqueueRequest,
+    http=HttpRoute("POST", "/v1/enqueue", status=202),
+    thrift="Fetcher.enqueue",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    in_parts="urls",
+)
+def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
+    """Enqueue URLs, with a result for each, in their order."""
+    send = need(caller.parts.enqueue, "this server does not enqueue")
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given(request).items()
+        if name in _ARGUMENTS
+    }
+    results = tuple(send(list(request.urls), **options))
+    batches, batch = caller.parts.batches, request.batch
+    if batches is not None and results:
+        batch = batches.add(batch, results, request.run_after or 0)
+    return EnqueuedUrls(results, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """A batch of enqueued URLs."""
+
+    batch: Annotated[
+        str, Option("The id that `enqueue` returned.", pattern=_BATCH.pattern, rule=_BATCH.rule)
+    ]
+
+
+@operation(
+    BatchRequest,
+    http=HttpRoute(
+        "GET", "/v1/batches/{batch}", missing="this batch is unknown, or older than three days"
+    ),
+    thrift="Fetcher.batch",
+    pool=Pool.BROKER,
+)
+def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | None:
+    """
+    How far a batch is, and when it will be done.
+
+    None: it is unknown, or older than three days.
+    """
+    return need(caller.parts.batches, "this server has no batches").progress(request.batch)
+
+
+FieldMaxAges = Annotated[
+    Mapping[str, float] | None,
+    Option("The same for single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
+           http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
+]  # fmt: skip
+FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchNowRequest:
+    """A URL to fetch now."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    max_wait_ms: FetchWait = 10_000
+    max_age_s: Annotated[
+        float,
+        Option("Do not fetch what was confirmed at most so many seconds ago; 0: always fetch.",
+               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+    ] = 0.0  # fmt: skip
+    field_max_age_s: FieldMaxAges = None
+    content: Annotated[bool, Option("Also the page's content, up to 15,000,000 bytes of it.")] = (
+        False
+    )
+    purpose: Purpose = None
+    request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
+
+
+@operation(
+    FetchNowRequest,
+    http=HttpRoute("POST", "/v1/fetch", pending="fetching"),
+    thrift="Fetcher.fetch",
+    scope=WRITE,
+    pool=Pool.FETCH,
+    waits=True,
+)
+def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
+    """
+    Fetch a URL now, politely, and return what is stored when it is done or the time is over.
+
+    Any number of callers cause one fetch; it continues when they have given up.
+    """
+    page = yield from _fetched(caller, request)
+    if refused := _refused(page, request.purpose):
+        return refused
+    store = caller.store
+    stored = store.content(page.url) if request.content and page.record else None
+    if stored is not None and not is_allowed(stored.facts, request.purpose):
+        stored = None
+    content = None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES)
+    return replace(page, report=store.pages.fetch_report(page.url), content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class GetFreshRequest:
+    """A record that is fetched first if it is unknown or too old."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    max_age_s: Annotated[
+        float | None,
+        Option("Fetch the page first if it was confirmed more than so many seconds ago; none: only "
+               "if it is unknown.",
+               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+    ] = None  # fmt: skip
+    field_max_age_s: FieldMaxAges = None
+    max_wait_ms: FetchWait = 0
+    include: Include = ()
+    purpose: Purpose = None
+    request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
+
+
+@operation(
+    GetFreshRequest,
+    http=HttpRoute("GET", "/v1/urls", form=Form.FRESH, given=("max_age", "max_wait_ms")),
+    thrift="Fetcher.getFresh",
+    scope=WRITE,
+    pool=Pool.FETCH,
+    waits=True,
+)
+def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
+    """
+    The record of a URL, which is fetched first if it is unknown or too old.
+
+    Without a wait the answer is what is stored, and the page is fetched for the next reader. The
+    fetch report is part of the record, if `include` names it.
+    """
+    page = yield from _fetched(caller, request)
+    if refused := _refused(page, request.purpose):
+        return refused
+    record = page.record
+    if record is None:
+        return replace(page, state=FetchState.ABSENT.value)
+    more = extras(caller.store, page.url, request.include)
+    return replace(page, record=replace(record, **more, extras=tuple(request.include)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """A URL to explain."""
+
+    url: Annotated[
+        str,
+        Option(
+            "The URL, in any spelling; the first section shows how it is normalized.",
+            is_url=True,
+            as_given=True,
+        ),
+    ]
+
+
+@operation(
+    ExplainRequest,
+    http=HttpRoute("GET", "/v1/explain"),
+    thrift="Fetcher.explain",
+    pool=Pool.EXPLAIN,
+)
+def explain(caller: Caller, request: ExplainRequest) -> Explanation:
+    """
+    Everything that is known of a URL, by part of the system, and what it waits for.
+
+    Spelling, SSRF filter, decisions of operators, robots.txt, slot, queue, stored data and links.
+    It only reads. A part that does not answer has a `problem` in its section, and the others are
+    complete.
+    """
+    return need(caller.parts.explain, "this server does not explain URLs")(request.url)
+
+
+def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
+    """The answer about a page that is not for a purpose, as if none was stored; None: it is."""
+    if purpose is None or page.record is None:
+        return None
+    said = refused_use(page.record.facts, purpose)
+    if said is None:
+        return None
+    reason = page.reason or f"not for {purpose}: {said}"
+    absent = FetchState.ABSENT.value
+    return replace(page, record=None, state=absent, stale_fields=(), reason=reason)
+
+
+def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
+    """What is stored when a page is as young as requested, or the time is over."""
+    fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
+        FetchRequest(
+            url=request.url,
+            max_wait_ms=request.max_wait_ms,
+            max_age_s=request.max_age_s,
+            field_max_age_s=request.field_max_age_s or {},
+            fields=request.fields,
+            request_id=request.request_id,
+            traceparent=request.traceparent,
+        )
+    )
+    record = present(caller.store, fetched.url, fetched.record)
+    values = {name: getattr(record, name) for name in _RECORD} if record else {}
+    return FetchedPage(
+        url=fetched.url,
+        state=fetched.state.value,
+        record=PageRecord(**values, formats=caller.store.formats) if record else None,
+        age_s=fetched.age_s,
+        stale_fields=fetched.stale_fields,
+        fetching=fetched.fetching,
+        reason=fetched.reason,
+    )

@@ -1,0 +1,139 @@
+"""
+The options of enqueuing: what a caller may say of the URLs that it enqueues, in any protocol.
+
+A new option is a field of `EnqueueArguments` and a line of the Thrift contract
+(`aragog/api/urlstore.thrift`). One that the stages must know is a field of `EnqueueOptions` too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from aragog.api.operations.options import Option, checked
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.errors import BadInput
+from aragog.observability.tracing.context import PATTERN
+
+LATEST_RUN_AFTER_MS = 253_370_764_800_000
+"""The beginning of the year 9999: Celery computes with dates, which end with that year."""
+MOST_DEPTH = 100
+REQUEST_ID = Option(
+    "Names this call in the logs of all stages, up to 64 printable characters; empty: a new id.",
+    pattern=r"[!-~]{0,64}",
+    rule="must be at most 64 printable ASCII characters, no spaces",
+    cli="Names this call in the logs (default: a new id).",
+)
+TRACEPARENT = Option(
+    "The context of the caller's span (W3C Trace Context), which the URLs' traces continue; empty: "
+    "none.",
+    pattern=f"({PATTERN})?",
+    rule="must be a traceparent of W3C Trace Context, version 00",
+    cli="The caller's span (W3C Trace Context).",
+)
+# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
+SITEMAP_LEVELS = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueArguments:
+    """
+    The options of enqueuing, for every way to do it: Python, HTTP, Thrift and the command line.
+
+    This is the one place that lists them; the Thrift contract has a line for each. An option that
+    fetching must know is a field of `EnqueueOptions` and of `UrlJob` as well.
+    """
+
+    priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
+    run_after: Annotated[
+        int | None,
+        Option(
+            "Do not fetch before this instant, in milliseconds since the epoch.",
+            least=0,
+            most=LATEST_RUN_AFTER_MS,
+            rule="must be before the year 9999",
+            thrift="run_after_ms",
+            cli="Do not fetch before: 'in 2h', 2026-12-31T08:00Z, or ms.",
+        ),
+    ] = None
+    depth: Annotated[
+        int,
+        Option(
+            "Link hops to follow from each URL, within its registered domain.",
+            least=0,
+            most=MOST_DEPTH,
+            cli="Link hops to follow.",
+        ),
+    ] = 0
+    refresh: Annotated[
+        bool,
+        Option(
+            "Also fetch URLs that are stored already, or in flight for an hour.",
+            cli="Also fetch URLs that are stored, or in flight for an hour.",
+        ),
+    ] = False
+    sitemap: Annotated[
+        bool,
+        Option(
+            "The URLs are sitemaps or sitemap indexes. Enqueue the URLs that they list, if in the "
+            "sitemap's registered domain and not stored since their lastmod.",
+            cli="The URLs are sitemaps: enqueue what they list.",
+        ),
+    ] = False
+    include: Annotated[
+        Sequence[str],
+        Option(
+            "Follow only links and sitemap entries that match one of these patterns for whole "
+            "normalized URLs, in which `*` matches any characters. Empty: all.",
+            most_items=50,
+            thrift="include_patterns",
+            cli="Follow only links that match, `*` for any characters; repeatable.",
+        ),
+    ] = ()
+    exclude: Annotated[
+        Sequence[str],
+        Option(
+            "Follow none that match one of these.",
+            most_items=50,
+            thrift="exclude_patterns",
+            cli="Follow no link that matches; repeatable.",
+        ),
+    ] = ()
+    request_id: Annotated[str, REQUEST_ID] = ""
+    traceparent: Annotated[str, TRACEPARENT] = ""
+
+    def options(self) -> EnqueueOptions:
+        """
+        What the jobs of these URLs have in common.
+
+        Raises:
+            BadInput: an option is invalid; the text names it.
+        """
+        accepted = checked(self)
+        return EnqueueOptions(
+            depth=max(self.depth, SITEMAP_LEVELS) if self.sitemap else self.depth,
+            refresh=self.refresh or self.sitemap,
+            insist=self.refresh,
+            priority=self.priority,
+            run_after_ms=self.run_after,
+            sitemap=self.sitemap,
+            url_filter=UrlFilter(tuple(accepted.include), tuple(accepted.exclude)).wire(),
+            request_id=self.request_id,
+            caller=self.traceparent,
+        )
+
+
+def checked_request_id(request_id: str) -> str:
+    """
+    Return `request_id` if it is a valid `request_id`; the empty text is.
+
+    Raises:
+        BadInput: it would break a line of a log.
+    """
+    if not re.fullmatch(str(REQUEST_ID.pattern), request_id, re.ASCII):
+        raise BadInput(f"request_id: {REQUEST_ID.rule}")
+    return request_id

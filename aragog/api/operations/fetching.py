@@ -1,0 +1,324 @@
+"""
+Fetch a URL now for a caller who waits: read on miss, `POST /v1/fetch`, and the Fetcher service.
+
+An unknown or too old URL is enqueued at the highest priority, and answered within the caller's time
+with what the store has by then. Any number of callers cause one fetch: a caller who finds the URL
+in flight waits for the same one. The fetch itself is an ordinary one: robots.txt, rate limits and
+retries apply, and it continues when its callers have given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from aragog.api.operations.enqueue_options import checked_request_id
+from aragog.api.operations.steps import Run, Steps, Wait, finished, finished_async
+from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.errors import TRANSIENT
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.urlstore.field_age import comes_from_fetches, true_at_ms
+from aragog.urlstore.records import FieldInfo, Record
+from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
+
+PRIORITY = 0
+LONGEST_WAIT_MS = 60_000
+"""The upper bound of a caller's `max_wait_ms`."""
+TAKEN_DOWN = "it was taken down"
+_CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+
+
+class Enqueue(Protocol):
+    """`aragog.client.Aragog.enqueue`."""
+
+    def __call__(
+        self,
+        urls: Sequence[str],
+        /,
+        *,
+        priority: int,
+        refresh: bool,
+        request_id: str,
+        traceparent: str,
+    ) -> list[EnqueueResult]: ...
+
+
+class FetchState(StrEnum):
+    """Whether the stored data of a URL meets the ages that the caller accepts."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    ABSENT = "absent"
+    """No page is stored; after a failed fetch the facts of the record give the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """The arguments of one fetch."""
+
+    url: str
+    """The URL, in any spelling."""
+    max_wait_ms: int = 0
+    """0 to `LONGEST_WAIT_MS`. 0: answer at once, and fetch for the next caller."""
+    max_age_s: float | None = None
+    """Accept what was confirmed at most this long ago; None: of any age. 0: always fetch."""
+    field_max_age_s: Mapping[str, float] = field(default_factory=dict)
+    """The same for single fields; they count whether or not `fields` has them."""
+    fields: Sequence[str] | None = None
+    """Which to read; None means all."""
+    request_id: str = ""
+    """Names the fetch in the logs of all stages, if this call begins it; "": a new id."""
+    traceparent: str = ""
+    """The context of the caller's span, which the fetch continues if this call begins it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResponse:
+    """The stored data of the URL after the fetch ended or the caller's time limit passed."""
+
+    url: str
+    """The normalized URL."""
+    record: Record | None
+    state: FetchState
+    age_s: float | None = None
+    """How long ago a fetch or a 304 last confirmed the page; None when none did."""
+    stale_fields: tuple[str, ...] = ()
+    """Fields of `field_max_age_s` that are older than requested."""
+    fetching: bool = False
+    """The URL is in flight still: a later call may bring more."""
+    reason: str | None = None
+    """
+    Why it is not fetched, or why its last fetch brought no page: robots.txt disallows it, its host
+    was taken down, the broker does not answer. None while it is in flight.
+    """
+    tried_at_ms: int = 0
+    """When the last fetch ended, whatever its outcome; 0 when there was none."""
+    confirmed_at_ms: int = 0
+    """When the last fetch that confirmed the page ended; 0 when there was none."""
+
+
+@dataclass(slots=True, eq=False)
+class Fetching:
+    """
+    Fetches for callers who wait. Any number of threads may share it.
+
+    Args:
+        store: where pages are read.
+        enqueue: `Aragog.enqueue`.
+        completions: reports URLs that are done.
+        most_waiting: how many callers may wait at once; further ones are answered at once.
+        extractors: prefixes of fields that come from a fetch, besides those of the Rich Pin.
+        clock: for ages and deadlines.
+    """
+
+    store: UrlStore
+    enqueue: Enqueue
+    completions: Completions
+    _: KW_ONLY
+    most_waiting: int = 1000
+    extractors: Collection[str] = ()
+    clock: Clock = field(default_factory=SystemClock)
+    _draining: bool = field(init=False, default=False)
+
+    def fetch_now(self, request: FetchRequest) -> FetchResponse:
+        """
+        Return the stored data of a URL; first fetch it if it is unknown or too old.
+
+        Blocks the thread for `max_wait_ms` at most, plus the time of the store and broker calls.
+        It costs one read of the store if the stored page is fresh.
+
+        Raises:
+            InvalidUrl: not a URL.
+            BadInput: the `request_id` is invalid.
+            StoreUnavailable: the store does not answer.
+            TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
+                them). With a record the answer is that record and a `reason`.
+        """
+        return finished(self.steps(request))
+
+    async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
+        """
+        `fetch_now` on an event loop: no thread is occupied while it waits.
+
+        Args:
+            request: what is asked for.
+            run: runs one short blocking call in a thread.
+        """
+        return await finished_async(self.steps(request), run)
+
+    def drain(self) -> None:
+        """Answer all waiting callers with the stored data, and let no further caller wait."""
+        self._draining = True
+        self.completions.notify_all()
+
+    def close(self) -> None:
+        """Wake everybody who waits, and end the thread that listens to Redis."""
+        self.completions.close()
+
+    def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
+        """
+        `fetch_now` for callers with an event loop of their own: each step is one blocking call.
+
+        A step that comes before what it waits for ends the fetch for this caller.
+        """
+        url = normalize(request.url)
+        checked_request_id(request.request_id)
+        until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
+        response = before = self._stored(url, request)
+        if not self._must_fetch(response, request):
+            return response
+        if self.store.takedowns.refused([url]):  # producers know only hosts and domains
+            return replace(response, reason=TAKEN_DOWN)
+        full = self._draining or self.completions.count >= self.most_waiting
+        if request.max_wait_ms <= 0 or full:
+            return self._requested(response, request)[0]
+        try:
+            with self.completions.subscribe(url) as subscription:
+                begun = 0
+                while True:
+                    subscription.renew()
+                    response, accepted = self._requested(response, request)
+                    begun += accepted
+                    left_s = until_s - self.clock.monotonic_s()
+                    if not response.fetching or left_s <= 0:
+                        return response
+                    if not self._draining:
+                        yield Wait(subscription.notified, left_s)
+                    if self._draining or not subscription.notified.done():
+                        return replace(self._stored(url, request), fetching=True, reason=None)
+                    done = subscription.notified.result()
+                    response = self._stored(url, request)
+                    # What ended may be a job that was in flight before, and fetched nothing.
+                    if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
+                        return self._after(response, before)
+        except TRANSIENT as error:
+            return _unfetched(response, error)
+
+    def _requested(
+        self, response: FetchResponse, request: FetchRequest
+    ) -> tuple[FetchResponse, bool]:
+        """Enqueue the URL; the second is true if this call began the fetch."""
+        try:
+            [result] = self.enqueue(
+                [response.url],
+                priority=PRIORITY,
+                refresh=True,
+                request_id=request.request_id,
+                traceparent=request.traceparent,
+            )
+        except TRANSIENT as error:
+            return _unfetched(response, error), False
+        if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
+            return replace(
+                response, fetching=True, reason=None
+            ), result.status is EnqueueStatus.ACCEPTED
+        return replace(response, reason=result.reason), False
+
+    def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
+        """The stored data at this moment."""
+        names = request.fields
+        if names is not None and request.field_max_age_s:
+            names = [*dict.fromkeys((*names, *request.field_max_age_s))]
+        record = self.store.get(url, names, info=bool(request.field_max_age_s))
+        if record is None:
+            return FetchResponse(url=url, record=None, state=FetchState.ABSENT)
+        confirmed_at_ms, tried_at_ms = self._times(record)
+        now_ms = self.clock.now_ms()
+        age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
+        stale = tuple(
+            name
+            for name, limit_s in request.field_max_age_s.items()
+            if _is_older(
+                self._field_age_s(name, record.info.get(name), confirmed_at_ms, now_ms), limit_s
+            )
+        )
+        old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
+        if request.fields is not None:
+            requested = {n: v for n, v in record.fields.items() if n in request.fields}
+            record = replace(record, fields=requested)
+        failed = tried_at_ms and not confirmed_at_ms and record.content_key is None
+        state = FetchState.ABSENT if failed else FetchState.FRESH
+        return FetchResponse(
+            url=url,
+            record=record,
+            state=FetchState.STALE if (old or stale) and not failed else state,
+            age_s=age_s,
+            stale_fields=stale,
+            reason=_reason_of_failure(record),
+            tried_at_ms=tried_at_ms,
+            confirmed_at_ms=confirmed_at_ms,
+        )
+
+    def _field_age_s(
+        self, name: str, info: FieldInfo | None, confirmed_at_ms: int, now_ms: int
+    ) -> float | None:
+        at_ms = true_at_ms(name, info, confirmed_at_ms or None, self.extractors)
+        return None if at_ms is None else max(0, now_ms - at_ms) / 1000
+
+    def _after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
+        """The answer after a fetch: a page that it confirmed is fresh, whatever its age."""
+        # Not by ages: they are of two instants.
+        if response.confirmed_at_ms <= before.confirmed_at_ms:
+            return response
+        stale = tuple(
+            name for name in response.stale_fields if not comes_from_fetches(name, self.extractors)
+        )
+        state = FetchState.STALE if stale else FetchState.FRESH
+        return replace(response, state=state, stale_fields=stale)
+
+    def _times(self, record: Record) -> tuple[int, int]:
+        """When the page was last confirmed, and when it was last tried (ms; 0: never)."""
+        facts = record.facts
+        fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
+        tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
+        if tried_at_ms == fetched_at_ms or facts.get("outcome") in _CONFIRMING:
+            return tried_at_ms, tried_at_ms
+        return self.store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
+
+    def _must_fetch(self, response: FetchResponse, request: FetchRequest) -> bool:
+        """
+        Whether a fetch may bring something that the caller accepts.
+
+        A URL that was tried within the accepted age is not tried again, whatever the outcome, so
+        that a dead page is not asked again by each of its readers.
+        """
+        if not response.tried_at_ms:
+            return True
+        limits = (request.max_age_s, *request.field_max_age_s.values())
+        least_s = min((limit for limit in limits if limit is not None), default=None)
+        tried_s = max(0, self.clock.now_ms() - response.tried_at_ms) / 1000
+        if least_s is None or response.state is FetchState.FRESH:
+            return False
+        return _is_older(tried_s, least_s)
+
+
+def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
+    """The next step, or the result: StopIteration cannot pass through a future."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        response: FetchResponse = end.value
+        return response
+
+
+def _reason_of_failure(record: Record) -> str | None:
+    """Why the last fetch of a record's URL brought no page; None: it brought one, or was not."""
+    outcome = record.facts.get("outcome")
+    if outcome is None or outcome in _CONFIRMING:
+        return None
+    return str(record.facts.get("reason") or outcome)
+
+
+def _is_older(age_s: float | None, limit_s: float) -> bool:
+    return age_s is None or age_s > limit_s or limit_s == 0
+
+
+def _unfetched(response: FetchResponse, error: Exception) -> FetchResponse:
+    if response.record is None:
+        raise error
+    return replace(response, fetching=False, reason=str(error))

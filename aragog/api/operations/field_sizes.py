@@ -1,0 +1,71 @@
+"""
+The names and sizes of a record's fields, without their values.
+
+A record that is too large to be read whole, written before records had limits, is read by naming
+fields: this is where their names come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aragog.api.operations.batch_urls import present
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.values import Cursor, Limit, Url
+from aragog.urlstore.store import UrlStore
+from zengraph.tables import CellSize
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSize:
+    """A field without its value."""
+
+    name: str
+    size_bytes: int
+    """Of its value."""
+    at_ms: int
+    """When the field got the value, in ms since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSizePage:
+    """A part of the fields of a record, in the order of their names."""
+
+    fields: tuple[FieldSize, ...]
+    cursor: str | None
+    """Continues the list; None: it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSizesRequest:
+    """A part of the fields of a record."""
+
+    url: Url
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+@operation(
+    FieldSizesRequest,
+    http=HttpRoute("GET", "/v1/fields", next_link=True),
+    thrift="UrlStore.fieldSizes",
+)
+def field_sizes(caller: Caller, request: FieldSizesRequest) -> FieldSizePage | None:
+    """
+    The fields of a record with their sizes, also of one that is too large to be read whole.
+
+    None if there is no record. Raises TakenDown if it was taken down.
+    """
+
+    def read(store: UrlStore) -> dict[str, CellSize] | None:
+        return present(store, request.url, store.fields.sizes(request.url) or None)
+
+    sizes = caller.read(read)
+    if sizes is None:
+        return None
+    names = sorted(name for name in sizes if name > (request.cursor or ""))
+    shown = names[: request.limit]
+    return FieldSizePage(
+        tuple(FieldSize(name, *sizes[name]) for name in shown),
+        shown[-1] if len(shown) < len(names) else None,
+    )

@@ -1,0 +1,69 @@
+"""The owners of fields: only they may write them (`serving.field_writers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from aragog.errors import AccessDenied
+from aragog.urlstore.field_formats import patterns
+from aragog.urlstore.field_rules import skeleton
+from aragog.urlstore.store import UrlStore
+
+
+class FieldWriters:
+    """
+    The tokens that may write each field; an undeclared field is open to all writers.
+
+    Args:
+        declared: field or `prefix.*` to the names of tokens, joined by `+`.
+    """
+
+    def __init__(self, declared: Mapping[str, str]) -> None:
+        self._declared = {name: frozenset(text.split("+")) for name, text in declared.items()}
+        self._looks = {skeleton(name): name for name in declared}
+
+    def check(self, token: str | None, fields: Iterable[str]) -> None:
+        """
+        Check that a token may write and delete these fields.
+
+        Raises:
+            AccessDenied: the token may not; or a field looks like one that has an owner.
+        """
+        if not self._declared:
+            return
+        for field in fields:
+            if owned := self._looks_like(field):
+                raise AccessDenied(
+                    f"{field[:200]}: could be mistaken for {owned}, which has an owner "
+                    "(serving.field_writers); choose another name",
+                )
+            writers = self._of(field)
+            if writers is not None and token not in writers:
+                raise AccessDenied(
+                    f"{field[:200]}: only {', '.join(sorted(writers))} may write it "
+                    "(serving.field_writers)",
+                )
+
+    def check_all(self, token: str | None, store: UrlStore, url: str) -> None:
+        """
+        Check that a token may delete every field of a record. Costs a read if any is declared.
+
+        Raises:
+            AccessDenied: the token may not.
+            TransientError: the store does not answer.
+        """
+        if self._declared:
+            self.check(token, store.fields.sizes(url))
+
+    def _looks_like(self, field: str) -> str | None:
+        """The declared name or prefix that a field looks like without being it."""
+        for pattern in patterns(field):
+            if pattern in self._declared:
+                return None
+            if owned := self._looks.get(skeleton(pattern)):
+                return owned
+        return None
+
+    def _of(self, field: str) -> frozenset[str] | None:
+        declared = (self._declared.get(pattern) for pattern in patterns(field))
+        return next((writers for writers in declared if writers is not None), None)

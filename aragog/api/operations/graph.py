@@ -1,0 +1,165 @@
+"""
+What operations on Zen share: how nodes are named, and in which graph they are.
+
+Without a graph, operations are about the graph under the store, where a URL stands for the node of
+its page. Nodes of pages can be read there, and have edges of applications, but their properties are
+fields, which only `put` writes: fields have owners, limits and takedowns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from aragog.api.operations.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
+from aragog.api.operations.operation import Caller
+from aragog.api.operations.options import Option
+from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.errors import BadInput, SizeExceeded, TakenDown
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import node_id
+from urlspelling import normalize, url_key
+from zengraph import IN, OUT, Edge
+from zengraph import Graph as ApplicationGraph
+
+T = TypeVar("T")
+
+MOST_VALUE_BYTES = 1_000_000
+LEAST_TYPE, MOST_TYPE = 16, 65_535
+"""Edge types of applications; those below are the store's: 0 links, 1 aliases, 2 watches."""
+DIRECTIONS = {"out": OUT, "in": IN}
+ID_CHARS = 32
+
+Node = Annotated[
+    str,
+    Option(
+        "The node: 32 hexadecimal digits, or a URL for the node of its page; with `graph` also a "
+        "name of up to 200 bytes.",
+        most_bytes=8192,
+    ),
+]
+Other = Annotated[str, Option("The node at the other end, named in the same way.", most_bytes=8192)]
+Score = Annotated[int, Option("Sorts the edges of a node.", least=-(2**63), most=2**63 - 1)]
+Properties = Annotated[
+    Mapping[str, bytes], Option("Property to value.", most_items=MOST_ITEMS, by_format=True)
+]
+OwnEdgeType = Annotated[int, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)]
+Direction = Annotated[
+    str, Option("`out`: edges from the node, `in`: edges to it.", choices=("out", "in"))
+]
+Graph = Annotated[
+    str | None,
+    Option("A graph in `store.graphs`; none: the graph under the store.", most_bytes=20),
+]
+NodePurpose = Annotated[
+    str | None,
+    Option("Of nodes of pages, only those whose sites do not refuse this use of them (`search`, "
+           "`ai-input` or `ai-train`); no effect with `graph`.", choices=PURPOSES, http="for"),
+]  # fmt: skip
+NamedGraph = Annotated[str, Option("A graph in `store.graphs`.", most_bytes=20)]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node with its properties."""
+
+    node: str
+    """Its id: 32 hexadecimal digits."""
+    properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
+    """An alias has `canonical_url`: the URL of the page that it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """An edge, seen from one of its ends."""
+
+    node: str
+    """The id of the node at the other end."""
+    score: int
+    properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
+
+    @classmethod
+    def of(cls, edge: Edge) -> GraphEdge:
+        """An edge as programs get it."""
+        return cls(edge.other.hex(), edge.score, edge.properties)
+
+
+def id_of(node: str, graph: str | None = None) -> bytes:
+    """
+    The id of a node; the first 16 bytes of the SHA-256 of its name, unless it is given.
+
+    Raises:
+        BadInput: it is no id, no URL, and no name of a node in a graph.
+    """
+    if "://" in node:
+        return node_id(normalize(node))
+    try:
+        if len(node) == ID_CHARS:
+            return bytes.fromhex(node)
+    except ValueError:
+        pass
+    if graph is None:
+        raise BadInput(f"node: must be {ID_CHARS} hexadecimal digits or a URL, got {node[:100]!r}")
+    size = len(node.encode("utf-8", "replace"))
+    if not 0 < size <= MOST_NAME_BYTES:
+        raise BadInput(f"node: a name has from 1 to {MOST_NAME_BYTES} bytes, got {size}")
+    return url_key(node)
+
+
+def graph_of(caller: Caller, name: str) -> ApplicationGraph:
+    """
+    A graph of an application.
+
+    Raises:
+        BadInput: there is no such graph.
+    """
+    return caller.parts.graphs[name]
+
+
+def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T]) -> T:
+    """
+    A read of a graph of an application, bounded as the reads of the store are.
+
+    Raises:
+        BadInput: there is no such graph.
+        SizeExceeded: what is asked for is too much at once.
+    """
+    graph = graph_of(caller, name)
+    try:
+        with BoundedRead():
+            return read(graph)
+    except ReadTooLarge as error:
+        raise SizeExceeded(
+            f"they have more than {MOST_BYTES:,} bytes together: ask for fewer, or name the "
+            "properties to read"
+        ) from error
+
+
+def cursor_of(cursor: str | None) -> bytes | None:
+    """
+    The position of a cursor.
+
+    Raises:
+        BadInput: it is none.
+    """
+    try:
+        return bytes.fromhex(cursor) if cursor else None
+    except ValueError:
+        raise BadInput("cursor: must be one that this call returned") from None
+
+
+def own_node(caller: Caller, node: str) -> bytes:
+    """The id of a node under the store that is no page; raises BadInput for one that is."""
+    key = id_of(node)
+    if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
+        raise BadInput(f"node: {node[:100]!r} is the node of a page; use `put` and `remove`")
+    return key
+
+
+def refuse_taken_down(caller: Caller, node: str) -> None:
+    """Raise TakenDown for a URL that was taken down."""
+    if "://" in node:
+        for url in caller.store.takedowns.refused([normalize(node)]):
+            raise TakenDown(url)

@@ -1,0 +1,369 @@
+"""Operations on edges of Zen, and batches of changes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import groupby
+from typing import Annotated
+
+from aragog.api.operations.graph import (
+    DIRECTIONS,
+    LEAST_TYPE,
+    MOST_TYPE,
+    Direction,
+    Graph,
+    GraphEdge,
+    NamedGraph,
+    Node,
+    Other,
+    OwnEdgeType,
+    Score,
+    cursor_of,
+    graph_of,
+    id_of,
+    read_graph,
+    refuse_taken_down,
+)
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.values import MOST_ITEMS, Cursor, Limit
+from aragog.errors import BAD_INPUT, BadInput
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.link_edges import LINK
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_nodes
+from zengraph import EdgeKey, Edges, MultiGraph, NewEdge
+from zengraph import Graph as ApplicationGraph
+
+PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
+    "put_node", "remove_node", "put_edge", "remove_edge",
+)  # fmt: skip
+
+EdgeType = Annotated[
+    int,
+    Option(
+        "The type of the edges: 0 links of pages, 1 aliases, 2 watches; 16 or more: those of "
+        "applications.",
+        least=0, most=MOST_TYPE,
+    ),
+]  # fmt: skip
+RowEdgeType = Annotated[
+    int,
+    Option(
+        "The type of the edge: 1 aliases, 2 watches; 16 or more: those of applications.",
+        least=1, most=MOST_TYPE,
+    ),
+]  # fmt: skip
+EdgeScore = Annotated[
+    int,
+    Option(
+        "The score of the edge; of no effect with `graph`, where there is one edge of a type.",
+        least=-(2**63), most=2**63 - 1,
+    ),
+]  # fmt: skip
+ScoreBound = Annotated[
+    int | None, Option("Only edges with such a score.", least=-(2**63), most=2**63 - 1)
+]
+EdgeProperties = Annotated[
+    Mapping[str, bytes] | None,
+    Option("Property to value.", most_items=MOST_ITEMS, by_format=True),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePage:
+    """A part of a list of edges; `cursor` continues it, None: it is complete."""
+
+    edges: tuple[GraphEdge, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutEdgeRequest:
+    """An edge to set."""
+
+    node: Node
+    type: OwnEdgeType
+    other: Other
+    _: KW_ONLY
+    score: Score = 0
+    properties: EdgeProperties = None
+    graph: Graph = None
+
+
+@operation(PutEdgeRequest, http=HttpRoute("POST", "/v1/edges"), thrift="Zen.putEdge", scope=WRITE)
+def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
+    """
+    Set an edge of an application. Safe to repeat.
+
+    In a graph a node has one edge of a type to another node, and another score moves it. Under the
+    store, edges that differ in their score are different edges.
+    """
+    properties = request.properties or {}
+    caller.store.fields.check(properties)
+    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    if request.graph is not None:
+        graph_of(caller, request.graph).put_edge(
+            source, request.type, target, score=request.score, properties=properties
+        )
+        return
+    for end in (request.node, request.other):
+        refuse_taken_down(caller, end)
+    caller.store.zen.put_edge(
+        source, request.type, target, score=request.score, properties=properties
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveEdgeRequest:
+    """An edge to remove."""
+
+    node: Node
+    type: OwnEdgeType
+    other: Other
+    _: KW_ONLY
+    score: EdgeScore = 0
+    graph: Graph = None
+
+
+@operation(
+    RemoveEdgeRequest, http=HttpRoute("DELETE", "/v1/edges"), thrift="Zen.removeEdge", scope=WRITE
+)
+def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
+    """Remove an edge of an application; does nothing if there is none. Safe to repeat."""
+    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    if request.graph is not None:
+        graph_of(caller, request.graph).remove_edges([(source, request.type, target)])
+        return
+    caller.store.zen.remove_edge(source, request.type, target, score=request.score)
+
+
+@dataclass(frozen=True, slots=True)
+class GetEdgeRequest:
+    """An edge."""
+
+    node: Node
+    type: RowEdgeType
+    other: Other
+    _: KW_ONLY
+    score: EdgeScore = 0
+    graph: Graph = None
+
+
+@operation(
+    GetEdgeRequest,
+    http=HttpRoute("GET", "/v1/edges", missing="there is no such edge", given=("other",)),
+    thrift="Zen.getEdge",
+)
+def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
+    """
+    One edge from the node to the other one, with its properties.
+
+    None: there is no such edge.
+    """
+    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    if request.graph is not None:
+        edge = read_graph(caller, request.graph, lambda g: g.get_edge(source, request.type, target))
+    else:
+        edge = caller.read(
+            lambda store: store.zen.get_edge(source, request.type, target, score=request.score)
+        )
+    return None if edge is None else GraphEdge.of(edge)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesRequest:
+    """A part of a list of edges."""
+
+    node: Node
+    type: EdgeType
+    direction: Direction = "out"
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    reverse: Annotated[bool, Option("The highest score first; no effect on type 0.")] = False
+    least_score: ScoreBound = None
+    most_score: ScoreBound = None
+    graph: Graph = None
+    purpose: Annotated[
+        str | None,
+        Option("Of type 0, only links on pages whose sites do not refuse this use of them "
+               "(`search`, `ai-input` or `ai-train`).", choices=PURPOSES, http="for"),
+    ] = None  # fmt: skip
+
+
+@operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
+def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
+    """
+    The edges of a node by score. Type 0: a page's links, with `url`, `text` and `rel`.
+
+    A page ends before its limit once its properties have 4 MiB.
+    """
+    key, after = id_of(request.node, request.graph), cursor_of(request.cursor)
+
+    def read(graph: MultiGraph | ApplicationGraph) -> Edges:
+        return graph.edges(
+            key, DIRECTIONS[request.direction], request.type, request.limit, after,
+            reverse=request.reverse, least_score=request.least_score,
+            most_score=request.most_score,
+        )  # fmt: skip
+
+    if request.graph is not None:
+        _check_type(request.type)
+        page = read_graph(caller, request.graph, read)
+    else:
+        page = caller.read(lambda store: _page_of(store, key, request, after, read))
+    shown = tuple(map(GraphEdge.of, page.items))
+    return EdgePage(shown, page.cursor.hex() if page.cursor else None)
+
+
+def _page_of(
+    store: UrlStore,
+    key: bytes,
+    request: EdgesRequest,
+    after: bytes | None,
+    read: Callable[[MultiGraph], Edges],
+) -> Edges:
+    """Edges under the store: links of pages, or those with rows of their own."""
+    if request.type != LINK:
+        return read(store.zen)
+    direction = DIRECTIONS[request.direction]
+    page = store.link_edges.edges(key, direction, request.limit, after)
+    return _usable(page, store.zen, key, request)
+
+
+def _usable(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
+    """Those of some links that are on pages which the caller may have."""
+    if request.purpose is None:
+        return page
+    is_out = request.direction == "out"
+    sources = [key if is_out else edge.other for edge in page.items]
+    usable = usable_nodes(zen, list(dict.fromkeys(sources)), request.purpose)
+    kept = [edge for edge, source in zip(page.items, sources, strict=True) if source in usable]
+    return Edges(kept, page.cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class CountEdgesRequest:
+    """Edges to count."""
+
+    node: Node
+    type: EdgeType
+    direction: Direction = "out"
+    _: KW_ONLY
+    graph: Graph = None
+
+
+@operation(
+    CountEdgesRequest, http=HttpRoute("GET", "/v1/edges:count", member="count"),
+    thrift="Zen.countEdges",
+)  # fmt: skip
+def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
+    """
+    How many edges of a type a node has.
+
+    Read from counts for links and for types in `store.graph_counted`; others are counted one by
+    one, in a graph up to 10,000.
+    """
+    key, direction = id_of(request.node, request.graph), DIRECTIONS[request.direction]
+
+    def read(store: UrlStore) -> int:
+        if request.type == LINK:
+            return store.link_edges.count(key, direction)
+        return store.zen.count_edges(key, direction, request.type)
+
+    if request.graph is None:
+        return caller.read(read)
+    _check_type(request.type)
+    return read_graph(caller, request.graph, lambda g: g.count_edges(key, direction, request.type))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMutation:
+    """One change of a graph."""
+
+    kind: Annotated[str, Option("What it does.", choices=KINDS)]
+    node: Node
+    type: Annotated[
+        int | None, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)
+    ] = None
+    other: Annotated[
+        str | None, Option("The node at the other end of the edge.", most_bytes=8192)
+    ] = None
+    score: Score = 0
+    properties: EdgeProperties = None
+
+
+@dataclass(frozen=True, slots=True)
+class MutateRequest:
+    """Changes of a graph."""
+
+    graph: NamedGraph
+    mutations: Annotated[
+        Sequence[GraphMutation],
+        Option("Changes, in their order; up to 1,000.", most_items=MOST_ITEMS),
+    ]
+
+
+@operation(
+    MutateRequest, http=HttpRoute("POST", "/v1/graph:mutate"), thrift="Zen.mutate", scope=WRITE
+)
+def mutate(caller: Caller, request: MutateRequest) -> None:
+    """
+    Make many changes of a graph in few round trips; safe to repeat as a whole.
+
+    The batch is not atomic: changes of one kind that follow each other are made together, and those
+    before an error stay. Invalid input is found before anything is written.
+    """
+    graph = graph_of(caller, request.graph)
+    for number, change in enumerate(request.mutations):
+        _check(caller, f"mutations[{number}]", change)
+    for kind, changes in groupby(request.mutations, key=lambda change: change.kind):
+        _apply(graph, request.graph, kind, list(changes))
+
+
+def _check(caller: Caller, where: str, change: GraphMutation) -> None:
+    """Raise BadInput, which names the change, if it cannot be made."""
+    is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
+    if is_edge and (change.type is None or change.other is None):
+        raise BadInput(f"{where}: {change.kind} needs type and other")
+    if not is_edge and (change.type is not None or change.other is not None):
+        raise BadInput(f"{where}: {change.kind} takes neither type nor other")
+    try:
+        caller.store.fields.check(change.properties or {})
+        for node in filter(None, (change.node, change.other)):
+            id_of(node, "")
+    except BAD_INPUT as error:
+        raise BadInput(f"{where}: {error}") from error
+
+
+def _apply(graph: ApplicationGraph, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
+    keys = [id_of(change.node, name) for change in changes]
+    if kind == PUT_NODE:
+        values = (change.properties or {} for change in changes)
+        graph.put_nodes(list(zip(keys, values, strict=True)))
+    elif kind == REMOVE_NODE:
+        for key in keys:
+            graph.remove_node(key)
+    elif kind == PUT_EDGE:
+        pairs = zip(_pairs(name, changes), changes, strict=True)
+        graph.put_edges([NewEdge(pair, own.score, own.properties or {}) for pair, own in pairs])
+    else:
+        graph.remove_edges(list(_pairs(name, changes)))
+
+
+def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
+    for change in changes:
+        assert change.type is not None  # noqa: S101 - `_check` refused it
+        assert change.other is not None  # noqa: S101 - likewise
+        yield EdgeKey(id_of(change.node, name), change.type, id_of(change.other, name))
+
+
+def _check_type(edge_type: int) -> None:
+    """Raise BadInput for a type that edges of a graph cannot have."""
+    if edge_type < LEAST_TYPE:
+        raise BadInput(
+            f"type: must be from {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}"
+        )

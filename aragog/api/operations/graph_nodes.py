@@ -1,0 +1,293 @@
+"""Operations on nodes of Zen: their properties, and look-ups by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Annotated
+
+from aragog.api.operations.batch_urls import present
+from aragog.api.operations.graph import (
+    MOST_VALUE_BYTES,
+    Graph,
+    GraphNode,
+    NamedGraph,
+    Node,
+    NodePurpose,
+    Properties,
+    cursor_of,
+    graph_of,
+    id_of,
+    own_node,
+    read_graph,
+)
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
+from aragog.errors import BadInput
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_nodes
+from zengraph import Graph as ApplicationGraph
+from zengraph import MultiGraph
+
+LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePage:
+    """A part of a list of nodes; `cursor` continues it, None: it is complete."""
+
+    nodes: tuple[str, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedNodes:
+    """A part of all nodes; `cursor` continues it, None: it is complete."""
+
+    nodes: tuple[GraphNode, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetNodeRequest:
+    """A node."""
+
+    node: Node
+    properties: Fields = None
+    _: KW_ONLY
+    graph: Graph = None
+    purpose: NodePurpose = None
+
+
+@operation(GetNodeRequest, http=HttpRoute("GET", "/v1/nodes", missing="there is no such node"),
+           thrift="Zen.getNode")  # fmt: skip
+def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
+    """
+    The properties of a node; those of a page's node are its fields.
+
+    None: there is no node.
+    """
+    key = id_of(request.node, request.graph)
+    if request.graph is not None:
+        own = read_graph(caller, request.graph, lambda g: g.get_node(key, request.properties))
+        return None if own is None else GraphNode(key.hex(), own)
+
+    def read(store: UrlStore) -> GraphNode | None:
+        usable = key in usable_nodes(store.zen, [key], request.purpose)
+        values = store.zen.get_node(key, request.properties) if usable else None
+        node = None if values is None else GraphNode(key.hex(), values)
+        return present(store, request.node, node) if "://" in request.node else node
+
+    return caller.read(read)
+
+
+@dataclass(frozen=True, slots=True)
+class GetNodesRequest:
+    """Nodes of a graph."""
+
+    graph: NamedGraph
+    nodes: Annotated[
+        Sequence[str],
+        Option("Nodes, by ids or names; up to 1,000.", most_items=MOST_ITEMS, most_bytes=8192),
+    ]
+    properties: Fields = None
+
+
+@operation(GetNodesRequest, http=HttpRoute("POST", "/v1/nodes:batchGet", member="nodes"),
+           thrift="Zen.getNodes")  # fmt: skip
+def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
+    """
+    Several nodes of a graph, in order; those that do not exist are left out.
+
+    Up to 32 MiB; for nodes that have more together, ask for fewer of them or of their properties.
+    """
+    keys = [id_of(node, request.graph) for node in request.nodes]
+    found = read_graph(caller, request.graph, lambda g: g.get_nodes(keys, request.properties))
+    return [GraphNode(key.hex(), found[key]) for key in keys if key in found]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanNodesRequest:
+    """A part of all nodes of a graph."""
+
+    graph: NamedGraph
+    limit: Limit = 100
+    cursor: Cursor = None
+    properties: Fields = None
+
+
+@operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
+def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
+    """
+    All nodes of a graph, page by page, in the order of their ids; not a snapshot.
+
+    A page ends before its limit once its properties have 4 MiB.
+    """
+    after = cursor_of(request.cursor)
+    found, cursor = read_graph(
+        caller, request.graph, lambda g: g.scan_nodes(request.limit, after, request.properties)
+    )
+    shown = tuple(GraphNode(key.hex(), values) for key, values in found)
+    return ScannedNodes(shown, cursor.hex() if cursor else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PutNodeRequest:
+    """Properties to set."""
+
+    node: Node
+    properties: Properties
+    _: KW_ONLY
+    graph: Graph = None
+
+
+@operation(PutNodeRequest, http=HttpRoute("PATCH", "/v1/nodes"), thrift="Zen.putNode", scope=WRITE)
+def put_node(caller: Caller, request: PutNodeRequest) -> None:
+    """
+    Set properties of an application's node, which is created if it is missing; others stay.
+
+    Safe to repeat.
+    """
+    caller.store.fields.check(request.properties)
+    if request.graph is not None:
+        key = id_of(request.node, request.graph)
+        graph_of(caller, request.graph).put_node(key, request.properties)
+        return
+    caller.parts.writers.check(caller.token, request.properties)
+    caller.store.zen.put_node(own_node(caller, request.node), request.properties)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveNodeRequest:
+    """A node to remove."""
+
+    node: Node
+    _: KW_ONLY
+    graph: Graph = None
+
+
+@operation(
+    RemoveNodeRequest, http=HttpRoute("DELETE", "/v1/nodes"), thrift="Zen.removeNode", scope=WRITE
+)
+def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
+    """
+    Remove an application's node with its edges in both directions.
+
+    In a graph one call removes up to 10,000 edges; of a node that has more it fails as unavailable,
+    and is to be repeated. Safe to repeat.
+    """
+    if request.graph is not None:
+        graph_of(caller, request.graph).remove_node(id_of(request.node, request.graph))
+        return
+    zen = caller.store.zen
+    key = own_node(caller, request.node)
+    caller.parts.writers.check(caller.token, zen.property_sizes(key))
+    zen.remove_node(key)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRequest:
+    """A value of an indexed property."""
+
+    name: Annotated[
+        str,
+        Option(
+            "A property in `store.indexed` or `store.unique`, or for a graph in "
+            "`store.graph_indexed` or `store.graph_unique`.",
+            most_bytes=MOST_NAME_BYTES,
+        ),
+    ]
+    value: LookupValue
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    graph: Graph = None
+    purpose: NodePurpose = None
+
+
+@operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
+def lookup(caller: Caller, request: LookupRequest) -> NodePage:
+    """The nodes that have a value of an indexed property, pages among them."""
+    after = cursor_of(request.cursor)
+    if request.graph is not None:
+        graph = graph_of(caller, request.graph)
+        if request.name not in graph.schema.searchable:
+            raise BadInput(
+                f"name: {request.name!r} is not indexed in {request.graph}; "
+                "add it to store.graph_indexed"
+            )
+        found, cursor = read_graph(
+            caller,
+            request.graph,
+            lambda g: g.lookup(request.name, request.value, request.limit, after),
+        )
+    else:
+        if request.name not in caller.store.zen.schema.searchable:
+            raise BadInput(f"name: {request.name!r} is not indexed; add it to store.indexed")
+
+        def read(store: UrlStore) -> tuple[list[bytes], bytes | None]:
+            keys, cursor = store.zen.lookup(request.name, request.value, request.limit, after)
+            usable = usable_nodes(store.zen, keys, request.purpose)
+            return [key for key in keys if key in usable], cursor
+
+        found, cursor = caller.read(read)
+    return NodePage(tuple(key.hex() for key in found), cursor.hex() if cursor else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupUniqueRequest:
+    """A value of a unique property."""
+
+    name: Annotated[
+        str,
+        Option(
+            "A property in `store.unique`, or for a graph in `store.graph_unique`.",
+            most_bytes=MOST_NAME_BYTES,
+        ),
+    ]
+    value: LookupValue
+    properties: Fields = None
+    _: KW_ONLY
+    graph: Graph = None
+    purpose: NodePurpose = None
+
+
+@operation(
+    LookupUniqueRequest,
+    http=HttpRoute("POST", "/v1/nodes:lookupUnique", missing="no node has this value"),
+    thrift="Zen.lookupUnique",
+)
+def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
+    """
+    The node that has a value of a unique property, with its properties.
+
+    None: no node has it.
+    """
+    if request.graph is not None:
+        graph = graph_of(caller, request.graph)
+        if request.name not in graph.schema.unique:
+            raise BadInput(
+                f"name: {request.name!r} is not unique in {request.graph}; "
+                "add it to store.graph_unique"
+            )
+        return read_graph(caller, request.graph, partial(_unique_node, request))
+    if request.name not in caller.store.zen.schema.unique:
+        raise BadInput(f"name: {request.name!r} is not unique; add it to store.unique")
+
+    def read(store: UrlStore) -> GraphNode | None:
+        node = _unique_node(request, store.zen)
+        key = b"" if node is None else bytes.fromhex(node.node)
+        return node if key in usable_nodes(store.zen, [key], request.purpose) else None
+
+    return caller.read(read)
+
+
+def _unique_node(
+    request: LookupUniqueRequest, graph: MultiGraph | ApplicationGraph
+) -> GraphNode | None:
+    key = graph.lookup_unique(request.name, request.value)
+    values = None if key is None else graph.get_node(key, request.properties)
+    return None if key is None or values is None else GraphNode(key.hex(), values)

@@ -1,0 +1,181 @@
+"""Operations on job queues, for workers in other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from aragog.api.operations.fetching import LONGEST_WAIT_MS
+from aragog.api.operations.jobs import (
+    LEAST_CLAIM_MS,
+    MOST_CLAIM_MS,
+    MOST_CLAIMS,
+    QUEUE,
+    YEAR_MS,
+    ClaimedJob,
+    EnqueuedJob,
+    JobClaim,
+    Jobs,
+    QueueJob,
+)
+from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.steps import Steps
+from aragog.api.operations.values import MOST_ITEMS
+
+CLAIM_MS = 60_000
+Queue = Annotated[str, QUEUE]
+Claims = Annotated[
+    Sequence[JobClaim], Option("Claims, as `dequeue_jobs` returned them.", most_items=MOST_ITEMS)
+]
+
+
+def _jobs(caller: Caller) -> Jobs:
+    return need(caller.parts.jobs, "the broker of this server is not pinlater (broker.url)")
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueJobsRequest:
+    """Jobs to add to a queue."""
+
+    queue: Queue
+    jobs: Annotated[Sequence[QueueJob], Option("The jobs.", most_items=MOST_ITEMS)]
+
+
+def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
+    return False
+
+
+@operation(
+    EnqueueJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs", member="jobs"),
+    thrift="PinLater.enqueue",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+    repeatable=_never,
+)
+def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
+    """Add jobs. After an error some of them may have been added."""
+    return _jobs(caller).enqueue(request.queue, request.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class DequeueJobsRequest:
+    """Due jobs to claim."""
+
+    queue: Queue
+    limit: Annotated[int, Option("How many at most.", least=1, most=MOST_CLAIMS)] = 1
+    _: KW_ONLY
+    claim_ms: Annotated[
+        int,
+        Option("How long the jobs belong to the caller without `extend_jobs`.",
+               least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS),
+    ] = CLAIM_MS  # fmt: skip
+    worker: Annotated[str, Option("Name of the worker, for display.")] = ""
+    wait_ms: Annotated[
+        int, Option("How long to wait for a job if none is due.", least=0, most=LONGEST_WAIT_MS)
+    ] = 0
+
+
+@operation(
+    DequeueJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:claim", member="jobs"),
+    thrift="PinLater.dequeue",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+    repeatable=_never,
+    waits=True,
+)
+def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[ClaimedJob]]:
+    """
+    Claim due jobs, the most urgent first. Returns as soon as there are any.
+
+    Empty if no job was due within `wait_ms`, or the server stops.
+    """
+    return (
+        yield from _jobs(caller).dequeue(
+            request.queue, request.limit, claim_ms=request.claim_ms, worker=request.worker,
+            wait_ms=request.wait_ms,
+        )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AckJobsRequest:
+    """Jobs that are done."""
+
+    queue: Queue
+    claims: Claims
+
+
+@operation(
+    AckJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:ack", member="done"),
+    thrift="PinLater.ack",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
+    """Jobs that are done; False where the claim was no longer the caller's."""
+    return _jobs(caller).ack(request.queue, request.claims)
+
+
+@dataclass(frozen=True, slots=True)
+class NackJobsRequest:
+    """Jobs that failed."""
+
+    queue: Queue
+    claims: Claims
+    _: KW_ONLY
+    reason: Annotated[str, Option("Why, for display.")] = ""
+    delay_ms: Annotated[
+        int | None,
+        Option("Deliver again after so long; none: by the queue's retry policy.",
+               least=0, most=YEAR_MS),
+    ] = None  # fmt: skip
+    fail: Annotated[bool, Option("The jobs are FAILED now, and not delivered again.")] = False
+
+
+@operation(
+    NackJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:nack", member="done"),
+    thrift="PinLater.nack",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
+    """Jobs to deliver again later, or FAILED; False where the claim was no longer the caller's."""
+    return _jobs(caller).nack(
+        request.queue, request.claims, reason=request.reason, delay_ms=request.delay_ms,
+        fail=request.fail,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendJobsRequest:
+    """Claims to keep."""
+
+    queue: Queue
+    claims: Claims
+    claim_ms: Annotated[
+        int, Option("For how long from now.", least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS)
+    ] = CLAIM_MS
+
+
+@operation(
+    ExtendJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:extend", member="done"),
+    thrift="PinLater.extend",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
+    """Keep claims for longer; False where one was lost."""
+    return _jobs(caller).extend(request.queue, request.claims, request.claim_ms)

@@ -1,0 +1,148 @@
+"""
+The main texts of stored pages, for readers: stored ones, and others found when they are read.
+
+`text_processes` finds them, beside the threads that read and write the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from aragog.api.operations.steps import Steps, Wait, finished
+from aragog.api.operations.text_processes import (
+    DEADLINE_S,
+    MOST_WAITING,
+    PageTextUnavailable,
+    TextProcesses,
+    TextsBusy,
+)
+from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
+from aragog.settings import PipelineSettings
+from aragog.urlstore.records import Content
+from aragog.urlstore.store import UrlStore
+from richpins.main_text import FORMS as TEXT_FORMS
+from richpins.main_text import MARKDOWN, is_html
+
+ORIGINAL = "original"
+FORMS = (ORIGINAL, *TEXT_FORMS)
+_LONGER_S = 5.0
+"""A run ends at its deadline; a caller waits for this end."""
+
+
+class PageTexts:
+    """
+    Finds main texts. Threads may share it; close it, or let it end with the process.
+
+    Args:
+        settings: who finds texts, and the limits of a page.
+        deadline_s: how long a text may take from the request on; then the work on it ends.
+        most_waiting: pages that may wait for a process.
+    """
+
+    def __init__(
+        self,
+        settings: PipelineSettings | None = None,
+        *,
+        deadline_s: float = DEADLINE_S,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._settings = settings or PipelineSettings()
+        self._deadline_s = deadline_s
+        self._processes = TextProcesses(self._settings, deadline_s, most_waiting)
+
+    def content(self, store: UrlStore, url: str, form: str) -> Content | None:
+        """As `steps`, on this thread."""
+        return finished(self.steps(store, url, form))
+
+    def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
+        """
+        The main text of a page as content; None if the page has no content, or is not HTML.
+
+        A call that waits: it needs a thread to read the store, and none while the text is found.
+
+        Raises:
+            Unsupported: the extra `text` is not installed.
+            PageTextUnavailable: the page exceeds its limits.
+            TextsBusy: too many other texts are being found.
+            CorruptContent, ContentUnavailable: as `UrlStore.content`.
+        """
+        finder = load(self._settings.text_finder)
+        stored = self._stored(store, url, form, finder)
+        if stored is not None:
+            return stored
+        page = store.content(url)
+        if page is None or not is_html(page.meta.get("content_type")):
+            return None
+        text = yield from self._found(page, form)
+        return _content(page.url, text, form, finder, page.facts)
+
+    def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
+        """Make those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
+        found = {}
+        for form, name in FIELDS.items():
+            content = self.content(store, url, form) if name in names else None
+            if content is not None and content.body:
+                found[name] = orjson.dumps(content.body.decode())
+        return found
+
+    def find(self, page: Content, form: str) -> str:
+        """The main text of a page's content, found now, on this thread."""
+        return finished(self._found(page, form))
+
+    def _found(self, page: Content, form: str) -> Steps[str]:
+        header = {
+            "url": str(page.facts.get("final_url") or page.meta.get("url") or page.url),
+            "content_type": page.meta.get("content_type"),
+            "form": form,
+        }
+        try:
+            run = self._processes.begin(header, page.body)
+        except PageTextUnavailable as error:
+            raise _unavailable(page, str(error)) from None
+        try:
+            yield Wait(run.done, self._deadline_s + _LONGER_S)
+        finally:
+            self._processes.end(run)
+        if "error" in run.answer:
+            raise _unavailable(page, run.answer["error"])
+        if "text" not in run.answer:
+            raise TextsBusy("main text", run.answer.get("busy", "it took too long"))
+        return str(run.answer["text"])
+
+    def close(self) -> None:
+        """End the processes."""
+        self._processes.close()
+
+    def _stored(self, store: UrlStore, url: str, form: str, finder: TextFinder) -> Content | None:
+        """The text that the page is stored with, if this finder found it."""
+        name = FIELDS[form]
+        record = store.get(url, [name, VERSION_FIELD])
+        if record is None or name not in record.fields or record.content_key is None:
+            return None
+        if not _text(record.fields.get(VERSION_FIELD, b'""')).startswith(f"{finder.version}: "):
+            return None
+        return _content(
+            record.canonical_url, _text(record.fields[name]), form, finder, record.facts
+        )
+
+
+def _text(value: bytes) -> str:
+    try:
+        return str(orjson.loads(value))
+    except orjson.JSONDecodeError:
+        return ""
+
+
+def _content(
+    url: str, text: str, form: str, finder: TextFinder, facts: Mapping[str, Any]
+) -> Content:
+    kind = "markdown" if form == MARKDOWN else "plain"
+    meta = {"content_type": f"text/{kind}; charset=utf-8", "text_version": finder.version}
+    return Content(url, text.encode("utf-8", "replace"), meta, dict(facts))
+
+
+def _unavailable(page: Content, reason: str) -> PageTextUnavailable:
+    return PageTextUnavailable(f"the main text of {page.url} cannot be found: {reason}")

@@ -1,0 +1,103 @@
+"""
+The card of a page: its picture, title, price and description, with source and age. Pure.
+
+All of it is untrusted text of the page: escape it before you show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.errors import InvalidUrl
+from aragog.runtime.hosts import is_ip
+from aragog.urlstore.field_age import age_text
+from aragog.urlstore.records import FieldInfo
+from urlspelling import normalize
+from urlspelling.domain import host
+
+MOST_CHARACTERS = 600
+_PRICES = ("product.price", "app.price", "book.price")
+Kind = Literal["title", "price", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One value."""
+
+    kind: Kind
+    text: str
+    note: str
+    """Its source and age, such as `from json-ld, confirmed 2 h ago`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PinCard:
+    """The card of a page."""
+
+    picture: str | None
+    """An absolute URL on a public host; the viewer's browser would load it."""
+    lines: tuple[CardLine, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not self.picture and not self.lines
+
+
+def pin_card(
+    fields: Mapping[str, Any],
+    info: Mapping[str, FieldInfo],
+    confirmed_at_ms: int | None,
+    now_ms: int,
+) -> PinCard:
+    """
+    The card of a page's decoded fields.
+
+    Args:
+        fields: decoded values of its record.
+        info: when each was written, and from where.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None: none did.
+        now_ms: ages are measured from it.
+    """
+    image = fields.get("page.image")
+    source = image.get("url") if isinstance(image, dict) else None
+    kinds: list[tuple[str, Kind]] = [("page.title", "title")]
+    kinds += [(price, "price") for price in _PRICES]
+    kinds += [("page.description", "text")]
+    lines = []
+    for name, kind in kinds:
+        if (value := fields.get(name)) in (None, ""):
+            continue
+        text = shorten(value)
+        if kind == "price":
+            text = f"{text} {fields.get(name.replace('.price', '.currency'), '')}".strip()
+        note = age_text(name, info.get(name), confirmed_at_ms, now_ms)
+        lines.append(CardLine(kind, text, note))
+    return PinCard(source if _is_public(source) else None, tuple(lines))
+
+
+def shorten(value: Any) -> str:
+    """A value as text of at most `MOST_CHARACTERS` characters."""
+    text = str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+
+
+def _is_public(url: Any) -> bool:
+    """
+    Whether the spelling of a picture's URL leads to no machine of the viewer's own network.
+
+    What a public name resolves to there cannot be seen here.
+    """
+    try:
+        url = normalize(url) if isinstance(url, str) else ""
+    except InvalidUrl:
+        return False
+    return bool(url) and not is_ip(host(url)) and _filter().vet_url(url) is None
+
+
+@cache
+def _filter() -> SsrfFilter:
+    return SsrfFilter()

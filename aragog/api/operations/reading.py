@@ -1,0 +1,408 @@
+"""Operations that read: records, links, aliases, histories, contents, watches and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Annotated, Any
+
+from aragog.api.operations.batch_urls import present, with_takedowns
+from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.page_texts import FORMS, ORIGINAL
+from aragog.api.operations.steps import Steps, Wait
+from aragog.api.operations.values import (
+    EXTRAS,
+    MOST_ITEMS,
+    MOST_NAME_BYTES,
+    ContentPart,
+    Cursor,
+    Fields,
+    Limit,
+    LinkPage,
+    LinkPurpose,
+    PageLink,
+    PageRecord,
+    PastValue,
+    Purpose,
+    Url,
+)
+from aragog.errors import TakenDown
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.feed import Change
+from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
+from aragog.urlstore.uses import is_usable, usable_changes, usable_urls
+from urlspelling import normalize
+
+MOST_CONTENT_BYTES = 15_000_000
+LONGEST_FEED_WAIT_MS = 30_000
+LOOK_S = 0.5
+"""How often the feed is read for a reader who waits."""
+MOST_ALIASES = 1000
+NOW = "now"
+"""The cursor of the feed's current end."""
+
+_RECORD = tuple(field.name for field in fields(Record))
+
+
+Include = Annotated[
+    Sequence[str],
+    Option(
+        "Also some of `aliases`, `inlinks` (their number) and `fetch` (the last one); each costs "
+        "about one more read.",
+        choices=EXTRAS,
+        most_items=len(EXTRAS),
+        http_default=EXTRAS,
+        thrift="extras",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRequest:
+    """A URL."""
+
+    url: Url
+
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    """A record."""
+
+    url: Url
+    fields: Fields = None
+    _: KW_ONLY
+    facts: Annotated[
+        bool,
+        Option(
+            "Also the facts of the last fetch, when the next one is due, and size and hash of the "
+            "content.",
+            http="",
+            http_default=True,
+        ),
+    ] = False
+    include: Include = ()
+    purpose: Purpose = None
+
+
+@operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
+def get(caller: Caller, request: GetRequest) -> PageRecord | None:
+    """
+    The record of a URL.
+
+    None if there is none. Raises TakenDown if it was taken down.
+    """
+
+    def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
+        record = present(store, request.url, store.get(request.url, request.fields))
+        if record is not None and not is_allowed(record.facts, request.purpose):
+            return None, {}
+        return record, extras(store, request.url, request.include) if record else {}
+
+    (record, more), standby = caller.read_marked(read)
+    found = _page_record(caller, record, standby, facts=request.facts)
+    return replace(found, **more, extras=tuple(request.include)) if found and more else found
+
+
+def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
+    """What records are returned with, as members of `PageRecord`."""
+    values: dict[str, Any] = {}
+    if "aliases" in include:
+        values["aliases"] = tuple(store.aliases.of(url)[:MOST_ALIASES])
+    if "inlinks" in include:
+        values["inlinks"] = store.links.count_inlinks(url)
+    if "fetch" in include:
+        values["fetch"] = store.pages.fetch_report(url)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class GetManyRequest:
+    """Several records."""
+
+    urls: Annotated[
+        Sequence[str], Option("The URLs, in any spelling.", most_items=MOST_ITEMS, is_url=True)
+    ]
+    fields: Fields = None
+    _: KW_ONLY
+    facts: Annotated[bool, Option("As in `get`.", http="", http_default=True)] = False
+    purpose: Purpose = None
+
+
+@operation(
+    GetManyRequest,
+    http=HttpRoute("POST", "/v1/urls:batchGet", form=Form.RECORDS),
+    thrift="UrlStore.getMany",
+    in_parts="urls",
+)
+def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | TakenDown | None]:
+    """
+    The records of URLs, in order.
+
+    None for each URL that has none, and the error `TakenDown` for each that was taken down.
+    """
+
+    def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
+        urls = [normalize(url) for url in request.urls]
+        found = store.get_many(urls, request.fields)
+        allowed = [r if r and is_allowed(r.facts, request.purpose) else None for r in found]
+        return with_takedowns(store, urls, allowed)
+
+    results, standby = caller.read_marked(read)
+    return [
+        result
+        if isinstance(result, TakenDown)
+        else _page_record(caller, result, standby, facts=request.facts)
+        for result in results
+    ]
+
+
+def _page_record(
+    caller: Caller, record: Record | None, standby: bool, *, facts: bool
+) -> PageRecord | None:
+    if record is None:
+        return None
+    values = {name: getattr(record, name) for name in _RECORD}
+    if not facts:
+        values |= {"facts": {}, "content_hash": None, "content_bytes": None, "due_at_ms": None}
+        values["content_key"] = None
+    values["from_standby"] = standby
+    return PageRecord(**values, formats=caller.store.formats)
+
+
+@dataclass(frozen=True, slots=True)
+class LinksRequest:
+    """A part of a list of links."""
+
+    url: Url
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    purpose: LinkPurpose = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlinksRequest(LinksRequest):
+    """A part of a list of links, and perhaps the length of the whole list."""
+
+    _: KW_ONLY
+    count: Annotated[
+        bool, Option("Also how many there are in all, on any page.", http_default=True)
+    ] = False
+
+
+@operation(
+    LinksRequest,
+    http=HttpRoute("GET", "/v1/links", selects={"direction": "out"}, next_link=True),
+    thrift="UrlStore.outlinks",
+)
+def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
+    """Links of the page, in document order."""
+
+    def read(store: UrlStore) -> ListPage[LinkRecord]:
+        if not is_usable(store, request.url, request.purpose):
+            return ListPage([])
+        return store.links.outlinks(request.url, limit=request.limit, cursor=request.cursor or None)
+
+    return _links(caller.read(read))
+
+
+@operation(
+    InlinksRequest,
+    http=HttpRoute("GET", "/v1/links", selects={"direction": "in"}, next_link=True),
+    thrift="UrlStore.inlinks",
+)
+def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
+    """
+    Links to the page and to its aliases; new ones appear after the next compaction.
+
+    A link is data of the page that has it. With a purpose, a part may have fewer links than its
+    limit, or none, although there is more after its cursor.
+    """
+
+    def read(store: UrlStore) -> ListPage[LinkRecord]:
+        found = store.links.inlinks(request.url, limit=request.limit, cursor=request.cursor or None)
+        if request.purpose is None:
+            return found
+        usable = usable_urls(store, (link.url for link in found.items), request.purpose)
+        return replace(found, items=[link for link in found.items if link.url in usable])
+
+    page = _links(caller.read(read))
+    if not request.count:
+        return page
+    return replace(page, count=caller.read(lambda store: store.links.count_inlinks(request.url)))
+
+
+def _links(page: ListPage[LinkRecord]) -> LinkPage:
+    return LinkPage(
+        tuple(PageLink(link.url, link.text, link.rel) for link in page.items), page.cursor
+    )
+
+
+@operation(
+    UrlRequest,
+    http=HttpRoute("GET", "/v1/links:count", member="count"),
+    thrift="UrlStore.countInlinks",
+)
+def count_inlinks(caller: Caller, request: UrlRequest) -> int:
+    """How many links `inlinks` lists; read from counts, at the same cost for any number."""
+    return caller.read(lambda store: store.links.count_inlinks(request.url))
+
+
+@operation(
+    UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
+)
+def aliases(caller: Caller, request: UrlRequest) -> list[str]:
+    """The URLs that stand for the same page, without the canonical one."""
+    return caller.read(lambda store: store.aliases.of(request.url))
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """A field of a page."""
+
+    url: Url
+    field: Annotated[str, Option("The name of the field.", most_bytes=MOST_NAME_BYTES)]
+    _: KW_ONLY
+    purpose: Purpose = None
+
+
+@operation(
+    HistoryRequest,
+    http=HttpRoute("GET", "/v1/history", member="history"),
+    thrift="UrlStore.history",
+)
+def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
+    """Earlier values of a field in `store.history`, newest first."""
+
+    def read(store: UrlStore) -> Sequence[tuple[bytes, int]]:
+        usable = is_usable(store, request.url, request.purpose)
+        return store.pages.history(request.url, request.field) if usable else ()
+
+    past = caller.read(read)
+    return [PastValue(value, at_ms, request.field) for value, at_ms in past]
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRequest:
+    """The content of a page, or a part of it."""
+
+    url: Url
+    _: KW_ONLY
+    offset_bytes: Annotated[
+        int, Option("The first byte to return.", least=0, most=2**62, http="")
+    ] = 0
+    limit_bytes: Annotated[
+        int | None,
+        Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62, http=""),
+    ] = None
+    form: Annotated[
+        str,
+        Option(
+            "`original`, as it was fetched; or the page's main text as `text` or `markdown`, in "
+            "UTF-8.",
+            choices=FORMS,
+            http="as",
+        ),
+    ] = ORIGINAL
+    purpose: Purpose = None
+
+
+@operation(
+    ContentRequest,
+    http=HttpRoute("GET", "/v1/content", form=Form.CONTENT),
+    thrift="UrlStore.content",
+    pool=Pool.CONTENT,
+)
+def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart | None]:
+    """
+    The page's content, or a part of it.
+
+    As it was fetched, or its main text, which only HTML has. None if there is none. Raises
+    Unsupported without the extra `text`, and for a page whose text takes more than
+    `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
+    """
+    if request.form == ORIGINAL:
+        stored = caller.store.content(request.url)
+    else:
+        stored = yield from caller.parts.texts.steps(caller.store, request.url, request.form)
+    stored = present(caller.store, request.url, stored)
+    if stored is None or not is_allowed(stored.facts, request.purpose):
+        return None
+    return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)
+
+
+@operation(
+    UrlRequest, http=HttpRoute("GET", "/v1/watches", member="owners"), thrift="UrlStore.watchers"
+)
+def watchers(caller: Caller, request: UrlRequest) -> list[str]:
+    """The owners that watch the URL's page, sorted."""
+    return caller.store.schedule.watchers(request.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRequest:
+    """A part of the change feed."""
+
+    cursor: Annotated[
+        str | None,
+        Option("Changes after it; none: since the oldest that is kept; `now`: the feed's end."),
+    ] = None
+    limit: Limit = 100
+    owner: Annotated[str | None, Option("Only of pages that this owner watches.")] = None
+    host: Annotated[str | None, Option("Only of pages of this host.")] = None
+    wait_ms: Annotated[
+        int,
+        Option(
+            "How long to wait for a change; 30,000 at most.", least=0, most=LONGEST_FEED_WAIT_MS,
+            capped=True,
+        ),
+    ] = 0  # fmt: skip
+    purpose: Annotated[
+        str | None,
+        Option("Fields only of pages whose sites do not refuse this use of them (`search`, "
+               "`ai-input` or `ai-train`); changes of others have no fields.",
+               choices=PURPOSES, http="for"),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Changes, and the cursor after them."""
+
+    changes: tuple[Change, ...]
+    cursor: str | None
+
+
+@operation(
+    ChangesRequest,
+    http=HttpRoute("GET", "/v1/changes", form=Form.FEED),
+    thrift="UrlStore.changes",
+    pool=Pool.FEED,
+    waits=True,
+)
+def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
+    """
+    Changes of pages that were fetched again, after a cursor; each is returned at least once.
+
+    A page may be empty although there is more after its cursor.
+    """
+    left_s = request.wait_ms / 1000
+    page = read_changes(caller.store, request, request.cursor)
+    while not page.items and left_s > 0 and not caller.parts.stopping():
+        yield Wait(Future(), min(LOOK_S, left_s))
+        left_s -= LOOK_S
+        page = read_changes(caller.store, request, page.cursor)
+    return ChangePage(tuple(page.items), page.cursor)
+
+
+def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -> ListPage[Change]:
+    """One read of the feed after a cursor."""
+    if cursor == NOW:
+        cursor = store.feed.end()
+    host = site_name(request.host) if request.host else None
+    page = store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
+    return replace(page, items=list(usable_changes(store, page.items, request.purpose)))

@@ -1,0 +1,76 @@
+"""What a caller's token allows: scopes of the store and of graphs, and the refusal without one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from aragog.errors import AccessDenied, BadInput
+
+READ, WRITE, ADMIN = "read", "write", "admin"
+SCOPES = (READ, WRITE, ADMIN)
+"""What a token may be allowed; `read@pins` and `write@pins` are about one graph (docs/zen.md)."""
+GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
+ANY = ""
+"""The scope of calls that every token may make."""
+
+
+@dataclass(eq=False, repr=False)
+class LacksScope(AccessDenied):
+    """The caller's token does not have the scope that the call requires."""
+
+    MESSAGE: ClassVar[str] = "this token lacks the scope {scope}"
+    scope: str
+
+
+class Token(str):
+    """
+    The name of a token, with what it may do.
+
+    Args:
+        name: for the access log and `serving.field_writers`.
+        scopes: what it may do.
+        rate: requests per second, over all processes; None: unlimited.
+    """
+
+    __slots__ = ("rate", "scopes")
+
+    scopes: frozenset[str]
+    rate: float | None
+
+    def __new__(cls, name: str, scopes: Iterable[str], rate: float | None = None) -> Self:
+        token = super().__new__(cls, name)
+        token.scopes, token.rate = frozenset(scopes), rate
+        return token
+
+    def allows(self, scope: str) -> bool:
+        """
+        Whether it has a scope, which `admin` includes.
+
+        `read@` stands for the scope `read` and those of any graph, as `read@pins`.
+        """
+        if scope == ANY or scope in self.scopes or ADMIN in self.scopes:
+            return True
+        if not scope.endswith("@"):
+            return False
+        return any(own == scope[:-1] or own.startswith(scope) for own in self.scopes)
+
+
+def require_graph(token: str | None, scope: str, graph: str | None) -> None:
+    """
+    Check that a token may do this in a graph; None is that of the store.
+
+    The scopes of the store and of each graph do not include each other.
+
+    Raises:
+        LacksScope: it may not.
+        BadInput: no graph can have this name.
+    """
+    if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
+        # It would be part of a header of the refusal.
+        raise BadInput(f"graph: there is no graph {graph[:100]!r}; add it to store.graphs")
+    needed = scope if graph is None else f"{scope}@{graph}"
+    if isinstance(token, Token) and not token.allows(needed):
+        raise LacksScope(needed)

@@ -1,0 +1,53 @@
+"""
+The table of operations: everything that another program can ask, each defined once.
+
+Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
+codecs over it. To add an option, add a field to the operation's request and to the Thrift contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.api.operations import (
+    administration,
+    crawling,
+    field_sizes,
+    graph_edges,
+    graph_nodes,
+    job_queues,
+    reading,
+    writing,
+)
+from aragog.api.operations.operation import HttpRoute, Operation
+
+_MODULES = (
+    reading,
+    field_sizes,
+    writing,
+    crawling,
+    job_queues,
+    graph_nodes,
+    graph_edges,
+    administration,
+)
+
+OPERATIONS: dict[str, Operation[Any, Any]] = {
+    value.name: value
+    for room in _MODULES
+    for value in vars(room).values()
+    if isinstance(value, Operation)
+}
+"""Every operation by its name, in the order in which documents show them."""
+
+Choice = tuple[Operation[Any, Any], HttpRoute]
+"""One of the operations that a method of a path has over HTTP."""
+
+
+def choices() -> dict[tuple[str, str], list[Choice]]:
+    """The operations of each path and method of HTTP."""
+    found: dict[tuple[str, str], list[Choice]] = {}
+    for operation in OPERATIONS.values():
+        for route in operation.routes:
+            found.setdefault((route.path, route.method), []).append((operation, route))
+    return found

@@ -1,0 +1,339 @@
+"""
+Find main texts in processes of their own, a bounded number at a time, each until its deadline.
+
+The library that finds a text is Python code, and the page may be hostile. It runs within the
+limits of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds
+them ends that process and not the server. The deadline of a text ends the work on it too, and so
+does the last caller who stops waiting.
+
+Callers hold no thread while they wait. Several that want the text of the same bytes share one run,
+and a page that exceeded its limits is refused for a while without another run. So the number of
+requests for a hostile page does not change what it costs.
+
+A process is started for the first text (0.5 s) and stays; at most `AT_ONCE` run. It ends when its
+input does, and so with the process that started it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
+
+import orjson
+
+from aragog.errors import TransientError, Unsupported
+from aragog.settings import PipelineSettings
+
+AT_ONCE = 2
+DEADLINE_S = 10.0
+"""From the request for a text to its end: waiting for a process and finding it."""
+MOST_WAITING = 256
+MOST_WAITING_BYTES = 64 << 20
+"""Bodies of pages that wait for a process; beyond either, callers are told to come back later."""
+REFUSED_FOR_S = 600.0
+"""How long a page that exceeded its limits is refused without another run."""
+_MOST_REFUSED = 1_000
+ENDED = "the page ended the process that read it"
+_LOOK_S = 0.1
+"""How often a run looks whether anybody still waits for it."""
+_IDLE_S = 60.0
+"""A thread without work ends after this time."""
+_HEAD_BYTES = 8
+
+
+class PageTextUnavailable(Unsupported):
+    """A page exceeds its limits, so that its text cannot be found."""
+
+
+class TextsBusy(TransientError):
+    """Other texts are being found; the same call may work later."""
+
+
+@dataclass(slots=True, eq=False)
+class TextRun:
+    """The search for the text of one page, for all callers who want it."""
+
+    key: bytes
+    header: Mapping[str, Any]
+    body: bytes
+    deadline_s: float
+    done: Future[bool] = field(default_factory=Future)
+    answer: dict[str, Any] = field(default_factory=dict)
+    """`text`, or why there is none: `error`, or `busy` if it may work later."""
+    callers: int = 0
+
+    @property
+    def abandoned(self) -> bool:
+        """Nobody waits for it."""
+        return self.callers <= 0
+
+
+class TextProcesses:
+    """
+    Finds main texts. Threads may share it; close it, or let it end with the process.
+
+    Args:
+        settings: who finds texts, and the limits of a page.
+        deadline_s: how long a text may take from the request on.
+        most_waiting: pages that may wait for a process.
+    """
+
+    def __init__(
+        self,
+        settings: PipelineSettings,
+        deadline_s: float = DEADLINE_S,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._shared = _Shared(settings, most_waiting)
+        self._deadline_s = deadline_s
+        self._finalizer = weakref.finalize(self, self._shared.close)
+
+    def begin(self, header: Mapping[str, Any], body: bytes) -> TextRun:
+        """
+        Begin to find a text, or join those who wait for it; call `end` in any case.
+
+        Raises:
+            PageTextUnavailable: the page exceeded its limits a short time ago.
+            TextsBusy: too many texts are waited for.
+        """
+        return self._shared.begin(header, body, time.monotonic() + self._deadline_s)
+
+    def end(self, run: TextRun) -> None:
+        """A caller waits no longer; a run that nobody waits for is ended."""
+        self._shared.end(run)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._finalizer()
+
+
+class _Shared:
+    """What callers and the threads that run processes share; no reference to the former."""
+
+    def __init__(self, settings: PipelineSettings, most_waiting: int) -> None:
+        self._settings = settings
+        self._most_waiting = most_waiting
+        self._changed = threading.Condition()
+        self._waiting: deque[TextRun] = deque()
+        self._runs: dict[bytes, TextRun] = {}
+        self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+        self._threads = 0
+        self._closed = False
+
+    def begin(self, header: Mapping[str, Any], body: bytes, deadline_s: float) -> TextRun:
+        key = _key(header, body)
+        with self._changed:
+            self._check(key)
+            run = self._runs.get(key)
+            if run is None:
+                run = self._runs[key] = TextRun(key, header, body, deadline_s)
+                self._waiting.append(run)
+                self._wake()
+            run.callers += 1
+            return run
+
+    def _check(self, key: bytes) -> None:
+        until_s, reason = self._refused.get(key, (0.0, ""))
+        if until_s > time.monotonic():
+            raise PageTextUnavailable(reason)
+        if key not in self._runs and (
+            len(self._waiting) >= self._most_waiting
+            or sum(len(run.body) for run in self._waiting) >= MOST_WAITING_BYTES
+        ):
+            raise TextsBusy("main text", f"{len(self._waiting)} others wait; repeat it later")
+
+    def _wake(self) -> None:
+        if self._threads < AT_ONCE and self._threads < len(self._runs):
+            self._threads += 1
+            threading.Thread(target=self._work, name="main-text", daemon=True).start()
+        self._changed.notify()
+
+    def end(self, run: TextRun) -> None:
+        with self._changed:
+            run.callers -= 1
+            if run.abandoned and self._runs.get(run.key) is run:
+                del self._runs[run.key]
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            for run in self._runs.values():
+                run.callers = 0
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._threads, timeout=5)
+
+    def _work(self) -> None:
+        """Find one text after the other in one process."""
+        process: TextProcess | None = None
+        try:
+            while (run := self._next()) is not None:
+                process = process or TextProcess(self._settings)
+                self._finish(run, process.ask(run))
+                if not process.usable:
+                    process.close()
+                    process = None
+        finally:
+            if process is not None:
+                process.close()
+            with self._changed:
+                self._threads -= 1
+                self._changed.notify_all()
+
+    def _next(self) -> TextRun | None:
+        with self._changed:
+            while not self._closed:
+                while self._waiting:
+                    run = self._waiting.popleft()
+                    if run.abandoned:
+                        continue
+                    if run.deadline_s > time.monotonic():
+                        return run
+                    self._settle(run, {"busy": "others took too long; repeat it later"})
+                if not self._changed.wait(_IDLE_S) and not self._waiting:
+                    return None
+            return None
+
+    def _finish(self, run: TextRun, answer: dict[str, Any]) -> None:
+        with self._changed:
+            if answer.get("error", ENDED) != ENDED and not run.abandoned:
+                self._refused[run.key] = (time.monotonic() + REFUSED_FOR_S, answer["error"])
+                while len(self._refused) > _MOST_REFUSED:
+                    self._refused.popitem(last=False)
+            self._settle(run, answer)
+
+    def _settle(self, run: TextRun, answer: dict[str, Any]) -> None:
+        run.answer = answer
+        if self._runs.get(run.key) is run:
+            del self._runs[run.key]
+        run.body = b""
+        if not run.done.done():
+            run.done.set_result(True)
+
+
+def _key(header: Mapping[str, Any], body: bytes) -> bytes:
+    digest = hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=16)
+    digest.update(body)
+    return digest.digest()
+
+
+class TextProcess:
+    """A process that finds one text after the other."""
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        limits = (settings.page_max_cpu_s, settings.page_max_memory_bytes)
+        command = [sys.executable, "-m", __name__, settings.text_finder, *map(str, limits)]
+        # Its errors are read from its answers; a library's warnings are not the server's log.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a server that drains after Ctrl-C still answers
+        )
+        self.usable = True
+
+    def ask(self, run: TextRun) -> dict[str, Any]:
+        """The text of a page, or why there is none."""
+        assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
+        began_s = time.monotonic()
+        try:
+            _send(cast("BinaryIO", self._process.stdin), run.header, run.body)
+            return self._answer(run)
+        except (BrokenPipeError, EOFError):
+            self.usable = False
+            return {"error": ENDED}  # by the page, or by somebody else
+        except TimeoutError:
+            self.usable = False
+            return {"error": f"took more than {time.monotonic() - began_s:.1f} s"}
+
+    def _answer(self, run: TextRun) -> dict[str, Any]:
+        assert self._process.stdout is not None  # noqa: S101 - a pipe, see above
+        source = self._process.stdout.fileno()
+        size = int.from_bytes(_received(source, _HEAD_BYTES, run))
+        answer: dict[str, Any] = orjson.loads(_received(source, size, run))
+        return answer
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
+    head = json.dumps({**header, "body_bytes": len(body)}).encode()
+    sink.write(len(head).to_bytes(_HEAD_BYTES) + head + body)
+    sink.flush()
+
+
+def _received(source: int, size: int, run: TextRun) -> bytes:
+    """
+    So many bytes of a pipe. Raises EOFError at its end, and TimeoutError at the run's deadline or
+    when nobody waits for it.
+    """
+    data, readable = bytearray(), select.poll()  # descriptors of a server may be above 1,024
+    readable.register(source, select.POLLIN)
+    while len(data) < size:
+        left_s = run.deadline_s - time.monotonic()
+        if left_s <= 0 or run.abandoned:
+            raise TimeoutError
+        if not readable.poll(1e3 * min(left_s, _LOOK_S)):
+            continue
+        more = os.read(source, min(size - len(data), 1 << 20))
+        if not more:
+            raise EOFError
+        data += more
+    return bytes(data)
+
+
+def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
+    """Find texts until the input ends."""
+    from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
+
+    make_expendable()
+    # Whatever a library prints is no answer.
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while head := source.read(_HEAD_BYTES):
+        header = json.loads(source.read(int.from_bytes(head)))
+        body = source.read(header["body_bytes"])
+        try:
+            answer = {"text": _found(finder, header, body, max_cpu_s, max_memory_bytes)}
+        except MemoryError:
+            answer = {"error": f"took more than {max_memory_bytes} bytes of memory"}
+        except Exception as error:  # noqa: BLE001 - a page must not end the process
+            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        reply = orjson.dumps(answer)
+        sink.write(len(reply).to_bytes(_HEAD_BYTES) + reply)
+        sink.flush()
+
+
+def _found(
+    finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
+) -> str:
+    from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
+    from aragog.pages import main_text  # noqa: PLC0415 - parsers, only in the process
+    from richpins import document  # noqa: PLC0415 - parsers, only in the process
+
+    loaded = main_text.load(finder)
+    try:
+        with limited(max_cpu_s, max_memory_bytes):
+            page = document.parse(body, url=header["url"], content_type=header["content_type"])
+            return loaded.find(page, header["form"]).encode("utf-8", "replace").decode()
+    except PageTooExpensive as error:
+        raise ValueError(error.reason) from None
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))

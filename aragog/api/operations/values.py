@@ -1,0 +1,205 @@
+"""The values that operations take and return, beside those of the store. Frozen, no I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, overload
+
+from aragog.api.operations.options import Option
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+from aragog.fetch_record.outcome import FetchRecord
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.field_formats import FieldFormats
+from aragog.urlstore.records import Content, Record
+
+MOST_ITEMS = 1000
+"""URLs, names, links or jobs in one request."""
+MOST_NAME_BYTES = 200
+BUILT_IN = FieldFormats()
+EXTRAS = ("aliases", "inlinks", "fetch")
+"""What a record may be returned with."""
+
+Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
+Fields = Annotated[
+    Sequence[str] | None,
+    Option("Names of the fields to return; none given: all.", most_items=MOST_ITEMS,
+           most_bytes=MOST_NAME_BYTES),
+]  # fmt: skip
+
+Purpose = Annotated[
+    str | None,
+    Option(
+        "Only pages whose sites do not refuse this use of them (`search`, `ai-input` or "
+        "`ai-train`); others are as if they were not stored.",
+        choices=PURPOSES, http="for",
+    ),
+]  # fmt: skip
+
+LinkPurpose = Annotated[
+    str | None,
+    Option("Only links on pages whose sites do not refuse this use of them (`search`, `ai-input` "
+           "or `ai-train`).", choices=PURPOSES, http="for"),
+]  # fmt: skip
+
+Limit = Annotated[
+    int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
+]
+Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answer before.")]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord(Record):
+    """
+    The stored data of one URL, as programs get it.
+
+    `record["product.price"]` is the value that the field's format gives it: text a `str`, a price a
+    `Decimal`, JSON what it holds. `record.fields["product.price"]` is its bytes.
+    """
+
+    formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
+    """How values are decoded."""
+    aliases: tuple[str, ...] | None = None
+    """Other URLs of the page, up to 1,000; None: not asked for, as the next two."""
+    inlinks: int | None = None
+    """How many links lead to the page."""
+    fetch: FetchRecord | None = None
+    """The last fetch; None also if there was none."""
+    extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Which of these three were asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.formats.decode(name, self.fields[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The decoded value of a field; `default` if the record does not have it."""
+        return self[name] if name in self.fields else default
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link of a page."""
+
+    url: Annotated[str, Option("Target of an outlink, source of an inlink.")]
+    text: Annotated[str, Option("Text of the link.")] = ""
+    rel: Annotated[str, Option("Values of the rel attribute, separated by spaces.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPage:
+    """A part of a list of links; `cursor` continues it, None: it is complete."""
+
+    links: tuple[PageLink, ...]
+    cursor: str | None = None
+    count: Annotated[int | None, Option("", omitted=True)] = None
+    """How many there are in all, if it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastValue:
+    """An earlier value of a field."""
+
+    value: bytes
+    at_ms: int
+    """When the field got the value, in ms since the epoch."""
+    field: Annotated[str, Option("", http="")] = dataclasses.field(default="", compare=False)
+    """The name of the field, by whose format JSON shows the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPart:
+    """A page's content, or a part of it."""
+
+    url: str
+    """The canonical URL that it is stored under."""
+    body: bytes
+    total_bytes: int
+    """The size of the whole content."""
+    meta: dict[str, str]
+    """Response headers and facts of the fetch."""
+
+    @classmethod
+    def of(cls, content: Content, begin: int = 0, limit: int | None = None) -> ContentPart:
+        """A part of the stored content."""
+        end = None if limit is None else begin + limit
+        return cls(content.url, content.body[begin:end], len(content.body), dict(content.meta))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedPage:
+    """The stored data of a URL after its fetch ended or the time limit passed."""
+
+    url: str
+    """The normalized URL."""
+    state: str
+    """`fresh`, `stale`, or `absent`: no page is stored."""
+    record: PageRecord | None = None
+    age_s: float | None = None
+    """How long ago the page was last confirmed; None when it never was."""
+    stale_fields: tuple[str, ...] = ()
+    """Fields of `field_max_age_s` that are older than requested."""
+    fetching: bool = False
+    """The fetch continues: a later call may return more."""
+    reason: str | None = None
+    """Why the URL is not fetched, or why its last fetch brought no page."""
+    report: Annotated[FetchRecord | None, Option("", http="fetch")] = None
+    """The last fetch: outcome, headers, redirects, latencies."""
+    content: Annotated[ContentPart | None, Option("", omitted=True)] = None
+    """If it was asked for; up to 15,000,000 bytes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationLine:
+    """One known fact. It may contain untrusted text, cleaned and on one line."""
+
+    name: str
+    text: str
+    note: str = ""
+    """Its source or age."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationSection:
+    """The facts about a URL from one part of the system."""
+
+    title: str
+    lines: tuple[ExplanationLine, ...] = ()
+    problem: str | None = None
+    """Why the section is incomplete; None if it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that is known of one URL."""
+
+    input: str
+    """The URL as it was given."""
+    url: str
+    """The normalized URL."""
+    sections: tuple[ExplanationSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueuedUrls(Sequence[EnqueueResult]):
+    """The result of each URL that was enqueued, in order; it is a sequence of them."""
+
+    results: tuple[EnqueueResult, ...]
+    batch: str | None = None
+    """The id of the batch that they were added to; None: the server has no batches."""
+
+    @overload
+    def __getitem__(self, place: int) -> EnqueueResult: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[EnqueueResult]: ...
+    def __getitem__(self, place: int | slice) -> EnqueueResult | Sequence[EnqueueResult]:
+        return self.results[place]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[EnqueueResult]:
+        return iter(self.results)

@@ -1,0 +1,260 @@
+"""Operations that write: fields, links and watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, PageLink, Url
+from aragog.errors import VersionConflict
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+
+ANY_VERSION = "*"
+"""A condition: there is a record, of whatever version."""
+Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
+IfVersion = Annotated[
+    str | None,
+    Option(
+        "Write only if the record has this version; empty: only if there is none; `*`: only if "
+        "there is one.",
+        http="",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PutRequest:
+    """Fields to write."""
+
+    url: Url
+    fields: Annotated[
+        Mapping[str, bytes],
+        Option(
+            "Field to value; over HTTP null deletes the field.",
+            most_items=MOST_ITEMS, by_format=True, nulls="deleted",
+        ),
+    ]  # fmt: skip
+    _: KW_ONLY
+    at_ms: Annotated[
+        int | None,
+        Option(
+            "When the values were true; a value never replaces one of a later instant. None: now.",
+            least=-(2**63),
+            most=2**63 - 1,
+        ),
+    ] = None
+    provenance: Annotated[
+        Mapping[str, str] | None,
+        Option("Field to where its value was found.", most_items=MOST_ITEMS),
+    ] = None
+    if_version: IfVersion = None
+    deleted: Annotated[
+        Sequence[str],
+        Option(
+            "Fields to delete as well.", most_items=MOST_ITEMS, most_bytes=MOST_NAME_BYTES, http=""
+        ),
+    ] = ()
+    replace: Annotated[bool, Option("Delete all other fields that the record had.", http="")] = (
+        False
+    )
+
+
+def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) -> bool:
+    return request.if_version is None
+
+
+@operation(
+    PutRequest,
+    http=HttpRoute(
+        "PATCH", "/v1/urls", member="version", in_query=("url",),
+        also=(
+            HttpRoute(
+                "PUT", "/v1/urls", member="version", in_query=("url",), fixed={"replace": True},
+                text="Set fields and delete all others.",
+            ),
+        ),
+    ),
+    thrift="UrlStore.put",
+    scope=WRITE,
+    repeatable=_unconditional,
+)  # fmt: skip
+def put(caller: Caller, request: PutRequest) -> str:
+    """
+    Set fields; others stay. Returns the new version.
+
+    A write with `if_version` is sent once: repeated, it could find its own version.
+    """
+    store, writers = caller.store, caller.parts.writers
+    store.fields.check_names(request.deleted)
+    writers.check(caller.token, [*request.fields, *request.deleted])
+    if request.replace:
+        writers.check_all(caller.token, store, request.url)
+    return _written(store, request)
+
+
+def _written(store: UrlStore, request: PutRequest) -> str:
+    """
+    Write before deleting, so that a refused write deletes nothing.
+
+    A replacement deletes the values that were there before it, and none that another writer, who
+    knows the new version already, has put meanwhile.
+    """
+    before = store.fields.sizes(request.url) if request.replace else {}
+    replaced = [name for name in before if name not in request.fields]
+    version = store.put(
+        request.url,
+        request.fields,
+        at_ms=request.at_ms,
+        provenance=request.provenance,
+        if_version=_expected(store, request.url, request.if_version),
+        leaving=[*request.deleted, *replaced],
+    )
+    if not request.replace:
+        gone = list(request.deleted)
+        return store.delete_fields(request.url, gone) if gone else version
+    if not replaced:
+        return version
+    at_ms = max(before[name].at_ms for name in replaced)
+    return store.delete_fields(request.url, replaced, at_ms=at_ms)
+
+
+def _expected(store: UrlStore, url: str, if_version: str | None) -> str | None:
+    """The version to write on; for any, None once it is known that there is a record."""
+    if if_version != ANY_VERSION:
+        return if_version
+    if store.get(url, ()) is None:
+        raise VersionConflict(url, "any", "")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFieldsRequest:
+    """Fields to delete."""
+
+    url: Url
+    names: Annotated[
+        Sequence[str],
+        Option(
+            "Names of the fields; those that the record does not have are ignored.",
+            most_items=MOST_ITEMS,
+            most_bytes=MOST_NAME_BYTES,
+            http="fields",
+        ),
+    ]
+    _: KW_ONLY
+    if_version: IfVersion = None
+
+
+@operation(
+    DeleteFieldsRequest,
+    http=HttpRoute("DELETE", "/v1/urls", status=204, given=("fields",)),
+    thrift="UrlStore.deleteFields",
+    scope=WRITE,
+    repeatable=_unconditional,
+)
+def delete_fields(caller: Caller, request: DeleteFieldsRequest) -> str:
+    """Delete fields; names that the record does not have are ignored. Returns the new version."""
+    caller.parts.writers.check(caller.token, request.names)
+    _take_version(caller.store, request.url, request.if_version)
+    return caller.store.delete_fields(request.url, request.names)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRequest:
+    """A page to remove."""
+
+    url: Url
+    _: KW_ONLY
+    if_version: IfVersion = None
+
+
+@operation(
+    RemoveRequest,
+    http=HttpRoute("DELETE", "/v1/urls"),
+    thrift="UrlStore.remove",
+    scope=WRITE,
+    pool=Pool.CONTENT,
+    repeatable=_unconditional,
+)
+def remove(caller: Caller, request: RemoveRequest) -> None:
+    """Remove the page, its links and its content until a later fetch brings it back."""
+    caller.parts.writers.check_all(caller.token, caller.store, request.url)
+    _take_version(caller.store, request.url, request.if_version)
+    caller.store.remove(request.url)
+
+
+def _take_version(store: UrlStore, url: str, if_version: str | None) -> None:
+    """Take the version, so that one of several conditional writers succeeds."""
+    version = _expected(store, url, if_version)
+    if version is not None:
+        store.put(url, {}, if_version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class AddLinksRequest:
+    """Links to add."""
+
+    url: Url
+    links: Annotated[Sequence[PageLink], Option("The links.", most_items=MOST_ITEMS)]
+
+
+@operation(
+    AddLinksRequest,
+    http=HttpRoute("POST", "/v1/links"),
+    thrift="UrlStore.addLinks",
+    scope=WRITE,
+)
+def add_links(caller: Caller, request: AddLinksRequest) -> None:
+    """Add outlinks to the page; those to the same targets are replaced."""
+    links = [OutLink(link.url, link.text, link.rel) for link in request.links]
+    caller.store.links.add(request.url, links)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLinksRequest:
+    """Links to remove."""
+
+    url: Url
+    targets: Annotated[
+        Sequence[str],
+        Option("Their targets; those that the page does not have are ignored.",
+               most_items=MOST_ITEMS, is_url=True),
+    ]  # fmt: skip
+
+
+@operation(
+    RemoveLinksRequest,
+    http=HttpRoute("POST", "/v1/links:remove"),
+    thrift="UrlStore.removeLinks",
+    scope=WRITE,
+)
+def remove_links(caller: Caller, request: RemoveLinksRequest) -> None:
+    """Remove the page's outlinks to these targets."""
+    caller.store.links.remove(request.url, request.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """A watch."""
+
+    url: Url
+    owner: Owner
+
+
+@operation(WatchRequest, http=HttpRoute("PUT", "/v1/watches"), thrift="UrlStore.watch", scope=WRITE)
+def watch(caller: Caller, request: WatchRequest) -> None:
+    """Keep the URL's page fresh for an owner. Fetches nothing itself."""
+    caller.store.schedule.watch(request.url, request.owner)
+
+
+@operation(
+    WatchRequest, http=HttpRoute("DELETE", "/v1/watches"), thrift="UrlStore.unwatch", scope=WRITE
+)
+def unwatch(caller: Caller, request: WatchRequest) -> None:
+    """End an owner's watch. After the last one the page is no longer refreshed; it stays."""
+    caller.store.schedule.unwatch(request.url, request.owner)

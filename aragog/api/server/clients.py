@@ -1,0 +1,131 @@
+"""
+The connected clients of a server: how many in all, how many from one address, and how slow.
+
+A connection that has nothing to do costs its client nothing. So a full server closes the one that
+has been idle for the longest time, first among those of the address with most connections, and
+refuses a new client only if all are busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Protocol
+
+from aragog.runtime.open_files import clients_within_limit
+from aragog.settings import ServingSettings
+
+_CHECK_S = 1.0
+_NETWORK_BITS = 64
+"""A host of IPv6 usually has all addresses of such a network."""
+
+
+class ConnectedClient(Protocol):
+    """A connection, as it is counted here."""
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """When it became idle, by a monotonic clock; None while it has a request."""
+
+    def abort(self) -> None:
+        """Close it at once."""
+
+    def end_if_late(self, now_s: float) -> None:
+        """Close it if the client is too slow, or has been silent for too long."""
+
+
+class Clients:
+    """
+    The connections of a server; used on its event loop.
+
+    Args:
+        settings: how many connections, and for how long a client may be slow.
+    """
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._most = clients_within_limit(settings.max_connections)
+        self._most_per_address = settings.max_connections_per_address or self._most
+        self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
+        self._checks: asyncio.Task[None] | None = None
+        self._networks: dict[ConnectedClient, str] = {}
+        self._by_network: dict[str, dict[ConnectedClient, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._networks)
+
+    def __iter__(self) -> Iterator[ConnectedClient]:
+        return iter(list(self._networks))
+
+    def add(self, client: ConnectedClient, address: str) -> bool:
+        """
+        Count a new connection, after closing an idle one if there are too many.
+
+        Returns False, and does not count it, if there are too many and none is idle.
+        """
+        network = _network(address)
+        neighbors = self._by_network.get(network, {})
+        if len(neighbors) >= self._most_per_address and not self._close_idle(neighbors):
+            return False
+        if len(self) >= self._most and not self._make_room():
+            return False
+        self._networks[client] = network
+        self._by_network.setdefault(network, {})[client] = None
+        return True
+
+    def discard(self, client: ConnectedClient) -> None:
+        """Stop counting a connection, if it is counted."""
+        network = self._networks.pop(client, None)
+        if network is None:
+            return
+        neighbors = self._by_network[network]
+        del neighbors[client]
+        if not neighbors:
+            del self._by_network[network]
+
+    def start(self) -> None:
+        """Disconnect clients that are too slow or silent, from now on."""
+        self._checks = asyncio.get_running_loop().create_task(self._check())
+
+    def stop(self) -> None:
+        """End that."""
+        if self._checks is not None:
+            self._checks.cancel()
+
+    async def _check(self) -> None:
+        while True:
+            await asyncio.sleep(self._check_s)
+            now_s = time.monotonic()
+            for client in self:
+                client.end_if_late(now_s)
+
+    def _make_room(self) -> bool:
+        largest = max(self._by_network.values(), key=len)
+        return self._close_idle(largest) or self._close_idle(self._networks)
+
+    def _close_idle(self, clients: Iterable[ConnectedClient]) -> bool:
+        """Close the connection that has been idle for the longest time; False: none is idle."""
+        idle = [
+            (since_s, client) for client in clients if (since_s := client.idle_since_s) is not None
+        ]
+        if not idle:
+            return False
+        _, client = min(idle, key=itemgetter(0))
+        self.discard(client)
+        client.abort()
+        return True
+
+
+def _network(address: str) -> str:
+    """What is counted as one address."""
+    if ":" not in address:
+        return address
+    try:
+        ip = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.IPv6Network((ip, _NETWORK_BITS), strict=False))

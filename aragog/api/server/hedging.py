@@ -1,0 +1,343 @@
+"""
+Hedged reads: a read that takes too long is sent to a standby store as well; the first answer wins.
+
+A store behind a network stalls occasionally: a garbage collection, a region that moves. Asking a
+second replica after a delay hides that for little additional load (J. Dean and L. Barroso, "The
+Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are never
+hedged.
+
+The delay follows the measured latencies. It is the 99.9th percentile while the tail is thin. If
+more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
+four medians, but no less than the percentile that spends the budget.
+
+Reads of both stores are bounded (`large_reads.py`). Each store has places for large reads of its
+own: a primary that stands still keeps its places, and the standby must answer meanwhile. A read
+that nobody waits for any more, because its caller has gone or the other store has answered, ends
+before its next row.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+from aragog.api.operations.abandonment import abandonment
+from aragog.api.operations.large_reads import (
+    AT_ONCE,
+    BoundedRead,
+    NobodyWaits,
+    ReadTooLarge,
+    SmallRead,
+    TooManyReads,
+)
+from aragog.api.operations.store_reads import HedgedResult
+from aragog.errors import TRANSIENT
+from aragog.urlstore.store import UrlStore
+
+T = TypeVar("T")
+
+EXTRA_SHARE = 0.02
+"""The largest share of reads, hedged and mirrored, that the standby gets as well."""
+WARM_SHARE = 0.01
+"""The smallest such share, which keeps the caches and connections of the standby warm."""
+LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
+DOWN_AFTER_P99S = 10
+LEAST_DOWN_S, MOST_DOWN_S = 0.05, 0.25
+"""
+Without an answer of the primary for ten times its 99th percentile, within these bounds, every read
+that is late is hedged, whatever the budget is.
+"""
+DEADLINE_SHARE = 0.5
+"""A read that has waited for this share of its deadline is hedged, whatever the budget is."""
+_BURST = 20.0
+_SAMPLES = 10_000
+_LEAST_SAMPLES = 100
+_RATIO = 1.1
+_FINEST_S = 50e-6
+_BUCKETS = 140
+
+
+class Latencies:
+    """A histogram of recent latencies, in buckets that grow by 10 %: 50 µs to 30 s."""
+
+    def __init__(self) -> None:
+        self._counts = [0.0] * _BUCKETS
+        self._total = 0.0
+
+    def add(self, latency_s: float) -> None:
+        """Count a latency; older ones lose weight."""
+        place, bound_s = 0, _FINEST_S
+        while bound_s < latency_s and place < _BUCKETS - 1:
+            place, bound_s = place + 1, bound_s * _RATIO
+        self._counts[place] += 1
+        self._total += 1
+        if self._total > _SAMPLES:
+            self._counts = [count / 2 for count in self._counts]
+            self._total = sum(self._counts)
+
+    def quantiles(self, *shares: float) -> list[float]:
+        """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
+        result: list[float] = []
+        total, bound_s = 0.0, _FINEST_S
+        for count in self._counts:
+            total += count
+            while len(result) < len(shares) and total >= shares[len(result)] * self._total:
+                result.append(bound_s)
+            bound_s *= _RATIO
+        return result
+
+    @property
+    def enough(self) -> bool:
+        """True if there are enough latencies to judge by."""
+        return self._total >= _LEAST_SAMPLES
+
+
+class HedgePolicy:
+    """
+    When to send a read to the standby. Pure, apart from its own counts; not safe for threads.
+
+    Attributes:
+        delay_s: how long to wait for the primary.
+        down_after_s: after how long without any answer the primary counts as down.
+        reads: how many there were.
+        hedged: how many of them were late and sent to the standby.
+        repeated: how many failed at the primary and were sent to the standby.
+        mirrored: how many were sent to the standby to keep it warm.
+        won: how many the standby answered.
+    """
+
+    def __init__(self) -> None:
+        self.delay_s = FIRST_DELAY_S
+        self.down_after_s = MOST_DOWN_S
+        self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
+        self._latencies = Latencies()
+        self._room = 1.0
+        self._owed = 0.0
+
+    def begun(self) -> None:
+        """Count a read."""
+        self.reads += 1
+        self._room = min(_BURST, self._room + EXTRA_SHARE)
+        self._owed += WARM_SHARE
+        if self.reads % 64 == 0 and self._latencies.enough:
+            middle_s, spent_s, p99_s, last_s = self._latencies.quantiles(
+                0.5, 1 - 0.9 * EXTRA_SHARE, 0.99, 0.999
+            )
+            wanted_s = min(last_s, max(spent_s, 4 * middle_s))
+            self.delay_s = min(MOST_DELAY_S, max(LEAST_DELAY_S, wanted_s))
+            self.down_after_s = min(MOST_DOWN_S, max(LEAST_DOWN_S, DOWN_AFTER_P99S * p99_s))
+
+    def answered(self, latency_s: float) -> None:
+        """Count an answer of the primary."""
+        self._latencies.add(latency_s)
+
+    def hedge(self, *, down: bool = False) -> bool:
+        """Whether to send a late read to the standby; `down`: whatever the budget is."""
+        if self._room < 1 and not down:
+            return False
+        self.hedged += 1
+        self._spend()
+        return True
+
+    def mirror(self) -> bool:
+        """Whether to repeat a read that was answered at the standby, to keep it warm."""
+        if self._owed < 1 or self._room < 1:
+            return False
+        self.mirrored += 1
+        self._spend()
+        return True
+
+    def _spend(self) -> None:
+        self._room = max(0.0, self._room - 1)
+        self._owed = max(0.0, self._owed - 1)
+
+
+class _OneRead:
+    """
+    A read, which both stores may make.
+
+    Attributes:
+        call: makes it.
+        is_decided: its caller has a result.
+    """
+
+    __slots__ = ("_is_abandoned", "call", "is_decided")
+
+    def __init__(self, call: Callable[[UrlStore], Any]) -> None:
+        self.call = call
+        self.is_decided = False
+        self._is_abandoned = abandonment()
+
+    def is_over(self) -> bool:
+        """Nobody waits for a result any more. In any thread."""
+        return self.is_decided or self._is_abandoned()
+
+    def require_waiting(self) -> None:
+        """Raise NobodyWaits if it need not begin any more."""
+        if self.is_over():
+            raise NobodyWaits("read", "its caller has gone")
+
+    def of(self, store: UrlStore, places: threading.BoundedSemaphore) -> Any:
+        """The result of one store; in a thread."""
+        with BoundedRead(self.is_over, places):
+            return self.call(store)
+
+
+class HedgedReads:
+    """
+    Reads two stores. Any number of threads may share it.
+
+    Args:
+        primary: the store that is written to.
+        standby: a replica, whose data may be older.
+        threads: how many reads of each store run at once.
+        deadline_s: how long callers wait for a read.
+        policy: when to use the standby.
+    """
+
+    def __init__(
+        self,
+        primary: UrlStore,
+        standby: UrlStore,
+        *,
+        threads: int = 16,
+        deadline_s: float = 1.0,
+        policy: HedgePolicy | None = None,
+    ) -> None:
+        self.policy = policy or HedgePolicy()
+        self._stores = primary, standby
+        self._places = tuple(threading.BoundedSemaphore(AT_ONCE) for _ in self._stores)
+        self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
+        self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
+        self._lock = threading.Lock()
+        self._deadline_s = deadline_s
+        self._answered_s = time.monotonic()
+        self._waiting_since_s: dict[Future[Any], float] = {}
+        """The reads that the primary has not answered, the oldest first, and when they began."""
+
+    def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
+        """
+        `call(store)` on the primary, and on the standby if the primary is late or fails.
+
+        A standby that has nothing does not answer: it may lack what was written just now.
+
+        Raises:
+            what `call` raises on the primary, if the standby has no answer either.
+        """
+        one = _OneRead(call)
+        try:
+            return self._read(one)
+        finally:
+            one.is_decided = True
+
+    def _read(self, one: _OneRead) -> HedgedResult:
+        started_s = time.monotonic()
+        first = self._primary.submit(self._timed, one)
+        with self._lock:
+            self.policy.begun()
+            delay_s = self.policy.delay_s
+            self._waiting_since_s[first] = started_s
+        first.add_done_callback(self._ended)
+        while not wait([first], delay_s).done:
+            delay_s = self._until_hedged_s(started_s)
+            if delay_s <= 0:
+                return self._hedged(first, one)
+        return self._after_answer(first, one)
+
+    def _ended(self, first: Future[Any]) -> None:
+        with self._lock:
+            self._waiting_since_s.pop(first, None)
+
+    def _until_hedged_s(self, started_s: float) -> float:
+        """How long a late read goes on waiting before it is looked at again; 0: it is hedged."""
+        now_s = time.monotonic()
+        latest_s = started_s + DEADLINE_SHARE * self._deadline_s
+        with self._lock:
+            oldest_s = next(iter(self._waiting_since_s.values()), now_s)
+            down_s = max(self._answered_s, oldest_s) + self.policy.down_after_s
+            left_s = min(down_s, latest_s) - now_s
+            return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
+
+    def _hedged(self, first: Future[Any], one: _OneRead) -> HedgedResult:
+        """The first answer of both stores."""
+        second = self._at_standby(one)
+        wait([first, second], return_when=FIRST_COMPLETED)
+        if not first.done() and _is_answer(second):
+            first.cancel()  # it may still wait for a thread, behind reads that stand still
+            return self._won(second)
+        return self._best(first, second)
+
+    def close(self) -> None:
+        """Release the threads without waiting for reads that still run."""
+        for pool in (self._primary, self._standby):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _timed(self, one: _OneRead) -> Any:
+        one.require_waiting()
+        started_at_s = time.monotonic()
+        try:
+            value = one.of(self._stores[0], self._places[0])
+        except NobodyWaits:  # it took longer than this: slow reads must not count as none
+            self._count_answer(started_at_s)
+            raise
+        self._count_answer(started_at_s)
+        return value
+
+    def _count_answer(self, started_at_s: float) -> None:
+        self._answered_s = ended_s = time.monotonic()
+        with self._lock:
+            self.policy.answered(ended_s - started_at_s)
+
+    def _at_standby(self, one: _OneRead) -> Future[Any]:
+        def read() -> Any:
+            one.require_waiting()
+            return one.of(self._stores[1], self._places[1])
+
+        return self._standby.submit(read)
+
+    def _mirror(self, one: _OneRead) -> None:
+        with SmallRead():
+            one.call(self._stores[1])
+
+    def _after_answer(self, first: Future[Any], one: _OneRead) -> HedgedResult:
+        """The primary was in time: its value, or the standby's instead of its outage."""
+        if _is_outage(first.exception()):
+            with self._lock:
+                self.policy.repeated += 1
+            return self._best(first, self._at_standby(one))
+        with self._lock:
+            mirrored = self.policy.mirror()
+        if mirrored:
+            self._standby.submit(self._mirror, one)
+        return HedgedResult(first.result(), from_standby=False)
+
+    def _won(self, second: Future[T]) -> HedgedResult:
+        with self._lock:
+            self.policy.won += 1
+        return HedgedResult(second.result(), from_standby=True)
+
+    def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
+        """The primary's value; the standby's if the primary fails for a passing reason."""
+        error = first.exception()
+        if _is_outage(error) or isinstance(error, TooManyReads):
+            wait([second])
+            if _is_answer(second):
+                return self._won(second)
+        return HedgedResult(first.result(), from_standby=False)
+
+
+def _is_outage(error: BaseException | None) -> bool:
+    """The store failed for a passing reason, and not a bound of this process."""
+    bounds = (NobodyWaits, ReadTooLarge, TooManyReads)
+    return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
+
+
+def _is_answer(done: Future[Any]) -> bool:
+    """True if the standby found something for everything that was asked."""
+    if done.exception() is not None:
+        return False
+    value = done.result()
+    return value is not None and not (isinstance(value, list) and None in value)

@@ -1,0 +1,222 @@
+"""The API as an ASGI application: the routes, and the token scope that each one requires."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aragog.api.operations.field_writers import FieldWriters
+from aragog.api.operations.operation import Parts
+from aragog.api.operations.scopes import READ, WRITE
+from aragog.api.operations.table import choices
+from aragog.api.problems import Problem
+from aragog.api.server.http.calls import StoreCalls
+from aragog.api.server.http.compression import Compressed
+from aragog.api.server.http.fast_reads import FastReads
+from aragog.api.server.http.middleware import Guarded
+from aragog.api.server.http.negotiation import prefers_html
+from aragog.api.server.http.observed import Observer
+from aragog.api.server.http.read_batches import ReadBatches
+from aragog.api.server.http.routes.changes import ChangesApi
+from aragog.api.server.http.routes.lookup import Lookup
+from aragog.api.server.http.routes.operations import Endpoint, OperationRoutes
+from aragog.api.server.http.routes.published import PublishedRoutes
+from aragog.api.server.http.routes.status import Status
+from aragog.api.server.http.services import Services
+from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.server.tokens import Tokens
+from aragog.crawl.identity.published_files import Publication
+from aragog.settings import ServingSettings
+from aragog.urlstore.store import UrlStore
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+REQUEST_HEADERS = (
+    "Authorization", "Content-Type", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID",
+    "Range", "Traceparent",
+)  # fmt: skip
+RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
+"""What scripts of the origins in `serving.cors_origins` may send and read."""
+
+
+class Api:
+    """
+    The API over one UrlStore; an ASGI application.
+
+    Args:
+        store: the store to read and write.
+        settings: limits, deadlines and tokens.
+        services: what it needs in addition to the store; the response is 501 where one is missing.
+        tokens: those in the settings, shared with the Thrift services; None: they are not shared.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        services: Services | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
+        services = services or Services()
+        self._calls = StoreCalls(store, settings, services.read, embedded=services.embedded)
+        self._fetching = services.fetching
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self.parts = Parts(
+            store=store,
+            writers=FieldWriters(settings.field_writers),
+            stopping=lambda: self._status.draining,
+            **services.arguments(),
+        )
+        """What operations use, for another server of the same process."""
+        self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
+        """The large responses that their clients have not read yet."""
+        self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
+        self._changes = ChangesApi(
+            self._calls, self._operations, most_readers=settings.max_in_flight
+        )
+        self._status = Status(self._calls, services.metrics)
+        observer = Observer(settings)
+        batches = ReadBatches(
+            self._calls.read_store,
+            self._calls.metadata_threads,
+            self._calls.deadline_s,
+            self.unsent,
+        )
+        hosts = (*settings.allowed_hosts, settings.host)
+        self.fast_reads = FastReads(
+            batches,
+            self._tokens,
+            hosts,
+            observer,
+            cors=bool(settings.cors_origins),
+            traced=services.tracer is not None,
+        )
+        """Answers plain reads; the server's protocol offers them here first."""
+        guarded = Guarded(Compressed(self._router(services)), settings, observer)
+        self.bodies = guarded.bodies
+        """The bodies of requests in memory."""
+        self._app: ASGIApp = guarded
+        if settings.cors_origins:
+            self._app = CORSMiddleware(
+                self._app,
+                allow_origins=settings.cors_origins,
+                allow_methods=METHODS,
+                allow_headers=REQUEST_HEADERS,
+                expose_headers=RESPONSE_HEADERS,
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def drain(self) -> None:
+        """Prepare to stop: readiness responds 503 from now on, and waiting feed readers end."""
+        self._status.draining = self._changes.draining = True
+
+    def end_waits(self) -> None:
+        """Answer the requests that wait for a fetch; not from a signal handler, as it locks."""
+        if self._fetching is not None:
+            self._fetching.drain()
+
+    @property
+    def running_calls(self) -> int:
+        """How many store calls are still running; after a drain, the abandoned ones."""
+        return self._calls.running
+
+    def close(self) -> None:
+        """Release the threads."""
+        self._calls.close()
+
+    def _router(self, services: Services) -> Router:
+        status = self._status
+        lookup = Lookup(self._calls, services, self._tokens)
+
+        async def front(request: Request) -> Response:
+            html = prefers_html(request.headers.getlist("accept"))
+            return await (lookup.get(request) if html else status.index(request))
+
+        paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
+        for (path, method), among in choices().items():
+            paths.setdefault(path, {})[method] = self._operations.endpoint(among)
+        paths["/v1/changes"]["GET"] = self._changes.answer
+        return Router(
+            [
+                *(self._route(path, methods) for path, methods in paths.items()),
+                self._route("/", {"GET": front, "POST": lookup.post}, open_to_all=True),
+                self._route("/docs", {"GET": status.docs}, open_to_all=True),
+                self._route("/openapi.json", {"GET": status.openapi}, open_to_all=True),
+                self._route("/healthz", {"GET": status.health}, open_to_all=True),
+                self._route("/readyz", {"GET": status.ready}, open_to_all=True),
+                *self._published(services.publication),
+            ],
+            redirect_slashes=False,
+            default=_no_such_path,
+        )
+
+    def _published(self, publication: Publication | None) -> list[Route]:
+        """Return the routes of what is published about the crawler, which are open to all."""
+        if publication is None:
+            return []
+        routes = PublishedRoutes(publication)
+        return [
+            self._route(path, {"GET": routes.answer}, open_to_all=True) for path in routes.paths
+        ]
+
+    def _route(
+        self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
+    ) -> Route:
+        """The route of one path; it responds 405 to methods that the path does not have."""
+        allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
+
+        async def answer(request: Request) -> Response:
+            request.scope["aragog.route"] = path
+            method = "GET" if request.method == "HEAD" else request.method
+            if method == "OPTIONS":
+                return Response(None, 204, {"Allow": ", ".join(allowed)})
+            endpoint = methods.get(method)
+            if endpoint is None:
+                raise Problem(
+                    405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
+                )
+            if open_to_all:
+                request.scope["aragog.body"].narrow(SMALL_BYTES)
+            else:
+                header, scope = request.headers.get("authorization"), _scope_of(path, method)
+                request.scope["aragog.token"] = self._tokens.check(header, scope)
+            return await endpoint(request)
+
+        # Without `methods`, Starlette passes every method to this endpoint.
+        return Route(path, _Endpoint(answer, self.unsent))
+
+
+class _Endpoint:
+    """
+    Wraps a function as an ASGI application for all methods; the middleware handles errors.
+
+    Args:
+        endpoint: makes the response.
+        unsent: counts it until the client has read nearly all of it.
+    """
+
+    def __init__(self, endpoint: Endpoint, unsent: MemoryLimit) -> None:
+        self._answer = endpoint
+        self._unsent = unsent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive, send))
+        with self._unsent.holding(len(getattr(response, "body", b""))):
+            await response(scope, receive, send)
+
+
+_SCOPES = {place: among[0][0].gate for place, among in choices().items()}
+
+
+def _scope_of(path: str, method: str) -> str:
+    return _SCOPES.get((path, method), READ if method == "GET" else WRITE)
+
+
+async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Problem(404, "unknown path; see /openapi.json")

@@ -1,0 +1,95 @@
+"""Read many records for one response, within a bound of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from aragog.api.operations.large_reads import ReadTooLarge, TooManyReads
+from aragog.api.operations.store_reads import ReadStore
+from aragog.api.server.http.record_json import RecordJson, RecordResult, read_hedged
+from aragog.api.server.memory import GrowingBytes
+from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
+from aragog.urlstore.records import is_allowed
+
+MOST_BYTES = 33_554_432
+"""Limit of records in one response; the last part may exceed it."""
+FIRST_PART = 20
+MOST_PART = 500
+SHRINK = 4
+"""A part that is too large to be read at once is read in so many."""
+PART_BYTES = 4_194_304
+"""Parts after the first are as large as fits into this, by the mean size of records so far."""
+
+
+def read_urls(
+    read: ReadStore,
+    urls: Sequence[str],
+    fields: Sequence[str] | None,
+    held: GrowingBytes,
+    purpose: str | None = None,
+) -> list[dict[str, Any]]:
+    """
+    Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
+
+    A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
+    the first `MOST_BYTES`, or for which `held` has no room, are left out: their status is 413, and
+    the caller requests them again.
+
+    Raises:
+        Problem: 503, there is no room for the first ones.
+        TransientError: the store does not answer.
+    """
+    items: list[dict[str, Any]] = []
+    names = None if fields is None else tuple(fields)
+    size, length = 0, FIRST_PART
+    while part := urls[len(items) : len(items) + length]:
+        if size >= MOST_BYTES:
+            return items + [_left_out(url) for url in urls[len(items) :]]
+        try:
+            results = read_hedged(read, part, names)
+        except ReadTooLarge:
+            length = max(1, len(part) // SHRINK)
+            continue
+        if purpose is not None:
+            results = [_allowed(result, purpose) for result in results]
+        if items and any(isinstance(result, TooManyReads) for result in results):
+            return items + [_left_out(url) for url in urls[len(items) :]]
+        grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        if not held.take(grown):
+            if not items:
+                raise held.problem()
+            return items + [_left_out(url) for url in urls[len(items) :]]
+        size += grown
+        items += map(_result, part, results)
+        length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
+    return items
+
+
+def _allowed(result: RecordResult, purpose: str) -> RecordResult:
+    """The result; none for a page whose site refuses this use of it."""
+    if not isinstance(result, RecordJson):
+        return result
+    return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None
+
+
+def _result(url: str, result: RecordResult) -> dict[str, Any]:
+    match result:
+        case None:
+            return {"input": url, "status": 404, "detail": "there is no record of this URL"}
+        case TakenDown():
+            return {"input": url, "status": 403, "detail": str(result)}
+        case InvalidUrl() | SizeExceeded():
+            return {"input": url, "status": 400, "detail": str(result)}
+        case _ if isinstance(result, PERMANENT):
+            return {"input": url, "status": 500, "detail": str(result)}
+        case RecordJson():
+            return {"input": url, "status": 200, "record": orjson.Fragment(result.data)}
+    raise result
+
+
+def _left_out(url: str) -> dict[str, Any]:
+    detail = "the response is large enough already: ask for this URL again"
+    return {"input": url, "status": 413, "detail": detail}

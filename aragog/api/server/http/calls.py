@@ -1,0 +1,179 @@
+"""Shared parts of all routes: store calls in threads with deadlines, and JSON responses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.api.operations.operation import Pool
+from aragog.api.operations.steps import Run
+from aragog.api.operations.store_reads import HedgedResult, ReadStore, unhedged
+from aragog.api.server.http.preconditions import has_tag
+from aragog.api.server.http.read_batches import body_tag
+from aragog.api.server.threads import CallThreads
+from aragog.settings import ServingSettings
+from aragog.urlstore.store import UrlStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_FEED_THREADS = 4
+MOST_BROKER_THREADS = 4
+MOST_EXPLAIN_THREADS = 2
+MOST_FETCH_THREADS = 8
+"""Read the store and enqueue for callers who wait; waiting itself needs no thread."""
+
+
+class StoreCalls:
+    """
+    Runs calls of one UrlStore, each in a thread and with a deadline.
+
+    Each kind of call has its own threads, so a content store or broker that hangs does not delay
+    reads of metadata, and requests do not delay the readiness probe.
+
+    Args:
+        store: the store to read and write.
+        settings: limits and deadlines.
+        read: makes reads; None: they are those of `store`.
+        embedded: the store answers without waiting for a network; see `CallThreads`.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        read: ReadStore | None = None,
+        *,
+        embedded: bool = True,
+    ) -> None:
+        self.store = store
+        self.read_store = read or unhedged(store)
+        self.settings = settings
+        self.deadline_s = settings.deadline_ms / 1000
+        self._content_deadline_s = settings.content_deadline_ms / 1000
+        most = settings.max_in_flight
+        self._metadata = CallThreads("store", settings.threads, most, eager=not embedded)
+        self._content = CallThreads("content", settings.content_threads, most)
+        self._feed = CallThreads("feed", MOST_FEED_THREADS, most)
+        self._broker = CallThreads("broker", MOST_BROKER_THREADS, most)
+        self._fetching = CallThreads("fetching", MOST_FETCH_THREADS, most)
+        self._explaining = CallThreads("explaining", MOST_EXPLAIN_THREADS, 8)
+        self._status = CallThreads("status", 1, 8)
+        self._metrics = CallThreads("metrics", 1, 8)
+        self._all = (
+            self._metadata,
+            self._content,
+            self._feed,
+            self._broker,
+            self._fetching,
+            self._explaining,
+            self._status,
+            self._metrics,
+        )
+
+    @property
+    def metadata_threads(self) -> CallThreads:
+        """The threads of `metadata`, for reads that share calls."""
+        return self._metadata
+
+    async def metadata(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `call(store, ...)`; raises Overloaded, TimeoutError and the errors of the store."""
+        return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    async def read(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> HedgedResult:
+        """
+        Run `call(store, ...)` as `metadata` does, and send it to the standby too if it is
+        late.
+        """
+        bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
+        return await self._metadata.run(bound, self.deadline_s)
+
+    async def content(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `call(store, ...)` in the threads for page content, with their longer deadline."""
+        return await self._content.run(
+            partial(call, self.store, *args, **kwargs), self._content_deadline_s
+        )
+
+    async def feed(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `call(store, ...)` in the threads for the change feed."""
+        return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    async def broker(self, call: Callable[[], T]) -> T:
+        """Run a call that enqueues, with the deadline of content."""
+        return await self._broker.run(call, self._content_deadline_s)
+
+    async def fetching(self, call: Callable[[], T]) -> T:
+        """Run one step of a fetch for a caller who waits: a read of the store, or an enqueue."""
+        return await self._fetching.run(call, self._content_deadline_s)
+
+    async def metrics(self, call: Callable[[], T]) -> T:
+        """Run a metrics scrape, which may take seconds while a part does not answer."""
+        return await self._metrics.run(call, self._content_deadline_s)
+
+    async def status(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a call of the readiness probe, which must not wait for requests."""
+        return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    def runner(self, pool: Pool) -> Run:
+        """Runs calls in the threads of what an operation blocks on, within their deadline."""
+        return {
+            Pool.STORE: self._in_time(self._metadata, self.deadline_s),
+            Pool.CONTENT: self._in_time(self._content, self._content_deadline_s),
+            Pool.FEED: self._in_time(self._feed, self.deadline_s),
+            Pool.BROKER: self._in_time(self._broker, self._content_deadline_s),
+            Pool.FETCH: self._in_time(self._fetching, self._content_deadline_s),
+            Pool.EXPLAIN: self._in_time(self._explaining, self._content_deadline_s),
+        }[pool]
+
+    @staticmethod
+    def _in_time(threads: CallThreads, deadline_s: float) -> Run:
+        def run(call: Callable[[], T], /) -> Awaitable[T]:
+            return threads.run(call, deadline_s)
+
+        return run
+
+    @property
+    def running(self) -> int:
+        """How many calls run or wait, including abandoned ones."""
+        return sum(threads.busy for threads in self._all)
+
+    def close(self) -> None:
+        """Release the threads without waiting for running calls."""
+        for threads in self._all:
+            threads.close()
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response with the value as JSON."""
+    headers = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+
+
+def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
+    """
+    A value as JSON with an ETag, or 304 if the client already has it.
+
+    The tag consists of the record's version, which `If-Match` of a write compares, and a hash of
+    the body.
+    """
+    body = orjson.dumps(value)
+    tag = body_tag(version, body)
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
+    if has_tag(request, tag):
+        return Response(None, 304, headers)
+    return Response(body, 200, headers, media_type="application/json")

@@ -1,0 +1,394 @@
+"""
+One HTTP/1.1 connection, with the limits that usually a reverse proxy enforces.
+
+uvicorn's server stops connections, and `parsing.py` limits the size of heads. This class limits the
+time until a head is complete, the number of pipelined requests, and the time during which a client
+may stop reading. Responses come in the order of the requests (`exchange.py`).
+
+    NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
+    IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.types import ASGIApp
+
+from aragog.api.problems import MEDIA_TYPE, Problem
+from aragog.api.server.clients import Clients
+from aragog.api.server.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
+from aragog.api.server.http.fast_reads import FastReads
+from aragog.api.server.http.parsing import BadRequest, RequestParser
+from aragog.api.server.listener import QUIET_S
+from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
+from aragog.settings import ServingSettings
+
+MOST_PIPELINED = 32
+"""How many requests of one connection may wait for the previous response."""
+LINGER_BYTES = 64 * 1024 * 1024
+"""How much of a refused request is read and discarded after the response to it."""
+
+
+class HttpState(Enum):
+    """What a connection waits for."""
+
+    NEW = auto()
+    """It waits for the first request."""
+    IDLE = auto()
+    """It waits for another request."""
+    HEAD = auto()
+    """It waits for the rest of a head."""
+    BUSY = auto()
+    """It waits for the response to a request, or for the body of one."""
+    LINGERING = auto()
+    """It discards the rest of a request until the client has read the response to it."""
+    CLOSING = auto()
+    """It waits until the client has read what was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpService:
+    """
+    What the connections of one server share.
+
+    Attributes:
+        app: answers requests.
+        fast_reads: answers plain reads.
+        settings: limits.
+        clients: counts connections.
+        unsent: counts large responses of `fast_reads`.
+    """
+
+    app: ASGIApp
+    fast_reads: FastReads
+    settings: ServingSettings
+    clients: Clients
+    unsent: MemoryLimit
+
+
+class ApiConnection(asyncio.Protocol):
+    """
+    A client; made by uvicorn's server for each connection.
+
+    Args:
+        service: shared by all connections.
+        server_state: uvicorn's: its connections and tasks, and the headers of every response.
+
+    Attributes:
+        transport: of the connection.
+        blocked: the client does not read what was written.
+    """
+
+    transport: asyncio.Transport
+
+    def __init__(self, service: HttpService, *, server_state: Any, **_unused: Any) -> None:
+        self.service = service
+        self.app = service.app
+        self.server_state = server_state
+        self.loop = asyncio.get_running_loop()
+        self.blocked = False
+        self.readable_again = asyncio.Event()
+        """Set while the client reads."""
+        self.readable_again.set()
+        self.addresses: tuple[Any, Any, str] = (None, None, "http")
+        """The addresses of client and server, and the scheme."""
+        self._parser = RequestParser(self, service.settings.max_header_bytes)
+        self._state = HttpState.NEW
+        self._since_s = time.monotonic()
+        """When the state began, or the client stopped to read."""
+        self._exchanges: deque[Exchange] = deque()
+        """Requests without a response, the first of which is being answered."""
+        self._receiving: AsgiExchange | None = None
+        """The request whose body has not arrived as a whole; the last one."""
+        self._last_response: Problem | None = None
+        """Sent after the responses to the requests before it; then the connection is closed."""
+        self._paused = False
+        self._stopping = False
+        self._half_closed = False
+        """The client sends no more, and waits for its responses."""
+        self._left_bytes = LINGER_BYTES
+        """How much it may still discard."""
+        self._unread = UnreadBytes(service.unsent)
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment] # it can read and write
+        self.transport.set_write_buffer_limits(UNCOUNTED_BYTES)
+        self.server_state.connections.add(self)
+        client, server = (transport.get_extra_info(n) for n in ("peername", "sockname"))
+        secure = transport.get_extra_info("sslcontext") is not None
+        self.addresses = (_address(client), _address(server), "https" if secure else "http")
+        if not self.service.clients.add(self, str(client[0]) if client else ""):
+            self._refuse(Problem(503, "too many connections", {"Retry-After": "1"}))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._state = HttpState.CLOSING
+        self.server_state.connections.discard(self)
+        self.service.clients.discard(self)
+        self._unread.were_read()
+        self._cancel_all()
+        self.readable_again.set()
+
+    def data_received(self, data: bytes) -> None:
+        if self._state in (HttpState.CLOSING, HttpState.LINGERING):
+            self._discard(len(data))
+            return
+        if self._state is HttpState.NEW:
+            self._state = HttpState.HEAD
+        try:
+            self._parser.feed(data)
+        except BadRequest as refused:
+            self._refuse(refused.problem)
+            return
+        if self._parser.size.most_bytes and self._state is HttpState.IDLE:
+            self._since_s = time.monotonic()
+            self._state = HttpState.HEAD
+
+    def eof_received(self) -> bool:
+        """Complete the requests of a client that sends no more; False: close now."""
+        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        if self._state is HttpState.LINGERING or self.addresses[2] == "https":
+            return False
+        self._half_closed = True
+        if self._receiving is not None:
+            self._refuse(Problem(400, "the body ends early"))
+        for exchange in self._exchanges:
+            exchange.hang_up()
+        if self._exchanges and self._last_response is None:
+            self._exchanges[-1].keep_alive = False
+        return bool(self._exchanges)
+
+    def pause_writing(self) -> None:
+        self.blocked = True
+        self.readable_again.clear()
+        self._since_s = time.monotonic()
+        if not self._unread.blocked(self.transport.get_write_buffer_size()):
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        self.blocked = False
+        self.readable_again.set()
+        self._unread.were_read()
+        self._since_s = time.monotonic()
+
+    # What the parser calls
+
+    def on_head(self) -> Problem | None:
+        if len(self._exchanges) > MOST_PIPELINED:
+            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
+        self._state = HttpState.BUSY
+        if self._exchanges or not self._read_fast():
+            self._begin_asgi()
+        return None
+
+    def on_body(self, body: bytes) -> None:
+        if self._receiving is not None:
+            self._receiving.add_body(body)
+
+    def on_end(self) -> None:
+        exchange, self._receiving = self._receiving, None
+        if exchange is not None:
+            exchange.end_body()
+
+    # What exchanges call
+
+    def pause_reading(self) -> None:
+        """Leave what the client sends in the kernel."""
+        if not self._paused and self._state is not HttpState.CLOSING:
+            self._paused = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on, unless a request waits for the response to another one."""
+        if self._half_closed:  # the end would be received again
+            return
+        if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
+            self._paused = False
+            if not self.transport.is_closing():
+                self.transport.resume_reading()
+
+    def give_back(self, counted_bytes: int) -> None:
+        """Count these bytes no longer: they are not written."""
+        self.service.unsent.give_back(counted_bytes)
+
+    def write_counted(self, data: bytes, counted_bytes: int) -> None:
+        """Write, and keep bytes that are counted in `unsent` until the client has read them."""
+        self._unread.writing(counted_bytes)
+        self.transport.write(data)  # calls `pause_writing` if the client does not read
+        if counted_bytes:
+            self._unread.written(counted_bytes, blocked=self.blocked)
+
+    def responded(self, exchange: Exchange) -> None:
+        """Go on after the first exchange has sent its response."""
+        self._exchanges.popleft()
+        self.server_state.total_requests += 1
+        if exchange is self._receiving:
+            self._linger()
+        elif not exchange.keep_alive:
+            self._close()
+        elif self._exchanges:
+            self._exchanges[0].begin()
+        elif self._last_response is not None:
+            self._refuse(self._last_response)
+        else:
+            self._since_s = time.monotonic()
+            self._state = HttpState.HEAD if self._parser.size.most_bytes else HttpState.IDLE
+        self.resume_reading()
+
+    # What the server calls
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """When it became idle; None while it has a request, of which the head does not count."""
+        return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._state = HttpState.CLOSING
+        self.transport.abort()
+
+    def end_if_late(self, now_s: float) -> None:
+        """Close if the client is too slow, or has been silent for too long."""
+        settings, waited_s = self.service.settings, now_s - self._since_s
+        if self.blocked or self._state is HttpState.CLOSING:
+            if waited_s > settings.send_timeout_s:
+                self.abort()
+        elif self._state is HttpState.LINGERING:
+            if waited_s > settings.head_timeout_s:
+                self.abort()
+        elif self._state in (HttpState.NEW, HttpState.HEAD):
+            if waited_s > settings.head_timeout_s:
+                self._refuse(Problem(408, "the request did not arrive in time"))
+        elif self._state is HttpState.IDLE and waited_s > settings.keep_alive_s:
+            self._close()
+
+    def shutdown(self) -> None:
+        """
+        Close after the current response; if there is none, after a moment without a request.
+
+        A request may be on its way: closing at once would lose it.
+        """
+        self._stopping = True
+        if self._state is HttpState.LINGERING:
+            self._close()
+        elif self._exchanges:
+            self._exchanges[-1].keep_alive = False
+        else:
+            self.loop.call_later(QUIET_S, self._close_if_quiet)
+
+    def _close_if_quiet(self) -> None:
+        if self._state in (HttpState.NEW, HttpState.IDLE):
+            self._close()
+
+    def _read_fast(self) -> bool:
+        """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
+        parser = self._parser
+        if self.blocked or parser.method != b"GET":
+            return False
+        if parser.version != "1.1" or not parser.keeps_alive:
+            return False
+        exchange = FastExchange(self, keep_alive=not self._stopping)
+        # The answer may come at once, so the exchange is in place before.
+        self._exchanges.append(exchange)
+        common = self.server_state.default_headers
+        if self.service.fast_reads.take(parser.target, parser.headers, common, exchange.answer):
+            return True
+        self._exchanges.pop()
+        return False
+
+    def _begin_asgi(self) -> None:
+        parser = self._parser
+        version = parser.version
+        keep_alive = version != "1.0" and parser.keeps_alive and not self._stopping
+        head = RequestHead(parser.method, parser.target, version, parser.headers)
+        exchange = AsgiExchange(self, head, keep_alive=keep_alive)
+        self._receiving = exchange
+        self._exchanges.append(exchange)
+        if len(self._exchanges) == 1:
+            exchange.begin()
+        else:
+            self.pause_reading()
+
+    def _refuse(self, problem: Problem) -> None:
+        """
+        Send the problem, unless the response has begun, and close the connection.
+
+        Requests that are complete are answered first: a client takes the responses in the order of
+        its requests (RFC 9112, 9.3.2), and the problem is none of theirs.
+        """
+        if self._receiving is not None and not self._receiving.started:
+            self._exchanges.remove(self._receiving)
+            self._receiving.cancel()
+            self._receiving = None
+        if self._exchanges and self._receiving is None:
+            self._last_response = problem
+            self.pause_reading()
+            return
+        if not self._exchanges:
+            self.transport.write(_response(problem))
+            self._last_response = None
+            self._linger()
+        else:
+            self._close()
+
+    def _linger(self) -> None:
+        """
+        Close after the response to a request that has not arrived as a whole.
+
+        To close a socket that has unread bytes resets it, and the client may lose the response. So
+        the rest is read and discarded until the client closes (RFC 9112, 9.6), up to `LINGER_BYTES`
+        and for `head_timeout_s`; a full server closes such a connection earlier.
+        """
+        nothing_sent = self._state is HttpState.NEW
+        if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():
+            self._close()
+            return
+        self._state = HttpState.LINGERING
+        self._since_s = time.monotonic()
+        self._cancel_all()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.resume_reading()
+
+    def _discard(self, size: int) -> None:
+        self._left_bytes -= size
+        if self._left_bytes < 0:
+            self.abort()
+
+    def _close(self) -> None:
+        """Close when the client has read what was written."""
+        self._state = HttpState.CLOSING
+        self._since_s = time.monotonic()
+        self._cancel_all()
+        self.transport.close()
+
+    def _cancel_all(self) -> None:
+        """Discard messages that the application still sends."""
+        while self._exchanges:
+            self._exchanges.popleft().cancel()
+        self._receiving = None
+
+
+def _address(name: Any) -> tuple[str, int] | None:
+    """Host and port of a socket's name."""
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
+
+
+def _response(problem: Problem) -> bytes:
+    body = orjson.dumps(problem.as_dict())
+    more = "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
+    head = (
+        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
+        f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        f"{more}connection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body

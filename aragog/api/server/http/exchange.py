@@ -1,0 +1,323 @@
+"""
+One request and its response: by an ASGI application, or by the shortcut for plain reads.
+
+An exchange is created when the head of its request is complete, begins when the responses before it
+were sent, and is cancelled when its client has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
+
+from httptools import parse_url
+from starlette.types import ASGIApp, Message, Scope
+
+from aragog.api.server.memory import SMALL_BYTES
+from aragog.api.server.threads import CALLER
+
+log = logging.getLogger(__name__)
+
+_STATUS_LINES = {
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
+    for status in HTTPStatus
+}
+_WITHOUT_BODY = frozenset({204, 304})
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class RequestHead(NamedTuple):
+    """The head of a request."""
+
+    method: bytes
+    target: bytes
+    """Path and query, or a whole URL."""
+    version: str
+    headers: list[tuple[bytes, bytes]]
+    """Names in lower case."""
+
+
+class ExchangeConnection(Protocol):
+    """The connection of an exchange."""
+
+    app: ASGIApp
+    addresses: tuple[Any, Any, str]
+    """The addresses of client and server, and the scheme."""
+    blocked: bool
+    """The client does not read what was written."""
+    readable_again: asyncio.Event
+    """Set while it reads."""
+    server_state: Any
+    """uvicorn's: tasks, and the headers of every response."""
+    transport: asyncio.Transport
+
+    def pause_reading(self) -> None:
+        """Leave what the client sends in the kernel."""
+
+    def resume_reading(self) -> None:
+        """Read on, if no other request waits."""
+
+    def write_counted(self, data: bytes, counted_bytes: int) -> None:
+        """Write, and keep bytes counted until the client has read them."""
+
+    def give_back(self, counted_bytes: int) -> None:
+        """Count these bytes no longer: they are not written."""
+
+    def responded(self, exchange: Exchange) -> None:
+        """Go on after the first exchange has sent its response."""
+
+
+class Exchange:
+    """
+    One request of a connection.
+
+    Attributes:
+        keep_alive: the connection goes on after the response.
+        started: the response has begun.
+    """
+
+    __slots__ = ("cancelled", "connection", "keep_alive", "started")
+
+    def __init__(self, connection: ExchangeConnection, *, keep_alive: bool) -> None:
+        self.connection = connection
+        self.keep_alive = keep_alive
+        self.started = False
+        self.cancelled = False
+
+    def begin(self) -> None:
+        """Answer the request, because those before it have been answered."""
+
+    def hang_up(self) -> None:
+        """The client sends no more, but waits for the response."""
+
+    def cancel(self) -> None:
+        """Send nothing from now on: the connection is closed."""
+        self.cancelled = True
+
+
+class FastExchange(Exchange):
+    """A plain read: it has no body, waits for no other request, and is answered in one piece."""
+
+    __slots__ = ()
+
+    def answer(self, response: bytes, counted_bytes: int) -> None:
+        """
+        Send the whole response; a client that has gone gets nothing.
+
+        Args:
+            response: head and body.
+            counted_bytes: of it, in the service's `unsent`.
+        """
+        connection = self.connection
+        if self.cancelled:
+            connection.give_back(counted_bytes)
+            return
+        self.started = True
+        if not self.keep_alive:
+            head, blank, body = response.partition(b"\r\n\r\n")
+            response = b"%b\r\nconnection: close%b%b" % (head, blank, body)
+        connection.write_counted(response, counted_bytes)
+        connection.responded(self)
+
+
+class AsgiExchange(Exchange):
+    """
+    A request that an ASGI application answers.
+
+    Args:
+        connection: of the client.
+        head: of the request.
+        keep_alive: the connection may go on after the response.
+    """
+
+    __slots__ = (
+        "_arrived", "_body", "_body_ended", "_body_taken", "_chunked", "_complete", "_expects",
+        "_hung_up", "_left_bytes", "_scope",
+    )  # fmt: skip
+
+    def __init__(
+        self, connection: ExchangeConnection, head: RequestHead, *, keep_alive: bool
+    ) -> None:
+        super().__init__(connection, keep_alive=keep_alive)
+        self._scope = _scope(connection, head)
+        self._body = bytearray()
+        self._body_ended = self._body_taken = False
+        self._hung_up = False
+        self._arrived = asyncio.Event()
+        """There is something for `receive`."""
+        self._expects = any(
+            name == b"expect" and value.lower() == b"100-continue" for name, value in head.headers
+        )
+        self._chunked = False
+        self._left_bytes = 0
+        """How many bytes of the announced body are not written yet."""
+        self._complete = False
+
+    def begin(self) -> None:
+        tasks = self.connection.server_state.tasks
+        task = asyncio.get_running_loop().create_task(self._run())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def add_body(self, body: bytes) -> None:
+        """Accept a piece of the request's body."""
+        self._body += body
+        if len(self._body) > SMALL_BYTES:
+            self.connection.pause_reading()
+        self._arrived.set()
+
+    def end_body(self) -> None:
+        """Accept the end of the body."""
+        self._body_ended = True
+        self._arrived.set()
+
+    def hang_up(self) -> None:
+        # A response that is sent piece by piece without an end, such as a stream of events, has to
+        # end when its client goes, and a client that goes looks the same at first.
+        self._hung_up = True
+        self._arrived.set()
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._arrived.set()
+
+    async def receive(self) -> Message:
+        """The next part of the body, or that the client has gone or has its response."""
+        if self._expects and not self.started and not self.cancelled:
+            self._expects = False
+            self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not self._is_over:
+            self.connection.resume_reading()
+            await self._arrived.wait()
+            self._arrived.clear()
+        if self._is_over:
+            return {"type": "http.disconnect"}
+        body, self._body = bytes(self._body), bytearray()
+        self._body_taken = self._body_ended
+        return {"type": "http.request", "body": body, "more_body": not self._body_ended}
+
+    async def send(self, message: Message) -> None:
+        """Write a part of the response, when the client has read enough of the parts before."""
+        connection = self.connection
+        if connection.blocked and not self.cancelled:
+            await connection.readable_again.wait()
+        if self.cancelled:
+            return
+        if not self.started:
+            head = self._head_of(message)  # may raise; then the client gets another response
+            self.started = True
+            connection.transport.write(head)
+            return
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if body and self._scope["method"] != "HEAD":
+            self._write_body(body)
+        if not more:
+            self._end()
+
+    @property
+    def _is_over(self) -> bool:
+        """The application receives nothing more."""
+        return self.cancelled or self._complete or (self._hung_up and self._body_taken)
+
+    async def _run(self) -> None:
+        CALLER.set(self)
+        try:
+            await self.connection.app(self._scope, self.receive, self.send)
+            if not self._complete and not self.cancelled and not self._hung_up:
+                raise RuntimeError("the application ended without a whole response")
+        except Exception:
+            log.exception("%s %s failed", self._scope["method"], self._scope["path"])
+        finally:
+            if not self._complete and not self.cancelled:
+                self._fail()
+
+    def _fail(self) -> None:
+        """End the connection, with a response if none has begun."""
+        if not self.started:
+            self.connection.transport.write(_FAILED)
+        self.keep_alive = False
+        self._complete = True
+        self.connection.responded(self)
+
+    def _head_of(self, message: Message) -> bytes:
+        """The head of the response; it decides how the body is framed, and what follows it."""
+        status = message["status"]
+        lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
+        without_body = status in _WITHOUT_BODY or self._scope["method"] == "HEAD"
+        self._left_bytes = 0 if without_body else lines.length or 0
+        self._chunked = not without_body and lines.length is None
+        framing = b"transfer-encoding: chunked\r\n" if self._chunked else b""
+        ending = b"" if self.keep_alive or lines.closes else b"connection: close\r\n"
+        self.keep_alive = self.keep_alive and not lines.closes
+        return b"".join((_STATUS_LINES[status], *lines.lines, framing, ending, b"\r\n"))
+
+    def _write_body(self, body: bytes) -> None:
+        if self._chunked:
+            self.connection.transport.write(b"%x\r\n%b\r\n" % (len(body), body))
+            return
+        self._left_bytes -= len(body)
+        if self._left_bytes < 0:
+            raise RuntimeError("the body of the response is longer than its Content-Length")
+        self.connection.transport.write(body)
+
+    def _end(self) -> None:
+        if self._left_bytes:
+            raise RuntimeError("the body of the response is shorter than its Content-Length")
+        if self._chunked:
+            self.connection.transport.write(b"0\r\n\r\n")
+        self._complete = True
+        self._arrived.set()
+        self.connection.responded(self)
+
+
+class _HeaderLines:
+    """
+    The headers of a response as lines, and what they say about its body and its connection.
+
+    Raises:
+        RuntimeError: a header would break the head.
+    """
+
+    __slots__ = ("closes", "length", "lines")
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.lines: list[bytes] = []
+        self.length: int | None = None
+        """The announced length of the body."""
+        self.closes = False
+        """The connection ends after the response."""
+        for name, value in headers:
+            if _CONTROL.search(name) or _CONTROL.search(value):
+                raise RuntimeError(f"a header of the response has a control character: {name!r}")
+            if name == b"content-length":
+                self.length = int(value)
+            elif name == b"connection":
+                self.closes = self.closes or value.lower() == b"close"
+            self.lines.append(b"%b: %b\r\n" % (name, value))
+
+
+def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
+    """The scope of a request; raises HttpParserInvalidURLError or UnicodeError."""
+    url = parse_url(head.target)
+    client, server, scheme = connection.addresses
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": head.version,
+        "server": server,
+        "client": client,
+        "scheme": scheme,
+        "root_path": "",
+        "headers": head.headers,
+        "state": {},
+        "method": head.method.decode("ascii"),
+        "path": unquote(url.path.decode("ascii")),
+        "raw_path": url.path,
+        "query_string": url.query or b"",
+    }

@@ -1,0 +1,229 @@
+"""
+The API's outermost middleware: checks every request and turns errors into responses.
+
+It checks the Host header, and that there is one token. It limits the size and the arrival time of
+bodies, and the memory that all of them take together. It sends large responses in pieces, each when
+the client has read enough of those before. It reports errors as problem details and records request
+metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aragog.api.problems import Problem, problem_of
+from aragog.api.server.http.observed import Observer
+from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
+from aragog.runtime.hosts import is_allowed_host
+from aragog.settings import ServingSettings
+
+
+class Guarded:
+    """The outermost ASGI middleware of the API."""
+
+    def __init__(self, app: ASGIApp, settings: ServingSettings, observer: Observer) -> None:
+        self._app = app
+        self._observer = observer
+        self._settings = settings
+        self._hosts = (*settings.allowed_hosts, settings.host)
+        self.bodies = MemoryLimit(settings.max_request_memory_bytes, "the bodies of requests")
+        """The bodies of all requests that are not answered yet, and what has arrived of others."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = scope["aragog.body"] = RequestBody(scope, receive, self._settings, self.bodies)
+        exchange = _Exchange(scope, body, send, self._observer)
+        self._observer.in_flight += 1
+        try:
+            self._check_head(scope)
+            body.check_length()
+            await self._app(scope, body.receive, exchange.send)
+        except Exception as error:  # noqa: BLE001 - the last line of defense: no request without answer
+            await exchange.fail(error)
+        finally:
+            body.release()
+            self._observer.in_flight -= 1
+            exchange.report()
+
+    def _check_head(self, scope: Scope) -> None:
+        hosts = _values(scope, b"host")
+        if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
+            raise Problem(400, "exactly one Host header is required")
+        if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
+            raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
+        # A proxy that checks another one of them than this server would be deceived.
+        if len(_values(scope, b"authorization")) > 1:
+            raise Problem(400, "at most one Authorization header is allowed")
+
+
+class RequestBody:
+    """
+    The body of one request, which the application reads only after it has checked the token.
+
+    Attributes:
+        unread: the application has not had all of it.
+    """
+
+    def __init__(
+        self, scope: Scope, receive: Receive, settings: ServingSettings, memory: MemoryLimit
+    ) -> None:
+        headers = dict(scope["headers"])
+        self._receive = receive
+        self._length = headers.get(b"content-length", b"")
+        self._most = settings.max_body_bytes
+        self._expects = b"expect" in headers
+        self._memory = memory
+        self._size = 0
+        self._held_bytes = 0
+        self._ends_s = asyncio.get_running_loop().time() + settings.head_timeout_s
+        self.unread = b"transfer-encoding" in headers or self._length not in (b"", b"0")
+
+    def check_length(self) -> None:
+        """
+        Check the announced length.
+
+        Raises:
+            Problem: 413, it is too large.
+        """
+        if self._length.isdigit() and int(self._length) > self._most:
+            raise _too_large(self._most)
+
+    def narrow(self, most_bytes: int) -> None:
+        """Lower the limit, for callers whose token is not known."""
+        self._most = min(self._most, most_bytes)
+        self.check_length()
+
+    async def receive(self) -> Message:
+        """
+        The next piece, counted until the request is answered; after the last one, a disconnect.
+
+        Raises:
+            Problem: 413, it is too large; 408, it is late; 503, all bodies are too large together.
+        """
+        message = await self._piece()
+        size = len(message.get("body", b""))
+        self._memory.require(size)
+        self._held_bytes += size
+        return message
+
+    async def discard(self) -> bool:
+        """
+        Read the rest without keeping it, so that its client can read the response to it.
+
+        Returns False if the rest is too large or late, or not sent before the client has heard.
+        """
+        if self._expects or (self._length.isdigit() and int(self._length) > self._most):
+            return False
+        try:
+            await self.skip()
+        except Problem:
+            return False
+        return True
+
+    async def skip(self) -> None:
+        """
+        Read the rest without keeping it.
+
+        Raises:
+            Problem: 400, the client has gone; 413, it is too large; 408, it is late.
+        """
+        while self.unread:
+            await self._piece()
+
+    def release(self) -> None:
+        """Give back the memory."""
+        self._memory.give_back(self._held_bytes)
+        self._held_bytes = 0
+
+    async def _piece(self) -> Message:
+        if not self.unread:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._ends_s):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise Problem(408, "the body did not arrive in time") from error
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "the body ends early")
+        self._size += len(message.get("body", b""))
+        if self._size > self._most:
+            raise _too_large(self._most)
+        self.unread = message.get("more_body", False)
+        return message
+
+
+class _Exchange:
+    """One request and its response."""
+
+    def __init__(self, scope: Scope, body: RequestBody, send: Send, observer: Observer) -> None:
+        self._scope = scope
+        self._body = body
+        self._send = send
+        self._observer = observer
+        self._started_at_s = time.perf_counter()
+        self._seconds = 0.0
+        self._status = 0
+        self._closes = False
+
+    async def send(self, message: Message) -> None:
+        """Forward a message to the server, the body in pieces that it can hold."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._seconds = time.perf_counter() - self._started_at_s
+            if self._body.unread and (self._closes or not await self._body.discard()):
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+        elif len(message.get("body", b"")) > SMALL_BYTES:
+            message = await self._send_pieces(message)
+        await self._send(message)
+
+    async def _send_pieces(self, message: Message) -> Message:
+        """Send all but the last piece, which is returned, each when the client has read enough."""
+        body = message["body"]
+        *begins, last = range(0, len(body), SMALL_BYTES)
+        for begin in begins:
+            # A copy: a view would keep the whole body in memory until its last byte is read.
+            piece = bytes(body[begin : begin + SMALL_BYTES])
+            await self._send({"type": message["type"], "body": piece, "more_body": True})
+        return {**message, "body": bytes(body[last:])}
+
+    async def fail(self, error: Exception) -> None:
+        """Respond with the error as a problem; if a response has begun, abort it."""
+        problem = problem_of(error)
+        self._observer.failed(problem, self._scope["method"], self._scope["path"], error)
+        if self._status:
+            raise error  # the server closes the connection: the client sees a short response
+        # A server that is short of memory or time reads nothing that it has no use for.
+        self._closes = problem.status in (408, 413, 503)
+        await problem.response()(self._scope, _nothing, self.send)
+
+    def report(self) -> None:
+        """Record the request in metrics and access log, by its route, not by the client's path."""
+        scope = self._scope
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        self._observer.answered(
+            scope["method"],
+            str(scope.get("aragog.route", "none")),
+            self._status,
+            self._seconds,
+            target,
+            scope.get("aragog.token"),
+        )
+
+
+def _values(scope: Scope, wanted: bytes) -> list[bytes]:
+    """The values of all headers of this name."""
+    return [value for name, value in scope["headers"] if name == wanted]
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, f"the body is longer than {most} bytes; see serving.max_body_bytes")

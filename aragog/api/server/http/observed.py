@@ -1,0 +1,100 @@
+"""
+Metrics of requests, and a sampled access log with one JSON object a line.
+
+Metrics and log name the route, never what a client made up, so that they have few labels. The log
+has all responses with status 5xx, and a share of the others (`serving.access_log_share`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client import REGISTRY, Gauge
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from aragog.api.problems import Problem
+from aragog.api.server.access_log import AccessLog
+from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
+from aragog.observability.metric_families import family
+from aragog.settings import ServingSettings
+
+log = logging.getLogger(__name__)
+
+IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests that are being answered.")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class RequestCounts(Collector):
+    """
+    The requests of this process: counted in a dictionary, because a request pays for it.
+
+    Attributes:
+        requests: how many, by (method, route, status).
+        durations: until the response began, by route.
+    """
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.durations = Histogram(
+            "aragog_http_request_seconds", "Until the response begins.", REQUEST_BOUNDS_S, "route"
+        )
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics now."""
+        counted = CounterMetricFamily(
+            "aragog_http_requests",
+            "Requests by route and status.",
+            labels=["method", "route", "status"],
+        )
+        for (method, route, status), count in list(self.requests.items()):
+            counted.add_metric([method, route, str(status)], count)
+        yield counted
+        yield family(self.durations)
+
+
+COUNTS = RequestCounts()
+REGISTRY.register(COUNTS)
+
+
+class Observer:
+    """Records the requests of one server; used only on its event loop."""
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._log = AccessLog(settings.access_log_share)
+        self.in_flight = 0
+        """Requests that are being answered."""
+        IN_FLIGHT.set_function(lambda: self.in_flight)
+
+    def answered(
+        self,
+        method: str,
+        route: str,
+        status: int,
+        seconds: float,
+        target: bytes = b"",
+        token: str | None = None,
+    ) -> None:
+        """
+        Count a response, and perhaps log it.
+
+        Args:
+            method: of the request.
+            route: its path, with placeholders; "none" if the path is unknown.
+            status: of the response.
+            seconds: until the response began.
+            target: path and query as requested.
+            token: the name of the request's token.
+        """
+        COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
+        COUNTS.durations.of(route).observe(seconds)
+        if self._log.takes(failed=status >= 500):
+            what = {"method": method[:20], "route": route}
+            self._log.write(what, target, status, seconds * 1000, token)
+
+    def failed(self, problem: Problem, method: str, route: str, error: Exception | None) -> None:
+        """Log the traceback of an unexpected error."""
+        if problem.status == 500:
+            log.error("%s %s failed", method, route, exc_info=error)

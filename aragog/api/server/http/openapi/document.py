@@ -1,0 +1,285 @@
+"""The API's OpenAPI 3.1 document."""
+
+from __future__ import annotations
+
+import sys
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from aragog.api.operations.operation import Form, Pool
+from aragog.api.operations.operation import Operation as AnyOperation
+from aragog.api.operations.scopes import ANY, READ
+from aragog.api.operations.table import OPERATIONS, Choice, choices
+from aragog.api.server.http.openapi.examples import add_examples
+from aragog.api.server.http.openapi.schemas import (
+    SCHEMAS,
+    answer_schema,
+    body_schema,
+    parameters,
+)
+
+Operation = dict[str, Any]
+
+
+def _parameter(name: str, text: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "query",
+        "required": required,
+        "description": text,
+        "schema": schema or {"type": "string"},
+    }
+
+
+def _header(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+
+
+def _ref(schema: str) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+
+
+def _json(text: str, schema: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": _ref(schema)}}
+
+
+def _problem(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/problem+json": _ref("Problem")}}
+
+
+def _body(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"*/*": {"schema": {}}}}
+
+
+_PROBLEMS = {
+    "400": _problem("The request is malformed; `detail` gives the reason."),
+    "401": _problem("No bearer token, or an unknown one."),
+    "403": _problem("The token lacks the scope, or the URL was taken down."),
+    "404": _problem("Nothing is known of the URL."),
+    "409": _problem("Another record has this value of a unique property."),
+    "412": _problem("The record has another version than `If-Match`."),
+    "413": _problem("The body is longer than serving.max_body_bytes."),
+    "415": _problem("The body is not declared to be JSON."),
+    "416": _problem("The range begins after the end of the content."),
+    "421": _problem("The server does not serve this Host."),
+    "429": _problem("The token exceeds its rate; see `Retry-After`."),
+    "500": _problem("A defect of the server; its log has the traceback."),
+    "501": _problem("This server has no such service."),
+    "503": _problem("Too many requests at once, or the store does not respond."),
+    "504": _problem("Not answered within the deadline."),
+}
+_READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
+_UNIQUE = ("put", "put_node")
+"""Operations that write properties in `store.unique`."""
+SERVER = "Server"
+_GROUPS = {
+    "reading": "Read",
+    "field_sizes": "Read: fields",
+    "writing": "Write",
+    "crawling": "Fetch",
+    "job_queues": "Job queues",
+    "graph_nodes": "Graph: nodes",
+    "graph_edges": "Graph: edges",
+    "administration": "Administration",
+}
+"""The title of the operations of each module of the table."""
+
+
+def _operation(
+    name: str,
+    summary: str,
+    *parameters: dict[str, Any],
+    responses: dict[str, Any],
+    problems: str = "400 401 403 421 500 503 504",
+    security: list[dict[str, list[str]]] | None = None,
+    body: str | None = None,
+    tag: str = SERVER,
+) -> Operation:
+    operation: Operation = {"operationId": name, "summary": summary, "tags": [tag]}
+    if parameters:
+        operation["parameters"] = list(parameters)
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
+    codes = [*problems.split(), *(["429"] if security else [])]
+    shared = {code: {"$ref": f"#/components/responses/{_problem_name(code)}"} for code in codes}
+    operation["responses"] = {**responses, **dict(sorted(shared.items()))}
+    operation["security"] = [] if security is None else security
+    return operation
+
+
+def _problem_name(code: str) -> str:
+    return f"Problem{code}"
+
+
+_MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
+
+
+def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
+    return _operation(name, summary, responses={"200": response}, problems=problems)
+
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "aragog",
+        "version": "1",
+        "description": (
+            "The UrlStore over HTTP: metadata, links and content of URLs, by any spelling and "
+            "through any alias. Errors are problem details (RFC 9457)."
+        ),
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    },
+    "paths": {
+        "/metrics": {
+            "get": _operation(
+                "getMetrics", "Metrics for Prometheus",
+                responses={"200": {"description": "Text format 0.0.4.", "content": {
+                    "text/plain": {"schema": {"type": "string"}}}}},
+                security=_READ, problems="401 403 421 500 503 504",
+            )
+        },
+        "/healthz": {"get": _public("health", "The process responds", _json("Alive.", "State"))},
+        "/readyz": {
+            "get": _public("ready", "The server accepts requests and its store responds",
+                           _json("Ready.", "State"), problems="421 503")
+        },
+    },
+    "components": {
+        "schemas": SCHEMAS,
+        "responses": {_problem_name(code): problem for code, problem in _PROBLEMS.items()},
+        "securitySchemes": {"bearer": {
+            "type": "http", "scheme": "bearer",
+            "description": "A token of `aragog token`. Scope `admin` includes the others. Without "
+            "`serving.tokens` no token is required.",
+        }},
+    },
+}  # fmt: skip
+
+
+def _derived(among: Sequence[Choice]) -> Operation:
+    """The entry of a method of a path, which may have several operations."""
+    operation, route = among[0]
+    name = _camel("_".join([operation.name, *route.fixed]))
+    body = body_schema(operation, route)
+    request = f"{name[0].upper()}{name[1:]}Request"
+    if body is not None:
+        SCHEMAS[request] = body
+    conditional = any(field.name == "if_version" for field in operation.fields)
+    found = {
+        parameter["name"]: parameter
+        for choice in reversed(among)
+        for parameter in [*_choosing(choice, operation.scope), *_selecting(among)]
+    }
+    problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
+    problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
+    problems |= {"413", "415"} if body is not None else set()
+    problems |= {"412"} if conditional else set()
+    problems |= {"409"} if operation.name in _UNIQUE else set()
+    pools = {other.pool for other, _ in among}
+    problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN} else set()
+    return _operation(
+        name,
+        route.text or operation.text.partition("\n")[0],
+        *found.values(),
+        *_FORM_PARAMETERS[route.form],
+        *([_MATCH] if conditional else []),
+        responses=_responses(among),
+        problems=" ".join(problems),
+        security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
+        body=None if body is None else request,
+        tag=_GROUPS[_module(operation)],
+    )
+
+
+def _module(operation: AnyOperation[Any, Any]) -> str:
+    return operation.run.__module__.rpartition(".")[2]
+
+
+def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
+    """
+    The parameters of an operation; those that choose it among others of its route say how.
+
+    Args:
+        choice: the operation and its route.
+        scope: that of the operation which the route has without them.
+    """
+    operation, route = choice
+    found = parameters(operation, route)
+    for parameter in found:
+        if parameter["name"] in route.given and operation.scope != scope:
+            parameter["description"] += f" Requires scope {operation.scope}."
+    return found
+
+
+def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
+    """The parameters that choose an operation of a route."""
+    return [
+        _parameter(
+            name, f"{default} by default.", type="string",
+            enum=[route.selects[name] for _, route in among], default=default,
+        )
+        for name, default in among[0][1].selects.items()
+    ]  # fmt: skip
+
+
+_FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form} | {
+    Form.RECORD: [
+        _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
+    ],
+    Form.CONTENT: [_header("Range", "One range of bytes.")],
+    Form.FEED: [_header("Last-Event-ID", "The cursor, of a client that reads events.")],
+}
+_FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
+
+
+def _responses(among: Sequence[Choice]) -> dict[str, Any]:
+    """What a success of the operations of a route is, by status."""
+    operation, route = among[0]
+    answer = answer_schema(operation, route)
+    others = [answer_schema(*choice) for choice in among[1:]]
+    if route.form is Form.JSON and any(other != answer for other in others):
+        answer = {"anyOf": [answer, *others]}
+    if answer is None or route.status == 204:
+        return {"204": {"description": "Done."}}
+    content: dict[str, Any] = {"application/json": {"schema": answer}}
+    found = {"description": "The answer.", "content": content}
+    match route.form:
+        case Form.RECORD:
+            current = {"description": "The client has the current version."}
+            return {"200": _json("Found.", "FullRecord"), "304": current}
+        case Form.RECORDS:
+            return {"200": _json("A result for each.", "BatchResults")}
+        case Form.CONTENT:
+            whole = _body("The body, of the type that its origin declared.")
+            return {"200": whole, "206": _body("The range of the body.")}
+        case Form.FEED:
+            content["text/event-stream"] = {"schema": {"type": "string"}}
+    responses = {str(route.status): found}
+    if route.pending:
+        responses["202"] = {**found, "description": "The answer so far; the work goes on."}
+    return responses
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _tags() -> list[dict[str, str]]:
+    """The groups of operations, each with what its module of the table says of it."""
+    texts = {
+        _GROUPS[_module(operation)]: " ".join(
+            (sys.modules[operation.run.__module__].__doc__ or "").split()
+        )
+        for operation in OPERATIONS.values()
+    }
+    groups = [{"name": name, "description": text} for name, text in texts.items()]
+    return [*groups, {"name": SERVER, "description": "The server: liveness, readiness, metrics."}]
+
+
+for (_path, _method), _among in choices().items():
+    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _derived(_among)
+DOCUMENT["tags"] = _tags()
+add_examples(DOCUMENT)

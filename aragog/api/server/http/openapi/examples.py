@@ -1,0 +1,95 @@
+"""
+Examples of requests and their answers, for the OpenAPI document and the page at `/docs`.
+
+`examples.json` has them by the id of their operation, in an order in which they can be made one
+after the other. `python -m tests.api_examples` makes them and writes the answers; a test makes them
+again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from shlex import quote as in_shell
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+ADDRESS = "http://127.0.0.1:8100"
+_WIDE = 66
+FILE = files("aragog.api.server.http.openapi").joinpath("examples.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One request, and what a server answers."""
+
+    operation: str
+    """The operation's id in the document."""
+    path: Mapping[str, str] = field(default_factory=dict)
+    """What stands in the path for the names in braces."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    """The JSON of the request; None: it has none."""
+    status: int = 200
+    answer: Any = None
+    """The JSON of the answer, or its text; None: it has none."""
+
+    def target(self, path: str) -> str:
+        """Path and query of the request to a path of the document."""
+        for name, value in self.path.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        pairs = [f"{name}={quote(value, safe=':/,?=')}" for name, value in self.query.items()]
+        return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+    def command(self, method: str, path: str) -> str:
+        """The request as a command of curl."""
+        words = ["curl -s"]
+        usual = "GET" if self.body is None else "POST"
+        if method != usual:
+            words.append(f"-X {method}")
+        target = in_shell(ADDRESS + self.target(path))
+        words.append(target if len(target) < _WIDE else f"\\\n  {target}")
+        if self.body is not None:
+            words.append(f"\\\n  --json {in_shell(orjson.dumps(self.body).decode())}")
+        return " ".join(words)
+
+
+EXAMPLES: dict[str, Example] = {
+    example["operation"]: Example(**example) for example in orjson.loads(FILE.read_bytes())
+}
+"""By the id of their operation."""
+
+
+def add_examples(document: dict[str, Any]) -> None:
+    """Put the examples into an OpenAPI document."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if example := EXAMPLES.get(operation["operationId"]):
+                _add(operation, example)
+
+
+def _add(operation: dict[str, Any], example: Example) -> None:
+    given = {**example.path, **example.query}
+    for parameter in operation.get("parameters", ()):
+        if parameter["name"] in given and parameter["in"] in ("path", "query"):
+            parameter["example"] = _value(parameter["schema"], given[parameter["name"]])
+    if example.body is not None:
+        operation["requestBody"]["content"]["application/json"]["example"] = example.body
+    content = operation["responses"][str(example.status)].get("content", {})
+    if example.answer is not None and "application/json" in content:
+        content["application/json"]["example"] = example.answer
+
+
+def _value(schema: Mapping[str, Any], text: str) -> Any:
+    """A text of a query as the value that its schema describes."""
+    kinds = schema.get("type", "string")
+    if "array" in kinds:
+        return text.split(",") if text else []
+    if "integer" in kinds:
+        return int(text)
+    if "number" in kinds:
+        return float(text)
+    return text == "true" if "boolean" in kinds else text

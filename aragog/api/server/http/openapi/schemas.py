@@ -1,0 +1,348 @@
+"""The JSON schemas of parameters, bodies and responses, by the table of operations. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Any, get_args
+
+from aragog.api.operations.operation import HttpRoute, Operation
+from aragog.api.operations.options import OptionField, option_fields
+from aragog.api.operations.values import PageLink, PageRecord, PastValue
+from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.urlstore.feed import Change, ChangeKind
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    bytes: {
+        "type": ["object", "string"],
+        "required": ["base64"],
+        "properties": {"base64": {"type": "string"}},
+    },
+}
+
+
+_OPEN: dict[str, Any] = {"type": "object", "additionalProperties": True}
+"""Values of fields, by the declared format of each."""
+NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", PastValue: "PastValue"}
+"""Types whose schemas are not derived from their fields."""
+
+
+def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
+    """The options of an operation in the path, and for a route without a body in the query."""
+    shared = {field.option.shares: field for field in operation.fields if field.option.shares}
+    return [
+        _parameter(field, route, shared.get(field.http))
+        for field in operation.fields
+        if field.http
+        and not field.option.shares
+        and (not route.has_body or field.http in route.in_query or _in_path(field, route))
+    ]
+
+
+def _in_path(field: OptionField, route: HttpRoute) -> bool:
+    return f"{{{field.http}}}" in route.path
+
+
+def _parameter(
+    field: OptionField, route: HttpRoute, shared: OptionField | None = None
+) -> dict[str, Any]:
+    """An option as a parameter, which it may share with another one."""
+    schema, text = option_schema(field), field.option.text
+    if shared is not None:
+        schema = {"type": "string"}
+        text += f" Items `name:value`, separated by commas: {shared.option.text}"
+    listed = {"style": "form", "explode": False} if "array" in schema["type"] else {}
+    return {
+        "name": field.http,
+        "in": "path" if _in_path(field, route) else "query",
+        "required": field.required and field.http not in route.given,
+        "description": text,
+        "schema": schema,
+        **listed,
+    }
+
+
+def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
+    """The options of an operation as a JSON object; None: the route has no body."""
+    if not route.has_body:
+        return None
+    elsewhere = {"", *route.in_query}
+    return _closed(
+        object_schema(
+            [
+                field
+                for field in operation.fields
+                if field.http not in elsewhere and not _in_path(field, route)
+            ]
+        )
+    )
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a request, whose objects have no other members than these."""
+    schema = dict(schema)
+    if "properties" in schema:
+        properties = {name: _closed(part) for name, part in schema["properties"].items()}
+        schema |= {"properties": properties, "additionalProperties": False}
+    if "items" in schema:
+        schema["items"] = _closed(schema["items"])
+    return schema
+
+
+def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:
+    """A JSON object with these members."""
+    return {
+        "type": "object",
+        "required": [field.http for field in fields if field.required],
+        "properties": {
+            field.http: {**_member(field), "description": field.option.text} for field in fields
+        },
+    }
+
+
+def _member(field: OptionField) -> dict[str, Any]:
+    """An option in a body, where null counts as not given."""
+    schema = option_schema(field)
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not field.required and kinds and "null" not in kinds:
+        schema["type"] = [*kinds, "null"]
+    return schema
+
+
+def option_schema(field: OptionField) -> dict[str, Any]:
+    """The JSON schema of one option."""
+    option, schema = field.option, dict(_OPEN if field.option.by_format else schema_of(field.kind))
+    if field.kind in (int, float):
+        schema |= _set(minimum=option.least, maximum=None if option.capped else option.most)
+    if field.kind is str:
+        schema |= _set(pattern=option.pattern and f"^(?:{option.pattern})$")
+        if field.required and not option.pattern:
+            schema["minLength"] = 1
+    if schema.get("type") == "array":
+        schema |= _set(maxItems=option.most_items)
+        if option.choices:
+            schema["items"] = {"type": "string", "enum": [*option.choices]}
+    elif option.choices:
+        schema["enum"] = [*option.choices]
+    if field.optional:
+        kinds = schema["type"]
+        schema["type"] = [*([kinds] if isinstance(kinds, str) else kinds), "null"]
+    default = field.default if option.http_default is None else option.http_default
+    if not field.required and default is not None and isinstance(default, int | float):
+        schema["default"] = default
+    elif option.http_default is not None:
+        schema["default"] = [*option.http_default]
+    return schema
+
+
+def _set(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
+    """The JSON schema of an operation's answer; None: it has none."""
+    if operation.answer is type(None):
+        return None
+    schema = schema_of(operation.answer)
+    if route.member is None:
+        return schema
+    return {"type": "object", "required": [route.member], "properties": {route.member: schema}}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, as `json_values.to_json` writes it."""
+    if typing.get_origin(kind) is Annotated:
+        kind = typing.get_args(kind)[0]
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _or_null(schema_of(next(part for part in parts if part is not type(None))))
+    if origin in _PLAIN:
+        return _PLAIN[origin]
+    if origin in NAMED:
+        return {"$ref": f"#/components/schemas/{NAMED[origin]}"}
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return {"type": "string", "enum": [value.value for value in origin]}
+    if origin is PageLink:
+        rel = {"type": "array", "items": _PLAIN[str]}
+        properties = {"url": _PLAIN[str], "text": _PLAIN[str], "rel": rel}
+        return {"type": "object", "required": ["url"], "properties": properties}
+    if dataclasses.is_dataclass(origin):
+        return _schema_of_members(typing.cast("type", origin))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(parts[1])}
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return {"type": "array", "items": schema_of(parts[0])}
+    return {}
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a value that may be missing."""
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    kind = schema.get("type")
+    return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else dict(schema)
+
+
+def _schema_of_members(kind: type) -> dict[str, Any]:
+    """The JSON schema of a dataclass, by its options or its types."""
+    fields = option_fields(kind)
+    if any(field.option.text for field in fields):
+        return object_schema(fields)
+    hints = typing.get_type_hints(kind)
+    properties = {
+        field.http: _OPEN if field.option.by_format else schema_of(hints[field.name])
+        for field in fields
+        if field.http
+    }
+    required = [field.http for field in fields if field.required and field.http]
+    return {"type": "object", "required": required, "properties": properties}
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER: dict[str, Any] = {"type": "integer"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+
+
+def _object(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _list(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def _optional(*kinds: str) -> dict[str, Any]:
+    return {"type": [*kinds, "null"]}
+
+
+_RECORD = {
+    "url": {**_TEXT, "description": "As asked, normalized."},
+    "canonical_url": {**_TEXT, "description": "The URL that stands for the page."},
+    "version": {**_TEXT, "description": "Changes with every write; part of the ETag."},
+    "fields": {
+        "type": "object",
+        "description": "Field to value, by the declared format of each.",
+        "additionalProperties": True,
+    },
+    "facts": {
+        "type": "object",
+        "description": "Of the last fetch that brought something about the page.",
+        "additionalProperties": _optional("string", "number"),
+    },
+    "content_bytes": {
+        **_optional("integer"),
+        "description": "Size of the page's content before compression; null: no content.",
+    },
+    "content_hash": {
+        **_optional("string"),
+        "description": "SHA-256 of the content as it is stored, in hexadecimal digits.",
+    },
+    "due_at_ms": {
+        **_optional("integer"),
+        "description": "When the page is fetched again; null: never.",
+    },
+    "from_standby": {
+        "type": "boolean",
+        "description": "Read from the standby store, whose data may be older.",
+    },
+}
+_HEADERS = {
+    **_list(_list(_TEXT, minItems=2, maxItems=2)),
+    "description": "Name and value, as received; up to 16 KiB, cookies without their values.",
+}
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_DESCRIBED = {
+    "url": "The URL that was requested; of an alias its own.",
+    "total_ms": "With redirects and the waits for their slots; begins again after a redirect whose "
+    "slot was more than a second away.",
+}
+_FETCH_RECORD = {
+    name: {
+        **(_optional(kind) if value.optional else {"type": kind}),
+        **({"description": _DESCRIBED[name]} if name in _DESCRIBED else {}),
+    }
+    for name, value in SINGLE_VALUES.items()
+    for kind in [_JSON_TYPES[value.type]]
+}
+_FRESHNESS = {
+    "state": {**_TEXT, "enum": ["fresh", "stale", "absent"]},
+    "age_s": {**_optional("number"), "description": "Since a fetch last confirmed the page."},
+    "stale_fields": _TEXTS,
+    "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
+    "reason": {**_optional("string"), "description": "Why it is not fetched."},
+}
+_RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
+_URLS = _list(_TEXT, maxItems=1000)
+
+SCHEMAS: dict[str, Any] = {
+    "Problem": _object(
+        "type title status detail",
+        type=_TEXT,
+        title=_TEXT,
+        status=_NUMBER,
+        detail=_TEXT,
+        code={**_TEXT, "description": "`taken_down`: the URL `url` was taken down."},
+        url=_TEXT,
+        found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
+    ),
+    "Record": _object(_RECORD_NAMES, **_RECORD),
+    "FullRecord": _object(
+        _RECORD_NAMES,
+        **_RECORD,
+        aliases=_TEXTS,
+        inlinks=_NUMBER,
+        freshness=_ref("Freshness"),
+        fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
+    ),
+    "Hop": _object(
+        "url status target headers",
+        url={**_TEXT, "description": "The URL that redirected."},
+        status=_NUMBER,
+        target=_TEXT,
+        latency_ms=_optional("number"),
+        headers=_HEADERS,
+    ),
+    "FetchReport": _object(
+        "url outcome fetched_at_ms final_url headers hops total_ms",
+        **_FETCH_RECORD,
+        headers=_HEADERS,
+        hops=_list(_ref("Hop")),
+    ),
+    "BatchResult": _object(
+        "input status",
+        input={**_TEXT, "description": "The URL as it was sent."},
+        status={
+            **_NUMBER,
+            "description": "200 with `record`; 400, 403, 404, 413 or 500 with `detail`.",
+        },
+        record=_ref("Record"),
+        detail=_TEXT,
+    ),
+    "BatchResults": _object("results", results=_list(_ref("BatchResult"))),
+    "PastValue": _object("value at_ms", value={}, at_ms=_NUMBER),
+    "Change": _object(
+        "cursor kind url at_ms owners fields",
+        cursor=_TEXT,
+        kind={**_TEXT, "enum": list(get_args(ChangeKind))},
+        url=_TEXT,
+        at_ms=_NUMBER,
+        owners=_TEXTS,
+        fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
+        content_hash=_object("before now", before=_or_null(_TEXT), now=_or_null(_TEXT)),
+        redirected_to=_TEXT,
+    ),
+    "Freshness": _object("state fetching", **_FRESHNESS),
+    "State": _object("status", status=_TEXT),
+}

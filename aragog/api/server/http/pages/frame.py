@@ -1,0 +1,49 @@
+"""
+The frame of all HTML pages of the API: head, style, bar and main part. Pure.
+
+Pages work without scripts and load nothing: the style is part of each page. Colors follow the
+reader's preference for light or dark, and the layout fits screens from 320 px on.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+
+STYLE = files("aragog.api.server.http.pages").joinpath("style.css").read_text("utf-8")
+_PLACES = (("/", "Look up"), ("/docs", "API"), ("/openapi.json", "OpenAPI"))
+
+
+def framed(title: str, place: str, main: str) -> str:
+    """
+    A whole page.
+
+    Args:
+        title: of the window; text.
+        place: the path in the bar that the page belongs to.
+        main: the content, as HTML.
+    """
+    links = "".join(f'<a href="{path}"{_current(path, place)}>{name}</a>' for path, name in _PLACES)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the content</a>'
+        f'<header><nav class="bar" aria-label="Pages"><a class="brand" href="/">aragog</a>{links}'
+        f'</nav></header><main id="main">{main}</main></body></html>'
+    )
+
+
+def panel(title: str, content: str) -> str:
+    """A part of a page under a heading; `content` is HTML."""
+    return f'<section class="panel"><h2>{escape(title)}</h2>{content}</section>'
+
+
+def notice(text: str) -> str:
+    """A message about the request."""
+    return f'<p class="notice" role="status">{escape(text)}</p>'
+
+
+def _current(path: str, place: str) -> str:
+    return ' aria-current="page"' if path == place else ""

@@ -1,0 +1,100 @@
+"""
+The page at `/`: the form, and what is known of one URL. Pure.
+
+All text is untrusted: every value is escaped, and links lead to this page alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import quote
+
+from aragog.api.operations.pin_card import PinCard, shorten
+from aragog.api.operations.values import Explanation, ExplanationSection
+from aragog.api.server.http.pages.frame import framed, notice, panel
+from aragog.urlstore.records import LinkRecord
+
+_CLASSES = {"title": "title", "price": "price", "text": ""}
+
+
+def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> str:
+    """
+    The page: the form, and the parts below it.
+
+    Args:
+        url: what the form shows; may be empty.
+        token: the same.
+        parts: HTML.
+        tokens: the server requires tokens, so the form asks for one and sends it in its body.
+    """
+    field = (
+        '<p><label>Token <input type="password" name="token" autocomplete="off" '
+        f'value="{escape(token)}"></label>'
+        if tokens
+        else ""
+    )
+    refresh = (
+        '<button class="second" name="refresh" value="1" formmethod="post">Refresh now</button>'
+        if url
+        else ""
+    )
+    form = (
+        f'<form class="panel" action="/" method="{"post" if tokens else "get"}">'
+        '<p><label>URL, in any spelling <input name="url" inputmode="url" autocapitalize="none" '
+        f'spellcheck="false" placeholder="https://example.com/" value="{escape(url)}"></label>'
+        f'{field}<p class="actions"><button>Look up</button>{refresh}</form>'
+    )
+    return framed("aragog", "/", f"<h1>Look up a URL</h1>{form}{''.join(parts)}")
+
+
+def address(normalized: str) -> str:
+    """The permanent address of a page that was looked up, the same for every spelling."""
+    place = f"/?url={quote(normalized, safe='')}"
+    return (
+        f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
+        f"{escape(shorten(normalized))}</a>"
+    )
+
+
+def card(pin: PinCard) -> str:
+    """The Rich Pin: picture, title, price and description, each with its source and age."""
+    if pin.empty:
+        return ""
+    # The viewer's browser loads the picture from the page's site, without a referrer.
+    picture = f'<img src="{escape(pin.picture)}" alt="" loading="lazy">' if pin.picture else ""
+    lines = "".join(
+        f'<p><span class="{_CLASSES[line.kind]}">{escape(line.text)}</span><br>'
+        f'<span class="note">{escape(line.note)}</span>'
+        for line in pin.lines
+    )
+    return f'<section class="panel pin" aria-label="Rich Pin">{picture}<div>{lines}</div></section>'
+
+
+def explanation(explained: Explanation) -> str:
+    """The sections of `aragog explain`: robots, slot, queue, store, fields, links."""
+    return "".join(map(_section, explained.sections))
+
+
+def links(title: str, rows: Sequence[LinkRecord]) -> str:
+    """A list of links; each leads to its look-up."""
+    if not rows:
+        return ""
+    items = "".join(
+        f'<li><a href="/?url={quote(row.url, safe="")}">{escape(shorten(row.url))}</a>'
+        f' <span class="note">{escape(shorten(row.text))}</span>'
+        for row in rows
+    )
+    return panel(title, f"<ul>{items}</ul>")
+
+
+def _section(section: ExplanationSection) -> str:
+    if not section.lines and not section.problem:
+        return ""
+    rows = "".join(
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(shorten(line.text))} "
+        f'<span class="note">{escape(line.note)}</span></dd></div>'
+        for line in section.lines
+    )
+    problem = notice(f"This part did not answer: {section.problem}") if section.problem else ""
+    return panel(section.title, f"{problem}<dl>{rows}</dl>" if rows else problem)

@@ -1,0 +1,183 @@
+"""
+Read records for responses: requests that wait at the same time share one read of the store.
+
+A call into a thread and back costs as much CPU as the read itself, and so does each of many small
+reads. Requests of a batch have their own results; one that fails does not affect the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aragog.api.operations.large_reads import ReadTooLarge
+from aragog.api.operations.store_reads import ReadStore
+from aragog.api.problems import Overloaded
+from aragog.api.server.http.compression import LEAST_BYTES, compressed
+from aragog.api.server.http.record_json import RecordJson, read_hedged
+from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.server.threads import CallThreads, ThreadCall
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A record as the body of a response."""
+
+    data: bytes
+    tag: str
+    """The ETag of the response."""
+    coding: str | None = None
+    """The Content-Encoding of `data`; None when it is not encoded."""
+
+
+Result = Body | Exception | None
+"""What a read gives; None when there is no record of the URL."""
+Done = Callable[[Result, int], None]
+
+
+class RecordRead(ThreadCall):
+    """
+    A read of one record.
+
+    Args:
+        read: reads the store.
+        url: in any spelling.
+        fields: which to read; None: all.
+        coding: a Content-Encoding that the client accepts; None: none.
+        done: called on the event loop, once, with the result and its bytes in `memory`.
+        memory: counts large results; whoever sends one gives that back.
+        deadline_s: by `time.monotonic`.
+    """
+
+    __slots__ = ("_done", "_held_bytes", "_memory", "_result", "coding", "fields", "read", "url")
+
+    def __init__(
+        self,
+        read: ReadStore,
+        url: str,
+        fields: tuple[str, ...] | None,
+        coding: str | None,
+        done: Done,
+        memory: MemoryLimit,
+        deadline_s: float,
+    ) -> None:
+        super().__init__(deadline_s)
+        self.read = read
+        self.url = url
+        self.fields = fields
+        self.coding = coding
+        self._result: Result = None
+        self._held_bytes = 0
+        self._memory = memory
+        self._done: Done | None = done
+
+    def run(self) -> None:
+        read_all([self])
+
+    def alike(self) -> Callable[[object], bool]:
+        return _is_read
+
+    def run_with(self, others: Sequence[RecordRead]) -> None:
+        read_all([self, *others])
+
+    @property
+    def abandoned(self) -> bool:
+        return self._done is None
+
+    def settle(self, result: Result) -> None:
+        """Keep the result, if there is room for it; in a thread."""
+        if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
+            if self._memory.take(len(result.data)):
+                self._held_bytes = len(result.data)
+            else:
+                result = self._memory.problem()
+        self._result = result
+
+    def finish(self) -> None:
+        done, self._done = self._done, None
+        result, self._result = self._result, None  # a thread may still refer to this call
+        if done is not None:
+            done(result, self._held_bytes)
+        else:
+            self._memory.give_back(self._held_bytes)
+
+    def expire(self) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(TimeoutError(), 0)
+
+
+def _is_read(call: object) -> bool:
+    return type(call) is RecordRead
+
+
+class ReadBatches:
+    """
+    The reads of one server; used only on its event loop.
+
+    Args:
+        read: reads the store.
+        threads: where the reads run.
+        deadline_s: how long a read may take.
+        memory: counts large results.
+    """
+
+    def __init__(
+        self, read: ReadStore, threads: CallThreads, deadline_s: float, memory: MemoryLimit
+    ) -> None:
+        self._read = read
+        self._memory = memory
+        self._threads = threads
+        self._deadline_s = deadline_s
+
+    def submit(
+        self,
+        url: str,
+        fields: tuple[str, ...] | None,
+        coding: str | None,
+        done: Done,
+    ) -> None:
+        """Read a record soon, and call `done` with the result, or with an error."""
+        if self._threads.full:
+            done(Overloaded(), 0)
+            return
+        deadline_s = time.monotonic() + self._deadline_s
+        self._threads.submit(
+            RecordRead(self._read, url, fields, coding, done, self._memory, deadline_s)
+        )
+
+
+def read_all(reads: Sequence[RecordRead]) -> None:
+    """Read what several requests ask for, with one read of the store for each choice of fields."""
+    groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
+    for read in reads:
+        if not read.abandoned:
+            groups[read.fields].append(read)
+    for fields, group in groups.items():
+        try:
+            records = read_hedged(group[0].read, [read.url for read in group], fields)
+            for read, record in zip(group, records, strict=True):
+                read.settle(_body(record, read.coding))
+        except ReadTooLarge:
+            for read in group:
+                read_all([read])
+        except Exception as error:  # noqa: BLE001 - their callers get it
+            for read in group:
+                read.settle(error)
+
+
+def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
+    if result is None or isinstance(result, Exception):
+        return result
+    tag = body_tag(result.version, result.data)
+    if coding is None or len(result.data) < LEAST_BYTES:
+        return Body(result.data, tag)
+    return Body(compressed(coding, result.data), f'{tag[:-1]}-{coding}"', coding)
+
+
+def body_tag(version: str, body: bytes) -> str:
+    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
+    return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'

@@ -1,0 +1,141 @@
+"""
+The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
+
+A reader keeps the cursor of the last response and sends it with the next request. With
+`Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
+last id automatically (Last-Event-ID). A reader who waits holds no thread: one reads the feed for it
+every half second. Readers have their own limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from aragog.api.json_values import from_query, refuse_unknown, to_json
+from aragog.api.operations.options import checked, option_fields
+from aragog.api.operations.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
+from aragog.api.problems import Overloaded, unavailable
+from aragog.api.server.http.calls import StoreCalls, json_response
+from aragog.api.server.http.parameters import Query
+from aragog.api.server.http.routes.operations import OperationRoutes
+from aragog.crawl.pipeline.change_json import Reader, plain
+from aragog.errors import TRANSIENT
+from aragog.urlstore.feed import Change
+from aragog.urlstore.records import ListPage
+
+_PARAMETERS = frozenset(field.http for field in option_fields(ChangesRequest))
+_EVENTS, _HEADERS = "text/event-stream", {"Cache-Control": "no-store"}
+HEARTBEAT_S = 15.0
+
+
+class ChangesApi:
+    """
+    Serves readers of the feed.
+
+    Args:
+        calls: runs store calls.
+        operations: makes the reads that wait for a change.
+        most_readers: how many may wait at once; further readers get 503.
+        sleep: waits between two reads of the feed.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        operations: OperationRoutes,
+        *,
+        most_readers: int = 256,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._calls = calls
+        self._operations = operations
+        self._most_readers = most_readers
+        self._sleep = sleep
+        self._readers = 0
+        self.draining = False
+        """True while the server stops: polls return and streams end."""
+
+    async def answer(self, request: Request) -> Response:
+        """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
+        query = _asked(request)
+        if self._readers >= self._most_readers:
+            raise unavailable("too many readers of the feed at once")
+        # Counted before anything is waited for: many that come at once are as many readers.
+        with ExitStack() as reading:
+            reading.enter_context(self._reading())
+            if "text/event-stream" not in request.headers.get("accept", ""):
+                page = await self._operations.run(changes, query, request)
+                return json_response(to_json(page, self._calls.store.formats))
+            # A stream that has begun can report neither a bad cursor nor a body that is late.
+            await request.scope["aragog.body"].skip()
+            await self._page(query, query.cursor)
+            if request.method == "HEAD":  # a stream would not end, and the connection is kept
+                return Response(None, headers=_HEADERS, media_type=_EVENTS)
+            return _Stream(self._events(query), reading.pop_all())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
+    async def _events(self, query: ChangesRequest) -> AsyncGenerator[bytes, None]:
+        try:
+            cursor, silent_s = query.cursor, 0.0
+            read = self._calls.store.formats.to_json
+            while not self.draining:
+                page = await self._page(query, cursor)
+                silent_s = 0.0 if page.items else silent_s + LOOK_S
+                if page.items:
+                    yield b"".join(_event(change, read) for change in page.items)
+                elif silent_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
+                    silent_s = 0.0
+                    yield b": still here\n\n"
+                cursor = page.cursor
+                if len(page.items) < query.limit:
+                    await self._sleep(LOOK_S)
+        except (*TRANSIENT, TimeoutError, Overloaded):
+            return  # the stream ends; the reader connects again with its cursor
+
+    async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:
+        return await self._calls.feed(read_changes, query, cursor)
+
+
+class _Stream(StreamingResponse):
+    """A stream of events that leaves `reading` when it ends, also if it never began."""
+
+    def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
+        super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._reading:
+            await super().__call__(scope, receive, send)
+
+
+def _asked(request: Request) -> ChangesRequest:
+    """The parameters of a request; raises BadInput when they are invalid."""
+    texts = Query(request).texts()
+    refuse_unknown(texts, _PARAMETERS, "the query has no such parameter")
+    query: ChangesRequest = checked(from_query(ChangesRequest, texts))
+    last = request.headers.get("last-event-id")
+    return replace(query, cursor=last) if last else query
+
+
+def _event(change: Change, read: Reader) -> bytes:
+    body = orjson.dumps(plain(change, read))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        change.cursor.encode(),
+        change.kind.encode(),
+        body,
+    )

@@ -1,0 +1,68 @@
+"""Contents as responses, whole or one range of bytes (RFC 9110, section 14)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.api.operations.values import ContentPart
+from aragog.api.problems import Problem
+from aragog.api.server.http.preconditions import has_tag
+
+# Fetched HTML is served from our origin: a browser must not run it as a page of this server.
+_SANDBOX = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+_ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE)
+
+
+def content_response(request: Request, content: ContentPart) -> Response:
+    """The body as it was fetched, or the range of it that the request names."""
+    tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
+    is_current = has_tag(request, tag)
+    # RFC 9110, 13.2.2 and 14.2: ranges are for GET, and 304 comes before them.
+    ranged = request.method == "GET" and not is_current
+    fits = ranged and request.headers.get("if-range", tag) == tag
+    part = byte_range(request.headers.get("range") if fits else None, len(content.body))
+    kind = content.meta.get("content_type") or "application/octet-stream"
+    clean = "".join(c for c in kind if c.isprintable() and c.isascii())
+    headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
+    headers |= {"Cache-Control": "private, no-cache", "Content-Location": content.url}
+    if is_current:
+        return Response(b"", 304, headers)
+    if part is None:
+        return Response(content.body, 200, headers)
+    begin, end = part
+    headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(content.body)}"
+    return Response(content.body[begin:end], 206, headers)
+
+
+def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
+    """
+    The begin and end (exclusive) of the requested range in a body of `length` bytes.
+
+    Returns None if the whole body must be sent: there is no header, it uses another unit, it has
+    several ranges, or it is invalid.
+
+    Raises:
+        Problem: 416, the range begins after the end of the body.
+    """
+    match = _ONE.fullmatch((header or "").replace(" ", ""))
+    if match is None:
+        return None
+    first, last, suffix = match.groups()
+    if suffix is not None:
+        begin, end = max(0, length - int(suffix)), length
+    else:
+        begin, end = int(first), length if not last else min(int(last) + 1, length)
+        if last and int(last) < begin:
+            return None
+    if begin >= length:
+        raise Problem(
+            416, f"the content has {length} bytes", {"Content-Range": f"bytes */{length}"}
+        )
+    return begin, end

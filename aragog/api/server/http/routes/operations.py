@@ -1,0 +1,233 @@
+"""The routes of the table of operations: requests and answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
+from aragog.api.operations.operation import Caller, Form, HttpRoute, Operation, Parts
+from aragog.api.operations.options import checked
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.steps import finished_async
+from aragog.api.operations.table import Choice
+from aragog.api.operations.values import FetchedPage
+from aragog.api.problems import Problem
+from aragog.api.server.call_spans import call_span
+from aragog.api.server.http.batch_get import read_urls
+from aragog.api.server.http.calls import StoreCalls, json_response, tagged
+from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
+from aragog.api.server.http.preconditions import expected_version
+from aragog.api.server.http.routes.contents import content_response
+from aragog.api.server.memory import SMALL_BYTES, GrowingBytes, MemoryLimit
+from aragog.api.server.tokens import Tokens
+from aragog.errors import BadInput
+from aragog.observability.tracing.context import HEADER, read
+from aragog.urlstore.field_formats import FieldFormats
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class OperationRoutes:
+    """
+    Makes operations for requests.
+
+    Args:
+        calls: threads and deadlines.
+        parts: what operations use.
+        tokens: who may make which operation.
+        unsent: counts the large responses of all connections.
+    """
+
+    def __init__(
+        self, calls: StoreCalls, parts: Parts, tokens: Tokens, unsent: MemoryLimit
+    ) -> None:
+        self._calls = calls
+        self._parts = parts
+        self._tokens = tokens
+        self._unsent = unsent
+
+    def endpoint(self, among: Sequence[Choice]) -> Endpoint:
+        """What answers the requests of a route."""
+        return partial(self._answer, among, _query_names(among))
+
+    async def _answer(
+        self, among: Sequence[Choice], known: Collection[str], request: Request
+    ) -> Response:
+        texts = Query(request).texts()
+        refuse_unknown(texts, known, "the query has no such parameter")
+        operation, route = _chosen(among, texts)
+        if operation.gate != among[0][0].gate:  # which was checked before
+            header = request.headers.get("authorization")
+            self._tokens.check(header, operation.gate, counts=False)
+        if route.method == "GET" and operation.scope == WRITE:
+            refuse_cross_site(request)
+        made = await self.request(operation, route, request, texts)
+        caller = request.headers.get(HEADER, "")
+        about = {"http.request.method": route.method, "http.route": route.path}
+        span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", about)
+        with span as context:
+            return await self._answered(operation, route, request, _continuing(made, context))
+
+    async def _answered(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request, made: Any
+    ) -> Response:
+        if route.form is Form.RECORDS:
+            return await self._records(made)
+        with GrowingBytes(self._unsent) as held:
+            result = await self.run(operation, made, request, held)
+            return self.response(operation, route, request, made, result)
+
+    async def run(
+        self,
+        operation: Operation[Any, Any],
+        made: Any,
+        request: Request,
+        held: GrowingBytes | None = None,
+    ) -> Any:
+        """
+        The answer of an operation, in threads of its kind and within their deadline.
+
+        The body of a content is counted in `held` as soon as it was read: others may be read while
+        it waits for the event loop.
+
+        Raises:
+            Problem: 503, there is no room for it.
+            BadInput: an option is invalid.
+            Overloaded, TimeoutError: as `StoreCalls`.
+        """
+        accepted = checked(made)
+        caller = Caller(self._parts, request.scope.get("aragog.token"))
+        if operation.in_steps:
+            steps: Generator[Any, None, Any] = operation.run(caller, accepted)
+            return await finished_async(steps, self._calls.runner(operation.pool))
+
+        def counted() -> Any:
+            result = operation.run(caller, accepted)
+            size = len(getattr(result, "body", None) or b"") if held is not None else 0
+            if held is not None and size > SMALL_BYTES and not held.take(size):
+                result = None  # the frames of the error would keep it in memory
+                raise held.problem()
+            return result
+
+        return await self._calls.runner(operation.pool)(counted)
+
+    async def request(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
+        texts: dict[str, str],
+    ) -> Any:  # fmt: skip
+        """What a request asks an operation for."""
+        members: dict[str, Any] = dict(request.path_params)
+        if route.has_body:
+            members |= await self._body(operation, route, request)
+            members |= {name: texts.get(name) or None for name in route.in_query}
+            made = request_of(operation.request, members, self._parts.store.formats)
+        else:
+            made = from_query(operation.request, texts | members)
+        said = dict(route.fixed)
+        if any(field.name == "if_version" for field in operation.fields):
+            said["if_version"] = expected_version(request)
+        return replace(made, **said) if said else made
+
+    async def _body(
+        self, operation: Operation[Any, Any], route: HttpRoute, request: Request
+    ) -> dict[str, Any]:
+        by_format = any(field.option.by_format for field in operation.fields)
+        body = await json_object(request, exact=by_format)
+        elsewhere = {"", *route.in_query, *request.path_params}
+        names = {field.http for field in operation.fields} - elsewhere
+        refuse_unknown(body, names, "the body has no such member")
+        return body
+
+    async def _records(self, made: Any) -> Response:
+        """The records of a batch: the table's `get_many`, optimized."""
+        asked, read = checked(made), self._calls.read_store
+        with GrowingBytes(self._unsent) as held:
+            results = await self._calls.metadata(
+                lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
+            )
+            held.require_copy()
+            return json_response({"results": results})
+
+    def response(
+        self,
+        operation: Operation[Any, Any],
+        route: HttpRoute,
+        request: Request,
+        made: Any,
+        result: Any,
+    ) -> Response:
+        """The answer of an operation as a response."""
+        if result is None and operation.answer is not type(None):
+            raise Problem(404, route.missing)
+        if result is None or route.status == 204:
+            return Response(None, 204)
+        if route.form is Form.CONTENT:
+            return content_response(request, result)
+        if route.form is Form.FRESH:
+            return _fresh_response(request, result, self._parts.store.formats)
+        body = to_json(result, self._parts.store.formats)
+        if route.form is Form.RECORD:
+            return tagged(request, body, result.version)
+        headers = {}
+        if route.next_link and result.cursor:
+            following = Query(request).texts() | dict(route.selects)
+            following |= {"limit": str(made.limit), "cursor": result.cursor}
+            headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
+        status = 202 if route.pending and getattr(result, route.pending) else route.status
+        return json_response({route.member: body} if route.member else body, status, headers)
+
+
+def _query_names(among: Sequence[Choice]) -> frozenset[str]:
+    """The parameters that some operation of a route has in the query."""
+    names: set[str] = set()
+    for operation, route in among:
+        own = route.in_query if route.has_body else [field.http for field in operation.fields]
+        names.update(own, route.selects)
+    return frozenset(name for name in names if name and f"{{{name}}}" not in among[0][1].path)
+
+
+def _continuing(made: Any, context: str) -> Any:
+    """A request that enqueues, in the trace of its call, unless it names one itself."""
+    if getattr(made, HEADER, None) != "" or read(context) is None:
+        return made
+    return replace(made, traceparent=context)
+
+
+def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
+    """The record with its age, or a problem 404 with the members of the age."""
+    shown = fresh_json(page, formats)
+    if page.record is None:
+        detail = page.reason or "there is no record of this URL yet"
+        raise Problem(404, detail, {"Retry-After": "1"} if page.fetching else None, shown)
+    return tagged(request, shown, page.record.version)
+
+
+def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
+    """The operation that the query chooses; the parameters that only choose are taken out of it."""
+    for name, default in among[0][1].selects.items():
+        value = texts.pop(name, "") or default
+        named = {choice[1].selects[name]: choice for choice in among}
+        if value not in named:
+            raise BadInput(f"{name}: must be {' or '.join(named)}")
+        return named[value]
+    for operation, route in among:
+        if present := [name for name in route.given if name in texts]:
+            _refuse_empty_lists(operation, present, texts)
+            return operation, route
+    return next(choice for choice in among if not choice[1].given)
+
+
+def _refuse_empty_lists(
+    operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
+) -> None:
+    """A list that chooses an operation and names nothing might mean everything, or nothing."""
+    for field in operation.fields:
+        if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
+            raise BadInput(f"{field.http}: name at least one, or leave it out for all")

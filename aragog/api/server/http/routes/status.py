@@ -1,0 +1,92 @@
+"""The API's routes about the server: index, docs, OpenAPI, liveness, readiness and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from aragog.api.problems import Overloaded, unavailable
+from aragog.api.server.http.calls import StoreCalls, json_response
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.http.pages.reference import reference_page
+from aragog.errors import ALL
+from aragog.urlstore.store import UrlStore
+
+PROBE_URL = "http://readiness.invalid/"
+_OPENAPI = orjson.dumps(DOCUMENT)
+_PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+    )
+}
+
+
+class Status:
+    """
+    The routes about the server.
+
+    Args:
+        calls: runs store calls.
+        metrics: returns the text of /metrics.
+    """
+
+    def __init__(self, calls: StoreCalls, metrics: Callable[[], bytes]) -> None:
+        self._calls = calls
+        self._metrics = metrics
+        self.draining = False
+        """True while the server stops: readiness responds 503, so that no new requests arrive."""
+
+    async def index(self, _request: Request) -> Response:
+        """`GET /` for programs: the list of paths."""
+        return json_response(
+            {
+                "name": "aragog",
+                "docs": "/docs",
+                "openapi": "/openapi.json",
+                "health": "/healthz",
+                "readiness": "/readyz",
+                "metrics": "/metrics",
+                "paths": list(DOCUMENT["paths"]),
+            }
+        )
+
+    async def docs(self, _request: Request) -> Response:
+        """`GET /docs`: the OpenAPI document as an HTML page that loads no other resources."""
+        return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
+
+    async def openapi(self, _request: Request) -> Response:
+        """`GET /openapi.json`: the OpenAPI document."""
+        return Response(_OPENAPI, media_type="application/json")
+
+    async def health(self, _request: Request) -> Response:
+        """`GET /healthz`: the process answers."""
+        return json_response({"status": "alive"})
+
+    async def ready(self, _request: Request) -> Response:
+        """`GET /readyz`: the server accepts requests, and the store answers."""
+        if self.draining:
+            raise unavailable("the server is stopping")
+        try:
+            await self._calls.status(_probe)
+        except (*ALL, TimeoutError, Overloaded) as error:
+            raise unavailable(f"the store does not answer: {str(error) or 'too late'}") from error
+        return json_response({"status": "ready"})
+
+    async def metrics(self, _request: Request) -> Response:
+        """`GET /metrics`: metrics in the Prometheus text format."""
+        text = await self._calls.metrics(self._metrics)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _probe(store: UrlStore) -> None:
+    """Make one small read; raises the errors of the store."""
+    store.get(PROBE_URL, ())
+
+
+@cache
+def _docs() -> str:
+    return reference_page(DOCUMENT)

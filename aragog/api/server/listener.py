@@ -1,0 +1,191 @@
+"""
+How a server accepts connections, with or without TLS, and stops without losing a request.
+
+A connection counts as a client from its first packet. asyncio's own server makes a protocol only
+after the TLS handshake, so a client that never completes one would be counted by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from aragog.api.server.clients import Clients
+from aragog.errors import ConfigError
+from aragog.settings import ServingSettings
+
+QUIET_S = 0.2
+"""When a server stops, an idle connection is closed after so long: a request may be on its way."""
+BACKLOG = 1024
+"""Connections that the kernel keeps until they are accepted."""
+ACCEPT_AGAIN_S = 0.2
+"""After an error of the system, usually that no file can be opened."""
+
+
+def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
+    """
+    The TLS context of the settings; None without a certificate.
+
+    Raises:
+        ConfigError: the certificate or its key cannot be used.
+    """
+    if settings.tls_cert_file is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"serving.tls_cert_file: cannot use {settings.tls_cert_file} with its key ({error}); "
+            "both must be PEM files"
+        ) from error
+    return context
+
+
+class Handshake(asyncio.Protocol):
+    """A client whose TLS handshake is not complete; then the server's protocol takes its place."""
+
+    def __init__(
+        self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
+    ) -> None:
+        self._sock = sock
+        self._clients = clients
+        self._protocol = protocol
+        self.idle_since_s: float | None = time.monotonic()
+        """When the client connected: it has no request before the handshake is complete."""
+        self._complete = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # What follows does not wait, so the client is never counted twice, nor not at all.
+        self._complete = True
+        self._clients.discard(self)
+        protocol = self._protocol()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+    def abort(self) -> None:
+        """Close at once, unless the server's protocol has it."""
+        if self._complete:
+            return
+        # The event loop owns the file, so the socket is shut down instead of closed.
+        with suppress(OSError):  # the client has closed it
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+    def end_if_late(self, now_s: float) -> None:
+        """Do nothing: asyncio limits the time of a handshake."""
+
+
+class Listener:
+    """
+    Accepts the connections of a server; used on its event loop.
+
+    Args:
+        protocol: makes the protocol of a connection.
+        clients: counts connections; with TLS, also those without a complete handshake.
+        tls: None: plain TCP.
+        handshake_s: how long a TLS handshake may last.
+    """
+
+    def __init__(
+        self,
+        protocol: Callable[[], asyncio.Protocol],
+        clients: Clients,
+        *,
+        tls: ssl.SSLContext | None,
+        handshake_s: float,
+    ) -> None:
+        self._protocol = protocol
+        self._clients = clients
+        self._tls = tls
+        self._handshake_s = handshake_s
+        self._sockets: tuple[socket.socket, ...] = ()
+        self._servers: list[asyncio.Server] = []
+        self._accepting: list[asyncio.Task[None]] = []
+        self._handshakes: dict[asyncio.Task[None], Handshake] = {}
+
+    async def start(self, sockets: Iterable[socket.socket]) -> None:
+        """Accept connections of these listening sockets."""
+        loop = asyncio.get_running_loop()
+        self._sockets = tuple(sockets)
+        for sock in self._sockets:
+            sock.setblocking(False)
+            if self._tls is None:
+                server = await loop.create_server(self._protocol, sock=sock, backlog=BACKLOG)
+                self._servers.append(server)
+            else:
+                self._accepting.append(loop.create_task(self._accept(sock)))
+
+    async def stop(self) -> None:
+        """
+        Accept no more, except for the connections that wait already, and end late handshakes.
+
+        To close a listening socket resets those that wait, and their first requests with them.
+        """
+        for accepting in self._accepting:
+            accepting.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        waiting = [connection for sock in self._sockets for connection in _accepted(sock)]
+        for server in self._servers:
+            server.close()
+        for sock in self._sockets:
+            sock.close()
+        opening = [self._begin(connection) for connection in waiting] + list(self._handshakes)
+        if opening:
+            await asyncio.wait(opening, timeout=QUIET_S)
+        for handshake in list(self._handshakes.values()):
+            handshake.abort()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, _ = await loop.sock_accept(listening)
+            except OSError:
+                await asyncio.sleep(ACCEPT_AGAIN_S)
+                continue
+            self._begin(sock)
+            await asyncio.sleep(0)  # others have their turn while connections are waiting
+
+    def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
+        """Make the protocol of an accepted connection; with TLS, count it and shake hands first."""
+        loop = asyncio.get_running_loop()
+        if self._tls is None:
+            return loop.create_task(self._open(self._protocol(), sock))
+        handshake = Handshake(sock, self._clients, self._protocol)
+        if not self._clients.add(handshake, _address(sock)):
+            handshake.abort()  # `_open` closes it
+        task = loop.create_task(self._open(handshake, sock))
+        self._handshakes[task] = handshake
+        task.add_done_callback(self._handshakes.pop)
+        return task
+
+    async def _open(self, protocol: asyncio.Protocol, sock: socket.socket) -> None:
+        loop, limit_s = asyncio.get_running_loop(), self._handshake_s if self._tls else None
+        try:
+            with suppress(OSError):  # the client's fault: no TLS, too late, or it has left
+                await loop.connect_accepted_socket(
+                    lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
+                )
+        finally:
+            if isinstance(protocol, Handshake):
+                self._clients.discard(protocol)
+
+
+def _address(sock: socket.socket) -> str:
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:  # the client has left
+        return ""
+
+
+def _accepted(listening: socket.socket) -> list[socket.socket]:
+    result = []
+    with suppress(OSError):  # BlockingIOError: there are no more
+        while True:
+            result.append(listening.accept()[0])
+    return result

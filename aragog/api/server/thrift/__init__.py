@@ -1,0 +1,10 @@
+"""
+The UrlStore, the Fetcher and PinLater over Thrift (docs/thrift.md).
+
+Public:
+
+    server     connections, calls in threads, deadlines, drain
+    handlers   the calls of all services
+    listening  the sockets of the services
+    metrics    metrics of the server
+"""

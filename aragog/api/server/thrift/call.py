@@ -1,0 +1,259 @@
+"""One call of a Thrift service, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import GeneratorType
+from typing import Any, Protocol
+
+from aragog.api.operations.steps import Steps, Wait
+from aragog.api.server.memory import SMALL_BYTES
+from aragog.api.server.threads import ThreadCall
+from aragog.api.server.thrift import wire
+from aragog.api.server.thrift.connection import Connection
+from aragog.api.server.thrift.contract import Method
+from aragog.api.server.thrift.errors import Raised, raised_for
+from aragog.errors import BadInput
+
+_MOMENT_S = 0.002
+
+
+class CallOwner(Protocol):
+    """The server, as a call sees it."""
+
+    def finished(self, call: Call) -> None:
+        """Use `call.reply`."""
+
+    def expired(self, call: Call) -> None:
+        """Answer without a reply: the deadline has passed."""
+
+
+class Call(ThreadCall):
+    """One call, from its frame to its reply."""
+
+    __slots__ = (
+        "answered",
+        "arguments",
+        "arguments_at",
+        "connection",
+        "counted_bytes",
+        "frame",
+        "limit_s",
+        "method",
+        "number",
+        "outcome",
+        "owner",
+        "reply",
+        "started_at_s",
+        "steps",
+        "timer",
+        "token",
+    )
+
+    def __init__(
+        self,
+        owner: CallOwner,
+        connection: Connection,
+        method: Method,
+        frame: bytes,
+        head: wire.MessageHead,
+        limit_s: float,
+    ) -> None:
+        self.owner = owner
+        self.connection = connection
+        self.method = method
+        self.frame = frame
+        self.number = head.number
+        self.arguments_at = head.arguments_at
+        self.started_at_s = now_s = time.monotonic()
+        super().__init__(now_s + limit_s)
+        self.limit_s = limit_s
+        """How long the whole call, or each of its steps, may take."""
+        self.arguments: Any = None
+        """The decoded arguments; None before they are decoded."""
+        self.reply: bytes | Wait = b""
+        """The reply in its frame, or what the call waits for; set by its thread."""
+        self.outcome = "abandoned"
+        """What metrics and the access log show; set by its thread."""
+        self.answered = False
+        self.counted_bytes = 0
+        """How much of the frame is counted in the server's `requests`, until no thread uses it."""
+        self.token: str | None = None
+        """The name of its token."""
+        self.steps: Steps[Any] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs while the call waits."""
+
+    def decoded(self) -> Any:
+        """
+        The arguments of the call, which may have a deadline of its own.
+
+        Raises:
+            wire.BadArguments: they cannot be read.
+        """
+        if self.arguments is not None:
+            return self.arguments
+        arguments = wire.read_arguments(self.method, self.frame, self.arguments_at)
+        arguments.token = self.token
+        options = arguments.__dict__.get("options")
+        deadline_ms = getattr(options, "deadline_ms", None)
+        if deadline_ms is not None:
+            self.limit_s = min(self.limit_s, max(deadline_ms, 1) / 1000)
+            self.deadline_s = self.started_at_s + self.limit_s
+        self.arguments = arguments
+        return arguments
+
+    def wait(self, now_s: float) -> None:
+        """Learn the deadline of a call that no thread has begun; a large one keeps the default."""
+        if self.arguments is not None or now_s - self.started_at_s < _MOMENT_S:
+            return
+        if len(self.frame) <= SMALL_BYTES:
+            with contextlib.suppress(wire.BadArguments):  # the thread reports it
+                self.decoded()
+
+    def raised(self, reply: Raised) -> bytes:
+        """The reply with an exception of the contract, in its frame."""
+        return wire.raised(self.method.name.encode(), self.number, reply.field, reply.error)
+
+    def restart(self) -> None:
+        """Give the next step of the call its whole time."""
+        self.deadline_s = time.monotonic() + self.limit_s
+
+    # What `CallThreads` calls
+
+    @property
+    def abandoned(self) -> bool:
+        return self.answered or self.connection.gone
+
+    def run(self) -> None:
+        """Make the call, or its next step."""
+        if self.answered:
+            return
+        try:
+            value = self.steps or self.method.run(self.decoded())
+            if isinstance(value, GeneratorType):
+                self.steps = value
+                try:
+                    self.reply, self.outcome = next(value), "waits"
+                    return
+                except StopIteration as end:
+                    value = end.value
+            self.reply_with(value)
+        except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
+            self.fail_with(error)
+
+    def alike(self) -> Callable[[Call], bool] | None:
+        """Calls that share one call of the store with this one."""
+        method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
+        if rest is None or method.shares is None:
+            return None
+        with contextlib.suppress(wire.BadArguments):
+            if method.shares(wire.cached(method.arguments, rest)):
+                return partial(_is_alike, method, rest)
+        return None
+
+    def run_with(self, others: Sequence[Call]) -> None:
+        """Make several calls of one method, for little more than one of them costs."""
+        started: list[tuple[Call, Any]] = []
+        for call in (self, *others):
+            try:
+                if not call.answered:
+                    started.append((call, call.decoded()))
+            except Exception as error:  # noqa: BLE001 - see `run`
+                call.fail_with(error)
+        together = self.method.together
+        values = together([arguments for _, arguments in started]) if together else []
+        for (call, _), value in zip(started, values, strict=True):
+            if isinstance(value, Exception):
+                call.fail_with(value)
+            else:
+                call.reply_with(value)
+
+    def finish(self) -> None:
+        self.owner.finished(self)
+
+    def expire(self) -> None:
+        self.owner.expired(self)
+
+    def reply_with(self, value: Any) -> None:
+        """Set the reply to the value of the call."""
+        self.reply, self.outcome = wire.reply(self.method, self.number, value), "ok"
+
+    def fail_with(self, error: Exception) -> None:
+        """Set the reply to an error."""
+        if isinstance(error, wire.TooManyItems):
+            error = BadInput(str(error))
+        if isinstance(error, wire.BadArguments):
+            name = self.method.name.encode()
+            self.reply = wire.refused(name, self.number, wire.PROTOCOL_ERROR, str(error))
+            self.outcome = "malformed"
+            return
+        raised = raised_for(error)
+        self.reply, self.outcome = self.raised(raised), type(raised.error).__name__
+
+
+def _is_alike(method: Method, rest: bytes, call: Call) -> bool:
+    return call.method is method and wire.after_string(call.frame, call.arguments_at) == rest
+
+
+class ParkedCalls:
+    """
+    The calls of a server that wait; used on its event loop.
+
+    Args:
+        go_on: called with each call whose wait is over.
+    """
+
+    def __init__(self, go_on: Callable[[Call], None]) -> None:
+        self._go_on = go_on
+        self._calls: dict[Connection, Call] = {}
+        """A connection has one call at a time."""
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __contains__(self, connection: Connection) -> bool:
+        return connection in self._calls
+
+    def park(self, call: Call, wait: Wait) -> None:
+        """Let a call wait without a thread, until its time is over or its client leaves."""
+        loop = asyncio.get_running_loop()
+        self._calls[call.connection] = call
+        call.timer = timer = loop.call_later(wait.most_s, self._resume, call)
+
+        def woken(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(self._resume, call, timer)
+
+        wait.until.add_done_callback(woken)
+
+    def cancel(self, connection: Connection) -> Call | None:
+        """End the call of a client that left, and return it, if it has one that waits."""
+        call = self._taken(connection)
+        if call is not None and call.steps is not None:
+            call.steps.close()
+        return call
+
+    def resume_all(self) -> None:
+        """Take the next step of every call."""
+        for call in list(self._calls.values()):
+            self._resume(call)
+
+    def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
+        """Take the next step of a call; `timer`: unless it has been taken since that wait."""
+        if timer is not None and call.timer is not timer:
+            return
+        if self._taken(call.connection) is not None:
+            call.restart()
+            self._go_on(call)
+
+    def _taken(self, connection: Connection) -> Call | None:
+        call = self._calls.pop(connection, None)
+        if call is not None and call.timer is not None:
+            call.timer.cancel()
+            call.timer = None
+        return call

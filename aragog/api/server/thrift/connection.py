@@ -1,0 +1,296 @@
+"""
+One connection: frames in, replies out, one call at a time.
+
+    IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
+                                                         ├─more data is there─▶ QUEUED
+                                                         └─client does not read─▶ BLOCKED ─▶ QUEUED
+
+While a connection is QUEUED, its next frame waits for its turn: one in each turn of the event loop.
+
+A client can hold no more memory than `SMALL_BYTES` of a frame, one chunk that came while its call
+ran, and `UNCOUNTED_BYTES` of replies that it has not read. What exceeds that is counted for all
+connections together, as it arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from aragog.api.server.memory import SMALL_BYTES, UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
+from aragog.settings import ServingSettings
+
+_LENGTH_BYTES = 4
+
+
+class ThriftState(Enum):
+    """What a connection waits for."""
+
+    IDLE = auto()
+    """It waits for the next frame."""
+    RECEIVING = auto()
+    """It waits for the rest of a frame."""
+    CALLING = auto()
+    """It waits for the reply to its call."""
+    QUEUED = auto()
+    """It waits for its turn, because it has sent more than one frame."""
+    BLOCKED = auto()
+    """It waits for the client, which does not read its replies."""
+    CLOSED = auto()
+
+
+class ConnectionOwner(Protocol):
+    """The server, as a connection sees it."""
+
+    max_frame_bytes: int
+    limits_s: dict[ThriftState, float]
+    """How long a connection may be in a state."""
+    requests: MemoryLimit
+    replies: MemoryLimit
+
+    def opened(self, connection: Connection, address: str) -> bool:
+        """Count a new connection; False: there are too many."""
+
+    def closed(self, connection: Connection) -> None:
+        """Forget it."""
+
+    def take(self, connection: Connection, frame: bytes) -> None:
+        """Handle a frame; `connection.answer` is called once, at once or later."""
+
+    def waits(self, connection: Connection) -> bool:
+        """Its call waits for something that is not there yet."""
+
+    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+        """The reply to a large frame that there is no memory for; b"" if it is not a call."""
+
+
+_HOLDS_DATA = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
+"""The next frame waits for the replies to those before, and further data in the kernel."""
+
+
+def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
+    """How long a connection may be in a state."""
+    return {
+        ThriftState.IDLE: settings.keep_alive_s,
+        ThriftState.RECEIVING: settings.head_timeout_s,
+        ThriftState.BLOCKED: settings.send_timeout_s,
+        ThriftState.CLOSED: settings.send_timeout_s,  # it may wait for the client to read the reply
+    }
+
+
+class Connection(asyncio.Protocol):
+    """
+    A client.
+
+    Args:
+        server: handles its frames.
+        trusted: it may send large frames; otherwise only after `authorize`.
+
+    Attributes:
+        authorization: the header of its token; None: it sent none.
+        half_closed: the client sends no more, and is there for the replies, or has gone.
+    """
+
+    def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
+        self.authorization: str | None = None
+        self.half_closed = False
+        self._server = server
+        self._trusted = trusted
+        self._transport: Any = None
+        self._state = ThriftState.IDLE
+        self._buffer = bytearray()
+        self._counted_bytes = 0
+        """How much of the buffer is counted in `requests`."""
+        self._unread = UnreadBytes(server.replies)
+        self._paused = False
+        """Reading is paused."""
+        self._since_s = time.monotonic()
+        """When the client last sent data, or began a frame that is not complete yet."""
+
+    @property
+    def gone(self) -> bool:
+        """The connection is closed."""
+        return self._state is ThriftState.CLOSED
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """When it became idle; None while a call runs or its reply is unread."""
+        return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
+
+    def authorize(self, authorization: str | None) -> None:
+        """Use this header for the calls that follow."""
+        self.authorization = authorization
+        self._trusted = self._trusted or authorization is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._transport.set_write_buffer_limits(UNCOUNTED_BYTES)
+        peer = transport.get_extra_info("peername")
+        if not self._server.opened(self, str(peer[0]) if peer else ""):
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._state = ThriftState.CLOSED
+        self._buffer.clear()
+        self._count_buffer()
+        self._unread.were_read()
+        self._server.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        state = self._state
+        if state is ThriftState.IDLE and len(data) <= SMALL_BYTES:
+            # Nearly every call: one whole frame, which needs no buffer.
+            size = int.from_bytes(data[:_LENGTH_BYTES])
+            if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
+                self._state = ThriftState.CALLING
+                self._server.take(self, data[_LENGTH_BYTES:])
+                return
+        if state is ThriftState.CLOSED:
+            return
+        self._buffer += data
+        if state in _HOLDS_DATA:
+            self._transport.pause_reading()
+            self._paused = True
+        else:
+            self._next()
+        if not self._count_buffer():
+            self._refuse()
+
+    def eof_received(self) -> bool:
+        """Complete the calls of a client that sends no more; False: close now."""
+        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        secure = self._transport.get_extra_info("sslcontext") is not None
+        # A client that goes looks the same, and would keep its place among those that wait.
+        if secure or self._server.waits(self):
+            return False
+        self.half_closed = self._state in _HOLDS_DATA
+        return self.half_closed
+
+    def answer(self, data: bytes, counted_bytes: int = 0) -> None:
+        """
+        Send the reply to the current frame, and begin the next one.
+
+        Args:
+            data: the reply in its frame.
+            counted_bytes: of it, in `replies`.
+        """
+        if self._state is ThriftState.CLOSED:
+            self._server.replies.give_back(counted_bytes)
+            return
+        self._state = ThriftState.QUEUED if self._buffer or self._paused else ThriftState.IDLE
+        self._since_s = time.monotonic()
+        self._unread.writing(counted_bytes)
+        self._transport.write(data)  # calls `pause_writing` if the client does not read
+        if counted_bytes:
+            self._unread.written(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
+        if self._state is ThriftState.QUEUED:
+            self._queue()
+        elif self.half_closed and self._state is ThriftState.IDLE:
+            self._close()
+
+    def pause_writing(self) -> None:
+        """The client does not read its reply: it gets no other before it has."""
+        if self._state is not ThriftState.CLOSED:
+            self._state = ThriftState.BLOCKED
+            self._since_s = time.monotonic()
+            if not self._unread.blocked(self._transport.get_write_buffer_size()):
+                self.abort()
+
+    def resume_writing(self) -> None:
+        self._unread.were_read()
+        if self._state is ThriftState.BLOCKED:
+            self._state = ThriftState.QUEUED
+            self._since_s = time.monotonic()
+            self._queue()
+
+    def close_if_quiet(self, quiet_s: float) -> None:
+        """Close if no call runs, and none came for so long."""
+        if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
+            self._close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._state = ThriftState.CLOSED
+        self._buffer.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def end_if_late(self, now_s: float) -> None:
+        """Close if the client is too slow, or has been silent for too long."""
+        limit_s = self._server.limits_s.get(self._state)
+        if limit_s is not None and now_s - self._since_s > limit_s:
+            self.abort()
+
+    def _queue(self) -> None:
+        """Let others have their turn before the next frame of this client."""
+        asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        """Take the next frame, if it is there, or read on."""
+        if self._state in (ThriftState.CALLING, ThriftState.BLOCKED, ThriftState.CLOSED):
+            return
+        frame = self._next_frame()
+        if frame is not None:
+            self._state = ThriftState.CALLING
+            self._server.take(self, frame)
+            return
+        if self.gone:
+            return
+        if self.half_closed:
+            self._close()
+            return
+        if self._buffer and self._state is not ThriftState.RECEIVING:
+            self._since_s = time.monotonic()
+        self._state = ThriftState.RECEIVING if self._buffer else ThriftState.IDLE
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _next_frame(self) -> bytes | None:
+        """The next frame in the buffer; None if it is not there as a whole."""
+        buffer = self._buffer
+        if len(buffer) < _LENGTH_BYTES:
+            return None
+        size = int.from_bytes(buffer[:_LENGTH_BYTES])
+        if not 0 < size <= self._server.max_frame_bytes:
+            self.abort()
+            return None
+        end = _LENGTH_BYTES + size
+        if len(buffer) < end:
+            return None
+        frame = bytes(buffer[_LENGTH_BYTES:end])
+        del buffer[:end]
+        self._count_buffer()
+        return frame
+
+    def _count_buffer(self) -> bool:
+        """Count the buffer if it is large; False if this client may not have so much memory."""
+        size = len(self._buffer)
+        size = size if size > SMALL_BYTES else 0
+        more = size - self._counted_bytes
+        if more > 0:
+            if not self._trusted:
+                return self._state is ThriftState.QUEUED  # perhaps its next frame is `authenticate`
+            if not self._server.requests.take(more):
+                return False
+        elif more < 0:
+            self._server.requests.give_back(-more)
+        self._counted_bytes = size
+        return True
+
+    def _refuse(self) -> None:
+        """Close, after a reply if none is due before: the head of the frame is there."""
+        if self._state is ThriftState.RECEIVING:
+            self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
+        self._close()
+
+    def _close(self) -> None:
+        """Close when the client has read what was written."""
+        if self._state is not ThriftState.CLOSED:
+            self._state = ThriftState.CLOSED
+            self._since_s = time.monotonic()
+            self._buffer.clear()
+            self._count_buffer()
+        self._transport.close()

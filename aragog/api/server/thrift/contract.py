@@ -1,0 +1,107 @@
+"""The contract `urlstore.thrift` as Python classes, and its calls by their names on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import thriftpy2
+from thriftpy2.thrift import TType
+
+from aragog.api.operations.operation import Pool
+from aragog.api.operations.table import OPERATIONS
+
+FILE = Path(__file__).parents[2] / "urlstore.thrift"
+idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
+
+CALL, REPLY, EXCEPTION = 1, 2, 3
+
+_OPERATIONS = {operation.thrift: operation for operation in OPERATIONS.values() if operation.thrift}
+_SERVICES = {service.encode() for service, _ in _OPERATIONS}
+_SESSION = frozenset(["ping", "authenticate"])
+_I32 = Struct(">i")
+_VERSION_1 = 0x80010000
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One call of a service."""
+
+    service: str
+    name: str
+    scope: str
+    pool: Pool
+    arguments: Any
+    """The class of its argument struct."""
+    first: str
+    """The name of its first argument."""
+    takes_many: bool
+    """Its first argument is a list of strings; otherwise it is a string."""
+    result: Any
+    """The class of its result struct, whose field 0 is the value."""
+    reply_head: bytes
+    """The beginning of every reply, up to its sequence number."""
+    run: Callable[[Any], Any]
+    """The call: an argument struct in, a value, `Encoded` or `Steps` out."""
+    together: Callable[[Sequence[Any]], list[Any]] | None = None
+    """Several calls at once: a value or an exception for each; None: not supported."""
+    shares: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether calls with these arguments after their URL share one call of the store."""
+
+
+class Encoded(bytes):
+    """A value that is encoded already, with the head of its field."""
+
+    __slots__ = ()
+
+
+def methods(services: dict[str, Any]) -> dict[bytes, Method]:
+    """
+    Every call by its name on the wire.
+
+    Args:
+        services: name to an object with a method for each call of that service.
+    """
+    result: dict[bytes, Method] = {}
+    for service, handler in services.items():
+        kind = getattr(idl, service)
+        for name in kind.thrift_services:
+            if name in _SESSION:
+                continue
+            operation = _OPERATIONS[service, name]
+            arguments = getattr(kind, f"{name}_args")
+            first_type, first, *_ = arguments.thrift_spec[1]
+            method = Method(
+                service,
+                name,
+                operation.gate,
+                operation.pool,
+                arguments,
+                first,
+                first_type == TType.LIST,
+                getattr(kind, f"{name}_result"),
+                head(REPLY, name.encode()),
+                getattr(handler, name),
+                getattr(handler, f"{name}_together", None),
+                getattr(handler, f"{name}_shares", None),
+            )
+            result[f"{service}:{name}".encode()] = method
+            if service == "UrlStore":
+                result[name.encode()] = method
+    return result
+
+
+def session_call(name: bytes) -> bytes | None:
+    """`ping` or `authenticate`, for whichever service; None for other calls."""
+    service, colon, call = name.rpartition(b":")
+    is_ours = not colon or service in _SERVICES
+    return call if is_ours and call.decode("latin-1") in _SESSION else None
+
+
+def head(kind: int, name: bytes) -> bytes:
+    """The head of a message, without its sequence number."""
+    version = (_VERSION_1 | kind) - 2**32
+    return _I32.pack(version) + _I32.pack(len(name)) + name

@@ -1,0 +1,291 @@
+"""
+Records for Thrift without objects in between: the table's `get` and `get_many`, optimized (ADR 29).
+
+Calls that name fields and want no facts are read together, and encoded by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from aragog.api.operations.batch_urls import normalized, present, with_takedowns
+from aragog.api.operations.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
+from aragog.api.operations.store_reads import ReadStore, unhedged
+from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.api.server.thrift import records
+from aragog.api.server.thrift.contract import Encoded, idl
+from aragog.api.server.thrift.errors import Missing
+from aragog.errors import (
+    BAD_INPUT,
+    PERMANENT,
+    BadInput,
+    SizeExceeded,
+    StoreDamaged,
+    StoreUnavailable,
+    TakenDown,
+)
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.records import FieldValues, Record, is_allowed
+from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
+from zengraph.records import counted_result
+
+T = TypeVar("T")
+
+
+def names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of fields; raises BadInput if there are too many, or one is too long."""
+    result = tuple(values or ())
+    if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
+        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
+    return result
+
+
+def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
+    """A list of a request; raises BadInput if it was not sent, or is too long."""
+    if values is None:
+        raise BadInput(f"{name}: is missing")
+    if len(values) > MOST_ITEMS:
+        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(values)}")
+    return values
+
+
+def text(value: str | None, name: str) -> str:
+    """A string of a request; raises BadInput if it was not sent."""
+    if value is None:
+        raise BadInput(f"{name}: is missing")
+    return value
+
+
+def purpose(value: str | None) -> str | None:
+    """The purpose of a request; raises BadInput if it is none."""
+    if value is not None and value not in PURPOSES:
+        raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
+    return value
+
+
+class _Wanted(NamedTuple):
+    """What a call of `getMany` asks for of each URL."""
+
+    fields: tuple[str, ...]
+    """Empty: all."""
+    facts: bool
+    purpose: str | None
+
+
+MOST_REPLY_BYTES = 15_000_000
+"""
+The most bytes of records in one reply: clients accept 16,384,000, and 1,000 others may be LEFT_OUT.
+"""
+
+
+def facts_of(record: Record) -> dict[str, Any]:
+    """The members of a Record that `facts` asks for."""
+    return {
+        "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
+        "content_bytes": record.content_bytes,
+        "content_hash": record.content_hash,
+        "due_at_ms": record.due_at_ms,
+    }
+
+
+_PART = 100
+"""URLs that are read together."""
+
+
+class EncodedReads:
+    """
+    Handles the operations `get` and `get_many`, each in a thread.
+
+    Args:
+        store: the store to read.
+        read: makes reads; None: they are those of `store`.
+        get: the operation itself, for records with more than fields and facts.
+    """
+
+    def __init__(self, store: UrlStore, read: ReadStore | None, get: Callable[[Any], Any]) -> None:
+        self._get = get
+        self._store = store
+        self._read = read or unhedged(store)
+
+    def get(self, args: Any) -> Any:
+        fields, url = names(args.fields), text(args.url, "url")
+        options = args.options
+        if options is not None and (options.extras or options.purpose is not None):
+            return self._get(args)
+        if not fields or (options is not None and options.facts):
+            record, standby = self._read(lambda store: store.get(url, fields or None))
+            if (record := present(self._store, url, record)) is None:
+                raise Missing
+            return _whole(_record(record, standby, facts=bool(options and options.facts)))
+        urls = (normalize(url),)
+        (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
+        if present(self._store, url, values) is None or values is None:
+            raise Missing
+        return _whole(records.one(values, fields, from_standby=standby))
+
+    @staticmethod
+    def get_shares(arguments: Mapping[str, Any]) -> bool:
+        """Calls of `get` that differ only in their URL are one read, if they name fields."""
+        options = arguments.get("options")
+        has_more = options is not None and (
+            bool(options.facts or options.extras) or options.purpose is not None
+        )
+        return bool(arguments.get("fields")) and not has_more
+
+    def get_together(self, calls: Sequence[Any]) -> list[Any]:
+        """The value or the exception of several calls of `get` that share one read."""
+        try:
+            fields = names(calls[0].fields)
+        except BAD_INPUT as error:
+            return [error] * len(calls)
+        urls, refused = normalized([call.url for call in calls])
+        results = self._values(urls, fields) if urls else []
+        for place, invalid in refused.items():
+            results.insert(place, invalid)
+        return results
+
+    def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The record of each normalized URL as the value of `get`, or an exception."""
+        try:
+            encoded = self._read(
+                lambda store: [
+                    None if values is None else _encoded(values, fields)
+                    for values in store.pages.values(urls, fields)
+                ]
+            )[0]
+            results = with_takedowns(self._store, urls, encoded)
+            return [Missing() if result is None else result for result in results]
+        except TooManyReads as error:
+            return [error] * len(urls)
+        except Exception as error:  # noqa: BLE001 - it may be the result of only one call
+            if len(urls) == 1 or _is_of_all(error):
+                return [error] * len(urls)
+        return self._values_apart(urls, fields)
+
+    def _values_apart(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The same with a read for each; they fail from where they become too large together."""
+        values: list[Any] = []
+        size = 0
+        for url in urls:
+            [value] = self._values([url], fields) if size <= MOST_BYTES else [_too_large()]
+            size += len(value) if isinstance(value, Encoded) else 0
+            values.append(value)
+        return values
+
+    def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
+        urls, fields = items(args.urls, "urls"), names(args.fields)
+        options = args.options or idl.BatchReadOptions()
+        wanted = _Wanted(fields, bool(options.facts), purpose(options.purpose))
+        results: list[bytes] = []
+        room = MOST_REPLY_BYTES
+        length = _PART
+        while part := urls[len(results) : len(results) + length]:
+            try:
+                read = self._part(part, wanted)
+            except ReadTooLarge:
+                length = max(1, len(part) // 4)
+                continue
+            room -= sum(map(len, read))
+            results += read if room >= 0 else _fitting(read, room)
+            if room < 0:
+                break
+        results += [_LEFT_OUT] * (len(urls) - len(results))
+        return records.many(results, len(urls))
+
+    def _part(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
+        valid, refused = normalized(urls)
+        try:
+            results = self._results(valid, wanted)
+        except (*PERMANENT, SizeExceeded):
+            results = [self._alone(url, wanted) for url in valid]
+        for place, error in refused.items():
+            results.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+        return results
+
+    def _results(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
+        """A RecordResult of each normalized URL."""
+        fields = wanted.fields
+        if fields and not wanted.facts and wanted.purpose is None:
+            values, standby = self._read(lambda store: store.pages.values(urls, fields))
+            encoded = records.results(values, fields, _UNKNOWN, from_standby=standby)
+            return encoded if None not in values else self._with_takedowns(urls, values, encoded)
+        found, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        rows = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in found]
+        encoded = [
+            _UNKNOWN if row is None else records.wrapped(_record(row, standby, facts=wanted.facts))
+            for row in rows
+        ]
+        return self._with_takedowns(urls, rows, encoded)
+
+    def _with_takedowns(
+        self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
+    ) -> list[bytes]:
+        """The results, with another one for each URL that is missing because it was taken down."""
+        return [
+            records.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
+            if isinstance(result, TakenDown)
+            else data
+            for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
+        ]
+
+    def _alone(self, url: str, wanted: _Wanted) -> bytes:
+        try:
+            return self._results([url], wanted)[0]
+        except PERMANENT as error:
+            return records.absent(idl.ItemStatus.DAMAGED, str(error))
+        except SizeExceeded as error:
+            return records.absent(idl.ItemStatus.BAD_INPUT, str(error))
+
+
+_UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
+
+
+_LEFT_OUT = records.absent(
+    idl.ItemStatus.LEFT_OUT, "the reply is full: ask for this URL in another call, or fewer fields"
+)
+
+
+def _fitting(results: list[bytes], excess: int) -> list[bytes]:
+    """Results without the last ones, which exceed the room by `-excess` bytes."""
+    while results and excess < 0:
+        excess += len(results.pop())
+    return results
+
+
+def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
+    """The value of `get` for one of several calls, or its exception."""
+    try:
+        return counted_result(_whole(records.one(result, fields)))
+    except BAD_INPUT as error:
+        return error
+
+
+def _is_of_all(error: Exception) -> bool:
+    """A store that does not answer; of damaged files others may be readable."""
+    return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
+
+
+def _too_large() -> ReadTooLarge:
+    return ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once; repeat the call")
+
+
+def _whole(reply: Encoded) -> Encoded:
+    """The reply of `get`, if it fits into a frame that clients accept."""
+    if len(reply) > MOST_REPLY_BYTES:
+        raise BadInput(f"fields: they have more than {MOST_REPLY_BYTES} bytes; ask for some only")
+    return reply
+
+
+def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
+    fields = tuple(record.fields)
+    values = FieldValues(
+        record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
+    )
+    if not facts:
+        return records.one(values, fields, from_standby=standby)
+    more = idl.Record(**facts_of(record))
+    return records.one(values, fields, from_standby=standby, more=more)

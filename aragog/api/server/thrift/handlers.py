@@ -1,0 +1,74 @@
+"""The calls of all Thrift services: operations of the table, decoded and encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from aragog.api.operations.operation import Caller, Operation, Parts
+from aragog.api.operations.options import checked
+from aragog.api.operations.reading import MOST_CONTENT_BYTES, ContentRequest
+from aragog.api.operations.steps import Steps
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.encoded_reads import EncodedReads
+from aragog.api.server.thrift.errors import Missing
+from aragog.api.thrift_values import encoded, request_of
+from aragog.errors import BadInput
+
+
+def services(parts: Parts) -> dict[str, Any]:
+    """
+    The handlers of all services: each has a method for each call, which runs in a thread.
+
+    Args:
+        parts: what operations use.
+    """
+    handlers: dict[str, Any] = {}
+    for operation in OPERATIONS.values():
+        if operation.thrift is not None:
+            service, method = operation.thrift
+            handler = handlers.setdefault(service, SimpleNamespace())
+            setattr(handler, method, _call(operation, parts))
+    fast = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
+    for name in ("get", "get_shares", "get_together", "getMany"):
+        setattr(handlers["UrlStore"], name, getattr(fast, name))
+    return handlers
+
+
+def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
+    service, method = operation.thrift or ("", "")
+    spec = getattr(getattr(idl, service), f"{method}_result").thrift_spec.get(0)
+
+    def call(arguments: Any) -> Any:
+        request = request_of(operation, arguments)
+        if isinstance(request, ContentRequest):
+            request = _bounded(request)
+        answer = operation.run(Caller(parts, arguments.token), checked(request))
+        return _value(answer, spec)
+
+    def waiting_call(arguments: Any) -> Steps[Any]:
+        request = checked(request_of(operation, arguments))
+        steps: Generator[Any, None, Any] = operation.run(Caller(parts, arguments.token), request)
+        return _value((yield from steps), spec)
+
+    return waiting_call if operation.in_steps else call
+
+
+def _value(answer: Any, spec: Any) -> Any:
+    if spec is None:
+        return None
+    if answer is None:
+        raise Missing
+    return encoded(spec, answer)
+
+
+def _bounded(request: ContentRequest) -> ContentRequest:
+    """A reply has room for so much of a content."""
+    limit = MOST_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
+    if limit > MOST_CONTENT_BYTES:
+        most = MOST_CONTENT_BYTES
+        raise BadInput(f"limit_bytes: must be a whole number from 1 to {most}, got {limit}")
+    return replace(request, limit_bytes=limit)

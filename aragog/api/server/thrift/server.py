@@ -1,0 +1,331 @@
+"""
+The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
+
+Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`).
+A call that misses its deadline is answered, and counts as in flight until its thread returns. A
+call that waits for something (`Steps`) occupies a thread only while it takes a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from aragog.api.operations.operation import Pool
+from aragog.api.operations.scopes import READ
+from aragog.api.operations.steps import Wait
+from aragog.api.problems import Problem
+from aragog.api.server.access_log import AccessLog
+from aragog.api.server.clients import Clients
+from aragog.api.server.listener import QUIET_S, Listener
+from aragog.api.server.loop_calls import LoopCalls
+from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
+from aragog.api.server.threads import CallThreads
+from aragog.api.server.thrift import wire
+from aragog.api.server.thrift.call import Call, ParkedCalls
+from aragog.api.server.thrift.connection import Connection, limits_s
+from aragog.api.server.thrift.contract import REPLY, head, methods, session_call
+from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
+from aragog.api.server.tokens import Tokens
+from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
+from aragog.settings import ServingSettings
+
+DRAIN_S = 5.0
+_FEED_THREADS = 4
+_FETCH_THREADS = 8
+_EXPLAIN_THREADS = 2
+_FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
+"""Outcomes that are always in the access log."""
+
+
+class ThriftServer:
+    """
+    A server on the running event loop.
+
+    Args:
+        services: name in the contract to the object that handles its calls.
+        settings: limits, deadlines and tokens.
+        embedded: the store answers without waiting for a network; see `CallThreads`.
+        tokens: those in the settings, shared with the HTTP API; None: they are not shared.
+        replies: counts what clients have not read, likewise.
+    """
+
+    def __init__(
+        self,
+        services: Mapping[str, Any],
+        settings: ServingSettings,
+        *,
+        embedded: bool = True,
+        tokens: Tokens | None = None,
+        replies: MemoryLimit | None = None,
+    ) -> None:
+        self.max_frame_bytes = settings.max_body_bytes
+        self.limits_s = limits_s(settings)
+        self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
+        """Counts the large frames that arrive, and those of calls that run."""
+        self.replies = replies or MemoryLimit(
+            settings.max_response_memory_bytes, "unread responses"
+        )
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls so far, by (method, outcome), for metrics."""
+        self.durations = Histogram(
+            "aragog_thrift_call_seconds",
+            "From the arrival of a call to its reply.",
+            REQUEST_BOUNDS_S,
+            "method",
+        )
+        """How long calls take from their arrival to their reply, by method."""
+        self._methods = methods(dict(services))
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self._log = AccessLog(settings.access_log_share)
+        self._handshake_s = settings.head_timeout_s
+        short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
+        self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s, Pool.FEED: short_s}
+        self._threads = _threads(settings, embedded=embedded)
+        self._clients = Clients(settings)
+        self._connections: set[Connection] = set()
+        self._parked = ParkedCalls(self._submit)
+        self._draining = False
+        self._listener: Listener | None = None
+
+    async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve on these listening sockets."""
+        self._listener = Listener(
+            self._connection, self._clients, tls=tls, handshake_s=self._handshake_s
+        )
+        await self._listener.start(sockets)
+        self._clients.start()
+
+    async def drain(self, limit_s: float = DRAIN_S) -> None:
+        """
+        Accept no connections, answer the calls that run or come, and close quiet connections.
+
+        Calls that come meanwhile get Unavailable. A client whose call crossed the close of its
+        connection would not know whether it was made.
+        """
+        self._draining = True
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.stop()
+        self._parked.resume_all()
+        await self._close_when_quiet(limit_s)
+        self._clients.stop()
+        for threads in self._threads.values():
+            threads.close()
+
+    async def _close_when_quiet(self, limit_s: float) -> None:
+        """Close each connection when no call came for a moment, and all when the limit is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self._connections:
+                    for connection in list(self._connections):
+                        connection.close_if_quiet(QUIET_S)
+                    await asyncio.sleep(QUIET_S / 4)
+        for connection in list(self._connections):
+            connection.abort()
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls run or wait for a thread, including abandoned ones."""
+        return sum(threads.busy for threads in self._threads.values())
+
+    @property
+    def waiting_calls(self) -> int:
+        """How many calls wait without a thread."""
+        return len(self._parked)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    # What connections ask: `connection.ConnectionOwner`
+
+    def opened(self, connection: Connection, address: str) -> bool:
+        if not self._clients.add(connection, address):
+            return False
+        self._connections.add(connection)
+        return True
+
+    def closed(self, connection: Connection) -> None:
+        self._clients.discard(connection)
+        self._connections.discard(connection)
+        call = self._parked.cancel(connection)
+        if call is not None:
+            self._release(call)
+
+    def waits(self, connection: Connection) -> bool:
+        return connection in self._parked
+
+    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+        try:
+            head = wire.read_head(begin)
+        except wire.BadFrame:
+            return b""
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            return b""
+        call = Call(self, connection, method, begin, head, self._deadlines[method.pool])
+        reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
+        try:
+            self._tokens.check(connection.authorization, method.scope, counts=False)
+        except Problem as problem:
+            reason, outcome = raised_for(problem), "refused"
+        self.calls[method.name, outcome] += 1
+        return call.raised(reason)
+
+    def take(self, connection: Connection, frame: bytes) -> None:
+        try:
+            head = wire.read_head(frame)
+        except wire.BadFrame:
+            connection.abort()
+            return
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            connection.answer(session_reply(connection, frame, head, self._tokens))
+            return
+        call = Call(self, connection, method, frame, head, self._deadlines[method.pool])
+        try:
+            call.token = self._tokens.check(connection.authorization, method.scope)
+        except Problem as problem:
+            self._answer(call, call.raised(raised_for(problem)), "refused")
+            return
+        if self._draining or self._threads[method.pool].full:
+            stopping = "the server is stopping; connect again"
+            refusal = unavailable(stopping if self._draining else "too many calls at once")
+            self._answer(call, call.raised(refusal), "Unavailable")
+            return
+        if len(frame) > SMALL_BYTES:
+            if not self.requests.take(len(frame)):
+                full = unavailable(self.requests.problem().detail)
+                self._answer(call, call.raised(full), "Unavailable")
+                return
+            call.counted_bytes = len(frame)
+        self._submit(call)
+
+    def _release(self, call: Call) -> None:
+        """Give back the memory of a call that no thread uses anymore."""
+        self.requests.give_back(call.counted_bytes)
+        call.counted_bytes = 0
+
+    def _connection(self) -> Connection:
+        return Connection(self, trusted=not self._tokens.required)
+
+    def _submit(self, call: Call) -> None:
+        """Run a call, or its next step, in a thread."""
+        self._threads[call.method.pool].submit(call)
+
+    # What calls ask: `call.CallOwner`
+
+    def finished(self, call: Call) -> None:
+        """Send the reply of a call, or let it wait."""
+        if isinstance(call.reply, Wait):
+            self._park(call, call.reply)
+            return
+        if call.counted_bytes:
+            self._release(call)
+        if call.answered:
+            return
+        data, outcome = call.reply, call.outcome
+        counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
+        if counted_bytes and not self.replies.take(counted_bytes):
+            counted_bytes = 0
+            data = call.raised(unavailable(self.replies.problem().detail))
+            outcome = "Unavailable"
+        self._answer(call, data, outcome, counted_bytes)
+
+    def expired(self, call: Call) -> None:
+        """Answer a call that missed its deadline."""
+        self._answer(call, call.raised(too_late()), "DeadlineExceeded")
+
+    def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
+        call.answered = True
+        self.calls[call.method.name, outcome] += 1
+        call.connection.answer(data, counted_bytes)
+        took_s = time.monotonic() - call.started_at_s
+        self.durations.of(call.method.name).observe(took_s)
+        if self._log.takes(failed=outcome in _FAILURES):
+            what = {"service": call.method.service, "method": call.method.name}
+            target = wire.first_string(call.frame, call.arguments_at)
+            self._log.write(what, target, outcome, took_s * 1000, call.token)
+
+    def _park(self, call: Call, wait: Wait) -> None:
+        """
+        Let a call wait; if its client has left, end it; if the server stops, continue it now.
+
+        A client that sends no more may have left, and would keep its place among those that wait.
+        """
+        if call.connection.half_closed:
+            call.connection.abort()
+        if call.answered or call.connection.gone:
+            if call.steps is not None:
+                call.steps.close()
+            self._release(call)
+        elif self._draining:
+            self._submit(call)
+        else:
+            self._parked.park(call, wait)
+
+
+def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
+    """The threads for each kind of call."""
+    counts = {
+        Pool.STORE: settings.threads,
+        Pool.CONTENT: settings.content_threads,
+        Pool.FEED: _FEED_THREADS,
+        Pool.BROKER: settings.content_threads,
+        Pool.FETCH: _FETCH_THREADS,
+        Pool.EXPLAIN: _EXPLAIN_THREADS,
+    }
+    result = {
+        pool: CallThreads(f"thrift-{pool.value}", count, settings.max_in_flight)
+        for pool, count in counts.items()
+    }
+    if embedded:
+        name = f"thrift-{Pool.STORE.value}"
+        result[Pool.STORE] = LoopCalls(name, settings.threads, settings.max_in_flight)
+    return result
+
+
+def session_reply(
+    connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
+) -> bytes:
+    """
+    The reply to `ping`, to `authenticate`, and to messages that are not calls.
+
+    `authenticate` sets `connection.authorization`.
+    """
+    call = session_call(message.name)
+    if not wire.is_call(message.kind):
+        return wire.refused(
+            message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
+        )
+    if call is None:
+        return wire.refused(message.name, message.number, wire.UNKNOWN_METHOD, "unknown method")
+    if call == b"authenticate":
+        return _authenticate(connection, frame, message, tokens)
+    return wire.frame(head(REPLY, call), message.number, b"\x00")
+
+
+def _authenticate(
+    connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
+) -> bytes:
+    at = message.arguments_at
+    token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
+    authorization = f"Bearer {token.decode('utf-8', 'replace')}"
+    connection.authorize(None)
+    try:
+        tokens.check(authorization, READ, counts=False)
+    except Problem as problem:
+        if problem.status == HTTPStatus.UNAUTHORIZED:
+            error = raised_for(problem)
+            return wire.raised(b"authenticate", message.number, error.field, error.error)
+    connection.authorize(authorization)  # it is known, perhaps with other scopes
+    return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

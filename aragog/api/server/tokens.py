@@ -1,0 +1,164 @@
+"""
+Bearer tokens (RFC 6750), stored as hashes, each with scopes and an optional rate limit.
+
+A token has 256 random bits, so its plain SHA-256 cannot be reversed; a slow hash is not needed. The
+rate limit is one bucket a token, in the memory of each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from aragog.api.operations.scopes import LacksScope, Token
+from aragog.api.problems import Problem, problem_of
+from aragog.errors import ConfigError
+from aragog.runtime.hosts import is_loopback
+from aragog.settings import ServingSettings
+
+
+def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
+    """
+    A new token, and its entry for `serving.tokens`, which does not reveal the token.
+
+    Args:
+        name: for the access log.
+        scopes: what it may do.
+        rate: requests per second; None: unlimited.
+    """
+    token = f"aragog_{secrets.token_urlsafe(32)}"
+    limit = "" if rate is None else f":{rate:.3f}"
+    return token, f"{name}:{'+'.join(scopes)}:{_hash(token)}{limit}"
+
+
+class TokenRateExceeded(Problem):
+    """
+    A token exceeds its rate of requests.
+
+    Args:
+        wait_s: when its next request is allowed.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        headers = {"Retry-After": str(math.ceil(wait_s))}
+        super().__init__(429, "this token exceeds its rate of requests", headers)
+        self.wait_s = wait_s
+
+
+class _Known(NamedTuple):
+    """A token of the settings, with what is left of its rate in this process."""
+
+    token: Token
+    bucket: Bucket | None
+
+
+class Tokens:
+    """
+    The tokens in the settings. One object for all protocols of a process: they share the rates.
+
+    Args:
+        entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`; without entries, every
+            request may do everything.
+        processes: how many processes share each rate.
+        now_s: a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[str] = (),
+        processes: int = 1,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._now_s = now_s
+        self._tokens: dict[str, _Known] = {}
+        for entry in entries:
+            name, scopes, digest, *rate = entry.split(":")
+            limit = float(rate[0]) if rate else None
+            bucket = None if limit is None else Bucket(limit / processes)
+            self._tokens[digest] = _Known(Token(name, scopes.split("+"), limit), bucket)
+
+    @property
+    def required(self) -> bool:
+        """True if requests need a token."""
+        return bool(self._tokens)
+
+    def check(self, authorization: str | None, scope: str, *, counts: bool = True) -> Token | None:
+        """
+        Check that a request with this Authorization header has `scope`; returns its token.
+
+        Scope `admin` includes all others; see `Token.allows`. Without `counts`, the request was
+        counted already.
+
+        Raises:
+            Problem: 401 for a missing or unknown token; 403 for a token without the scope.
+            RateExceeded: the token exceeds its rate.
+        """
+        if not self._tokens:
+            return None
+        scheme, _, token = (authorization or "").strip().partition(" ")
+        has_token = scheme.lower() == "bearer" and bool(token)
+        known = self._tokens.get(_hash(token.strip())) if has_token else None
+        if known is None:
+            detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
+            error = ', error="invalid_token"' if has_token else ""
+            raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
+        if not known.token.allows(scope):
+            raise problem_of(LacksScope(scope.removesuffix("@")))
+        wait_s = known.bucket.take(self._now_s()) if known.bucket and counts else 0.0
+        if wait_s:
+            raise TokenRateExceeded(wait_s)
+        return known.token
+
+
+def check_exposure(settings: ServingSettings) -> None:
+    """
+    Check that the API may listen on the configured host.
+
+    Raises:
+        ConfigError: it would be open to other machines without tokens.
+    """
+    if not settings.tokens and not is_loopback(settings.host):
+        raise ConfigError(
+            f"serving.host: {settings.host} is reached from other machines, and serving.tokens is "
+            "empty; make a token with `aragog token NAME --scope read`"
+        )
+
+
+BURST_S = 1.0
+"""After a pause, this many seconds' worth of requests may arrive at once."""
+
+
+class Bucket:
+    """
+    A token bucket.
+
+    Args:
+        rate: requests per second; at least one request is always allowed at first.
+    """
+
+    __slots__ = ("_left", "_most", "_rate", "_updated_s")
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._most = max(1.0, rate * BURST_S)
+        self._left = self._most
+        self._updated_s: float | None = None
+
+    def take(self, now_s: float) -> float:
+        """0.0 if a request is allowed at this monotonic time; else the seconds until one is."""
+        if self._updated_s is not None:
+            gained = max(0.0, now_s - self._updated_s) * self._rate
+            self._left = min(self._most, self._left + gained)
+        self._updated_s = now_s
+        if self._left < 1:
+            return (1 - self._left) / self._rate
+        self._left -= 1
+        return 0.0
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,1 +1,0 @@
-"""The UrlStore, the Fetcher and PinLater over Thrift (docs/thrift.md)."""

@@ -1,0 +1,14 @@
+"""
+What happens to a URL: who may ask for it, the request, what the answer means, what follows.
+
+Public:
+
+    stages      one file a step between two queues: enqueue, fetch, robots, render, canonicalize,
+                store
+    pipeline    what a URL travels in: messages, queues, spool, in-flight set, crawl log
+    politeness  whether and when a site may be asked: rates, lines, permits, robots.txt, overrides
+    fetcher     one polite GET: a URL in, an outcome out
+    rendering   pages that need JavaScript
+    shared_redis  what processes share in Redis
+    identity    who the crawler is: its keys, signatures of its requests, what it publishes
+"""

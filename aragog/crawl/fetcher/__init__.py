@@ -1,0 +1,17 @@
+"""
+The HTTP client of the crawler: one polite GET per URL, returned as an outcome.
+
+Public:
+
+    fetcher        `Fetcher`: fetch one URL
+    gate           how a fetch asks for admission and for permits
+    ssrf           which URLs and addresses may be connected to
+    dns            resolution with a time limit and a cache
+    user_agent     the User-Agent header
+    headers        dates, Retry-After, freshness
+    content_types  whether a body is a page
+    http2_hosts    hosts to which HTTP/2 is offered
+    recorded       responses that somebody recorded
+    faults         why a fetch ended early
+    adapter        connections to addresses that the SSRF filter accepted, for requests
+"""

@@ -1,0 +1,360 @@
+"""
+A requests adapter that sends over connections pinned to addresses the SSRF filter allows.
+
+Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
+opens the socket to one of those addresses. `Fetcher` calls `exchange` with a `PoliteRequest`, which
+also carries the deadline of the fetch and the callbacks that acquire and release its send permit.
+It speaks HTTP/1.1, and HTTP/2 with the hosts of `fetch.http2_hosts` that choose it (ALPN).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import ssl
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, assert_never
+
+import requests
+from requests.adapters import BaseAdapter
+
+from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.faults import NoPermit, TargetBlocked, TransportError
+from aragog.crawl.fetcher.http1.body import Bounds
+from aragog.crawl.fetcher.http1.connection import (
+    MAX_ADDRESSES,
+    Address,
+    HttpConnection,
+    Peer,
+    Proxy,
+    connect,
+)
+from aragog.crawl.fetcher.http1.pool import ConnectionPool, max_idle
+from aragog.crawl.fetcher.http1.response import HttpResponse, faults_as_requests_errors
+from aragog.crawl.fetcher.http1.tls import (
+    HTTP2,
+    SessionKey,
+    TlsSessions,
+    needs_name_check_here,
+    tls_context,
+    without_name_check,
+)
+from aragog.crawl.fetcher.http2_hosts import Http2Hosts
+from aragog.crawl.fetcher.request import PoliteRequest, Target
+from aragog.crawl.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
+from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
+from aragog.crawl.identity.request_signer import RequestSigner
+from aragog.crawl.identity.signature_base import SignedMessage
+from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.hosts import is_loopback
+from aragog.settings import FetchSettings
+
+# How long a request waits for a connection over TLS that is in use, before it opens another one. A
+# handshake costs about a millisecond of CPU, and the server as much or more.
+REUSE_WITHIN_S = 0.1
+METHODS = ("GET", "HEAD", "POST")
+"""Supported methods. Only POST may have a body, and the body must be bytes in memory."""
+
+
+class PinnedAdapter(BaseAdapter):
+    """
+    The HTTP connections of one process. Thread-safe; must not be used across a fork.
+
+    Args:
+        settings: size limits, timeouts, proxy.
+        ssrf_filter: checks each URL and address.
+        clock: measures timeouts and idle times.
+        tls: context for HTTPS, whose ALPN protocols are offered to every host; None: trust
+            certifi's roots, the system's and `SSL_CERT_FILE`.
+        needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
+            loopback, as a crawler must.
+        sharing: an adapter with the same proxy, TLS and HTTP/2 hosts, whose idle connections this
+            one uses too.
+        signer: signs every request; None: they are not signed.
+    """
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        ssrf_filter: AddressPolicy,
+        *,
+        clock: Clock | None = None,
+        tls: ssl.SSLContext | None = None,
+        needs_contact: bool = True,
+        sharing: PinnedAdapter | None = None,
+        signer: RequestSigner | None = None,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._ssrf_filter = ssrf_filter
+        self._clock = clock or SystemClock()
+        self._tls = tls
+        self._signer = signer
+        self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
+        self._lacks_contact = needs_contact and not has_contact(settings)
+        self._proxy = Proxy(settings.proxy) if settings.proxy else None
+        self.http2_hosts: Http2Hosts = (
+            sharing.http2_hosts if sharing else Http2Hosts(settings.http2_hosts, self._clock)
+        )
+        self.connections: ConnectionPool = (
+            sharing.connections if sharing else ConnectionPool(self._clock, max_idle=max_idle())
+        )
+
+        self.tls_sessions: TlsSessions = (
+            sharing.tls_sessions if sharing else TlsSessions(self._clock)
+        )
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,  # noqa: ARG002 - the fetch settings bound every request
+        verify: bool | str = True,  # noqa: ARG002 - `verify_tls` decides
+        cert: Any = None,  # noqa: ARG002 - no client certificates
+        proxies: Any = None,  # noqa: ARG002 - `proxy` decides
+    ) -> requests.Response:
+        """
+        Return the response to `request`; with `stream` its body is not read yet.
+
+        Raises:
+            requests.RequestException: the request failed or its target is not allowed.
+        """
+        with faults_as_requests_errors(request):
+            reason = self._ssrf_filter.vet_url(request.url or "")
+            if reason is not None:
+                raise TargetBlocked(RefusalCause.URL, reason)
+            polite = request if isinstance(request, PoliteRequest) else self._polite(request)
+            response = self.exchange(polite).as_response(request, self._bounds)
+            if not stream:
+                _ = response.content
+            return response
+
+    def _polite(self, request: requests.PreparedRequest) -> PoliteRequest:
+        method = request.method or ""
+        body: object = request.body or b""
+        body = body.encode() if isinstance(body, str) else body
+        if method not in METHODS or not isinstance(body, bytes) or (body and method != "POST"):
+            raise TransportError(
+                UnreachableKind.PROTOCOL,
+                f"cannot send {method} with this body; use GET, HEAD, or POST with bytes",
+            )
+        return PoliteRequest(
+            request.url or "", request.headers, self.deadline(), method=method, body=body
+        )
+
+    def deadline(self) -> Deadline:
+        """Start the deadline of one fetch, with the timeouts of the settings."""
+        settings = self._settings
+        return Deadline(
+            self._clock,
+            deadline_s=settings.deadline_s,
+            connect_timeout_s=settings.connect_timeout_s,
+            read_timeout_s=settings.read_timeout_s,
+            min_bytes_per_s=settings.min_bytes_per_s,
+        )
+
+    def exchange(self, request: PoliteRequest) -> HttpResponse:
+        """
+        Send `request` and read the head of the response.
+
+        If the server has closed an idle connection, the request is sent once more on a new one. A
+        POST always uses a new connection, because it must not be sent twice.
+
+        Raises:
+            Fault: the request failed; its class and `reason` state the reason.
+        """
+        target = Target(request.url or "")
+        http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
+        peer = Peer(target.scheme, target.host, target.port, self._settings.proxy, http2)
+        wait_s = REUSE_WITHIN_S if target.scheme == "https" else 0.0
+        connection = None if request.method == "POST" else self.connections.take(peer, wait_s)
+        if connection is not None:
+            with contextlib.suppress(_StaleConnection):
+                return self._exchange_on(connection, request, target, dns_ms=None, reused=True)
+        connection, dns_ms = self._connect(peer, target, request.deadline)
+        self.connections.opened(connection)
+        return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
+
+    def _exchange_on(
+        self,
+        connection: HttpConnection,
+        request: PoliteRequest,
+        target: Target,
+        *,
+        dns_ms: float | None,
+        reused: bool,
+    ) -> HttpResponse:
+        deadline = request.deadline
+        try:
+            connection.set_deadline(deadline)
+            message = self._bytes(connection, request, target)
+            waiting_since_s = deadline.now_s()
+            later = request.acquire_permit()
+            sent_s = deadline.now_s()
+            deadline.extend(sent_s - waiting_since_s)
+            if later is not None:
+                raise NoPermit(later)
+            # Nothing between the permit and this may wait, release the GIL, or take long.
+            connection.send(message)
+            request.release_permit()
+            head = connection.protocol.head(self._settings.max_header_bytes)
+        except TransportError as error:
+            connection.close()
+            if error.kind is UnreachableKind.PROTOCOL and connection.alpn == HTTP2:
+                self.http2_hosts.refused(target.host)
+            stale = error.kind is UnreachableKind.RESET and connection.protocol.repeatable
+            if reused and stale:
+                raise _StaleConnection from error
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        response = HttpResponse(connection, head, deadline, self.connections.put_back)
+        response.bodiless = request.method == "HEAD"
+        if dns_ms is not None:
+            response.timings["dns_ms"] = dns_ms
+        if not reused:
+            response.timings["connect_ms"] = connection.connect_ms
+            if connection.tls is not None:
+                key = _session_key(connection.peer, connection.address)
+                connection.keep_tls = partial(
+                    self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
+                )
+        # A busy process reads the head late, which is not the server's doing.
+        elapsed_s = deadline.now_s() - sent_s
+        response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
+        return response
+
+    def _connect(
+        self, peer: Peer, target: Target, deadline: Deadline
+    ) -> tuple[HttpConnection, float]:
+        """Open a new connection; also return the milliseconds that DNS took."""
+        started_s = deadline.now_s()
+        addresses = vetted_addresses(self._ssrf_filter, target.host, target.port)
+        if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
+            raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
+        dns_ms = (deadline.now_s() - started_s) * 1000
+        tls = self._context(peer) if target.scheme == "https" else None
+        if self._proxy is not None:
+            connection = self._tunnel(self._proxy, peer, addresses, deadline, tls)
+        else:
+            session = partial(self._session, peer)
+            connection = connect(peer, addresses, deadline, tls=tls, session=session)
+        if connection.alpn == HTTP2:
+            from aragog.crawl.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
+
+            connection.protocol = Http2(
+                connection.receive, connection.write, self._settings.max_header_bytes
+            )
+        return connection, dns_ms
+
+    def _tunnel(
+        self,
+        proxy: Proxy,
+        peer: Peer,
+        addresses: Sequence[Address],
+        deadline: Deadline,
+        tls: ssl.SSLContext | None,
+    ) -> HttpConnection:
+        """Connect through the proxy to the first allowed address that it reaches."""
+        last_error: TransportError | None = None
+        to_proxy = proxy.addresses()
+        for address in addresses[:MAX_ADDRESSES]:
+            try:
+                connection = connect(
+                    peer,
+                    to_proxy,
+                    deadline,
+                    tls=tls,
+                    tunnel=proxy.connect_request(address),
+                    session=partial(self._session_through, peer, address[0]),
+                )
+            except TransportError as error:
+                if error.kind is not UnreachableKind.CONNECT:
+                    raise
+                last_error = error
+            else:
+                connection.address = address[0]
+                return connection
+        raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
+
+    def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
+        """Return the session of the address that a tunnel leads to, and not of the proxy's."""
+        return self._session(peer, address)
+
+    def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
+        return self.tls_sessions.take(_session_key(peer, address))
+
+    def _context(self, peer: Peer) -> ssl.SSLContext:
+        here = needs_name_check_here(peer.host)
+        if self._tls is not None:
+            return self._tls_without_names if here else self._tls
+        verify = self._settings.verify_tls
+        return tls_context(verify=verify, http2=peer.http2, names_checked_here=here)
+
+    @functools.cached_property
+    def _tls_without_names(self) -> ssl.SSLContext:
+        return without_name_check(self._tls or tls_context())
+
+    def signature_wanted(
+        self, request: PoliteRequest, accept_signature: str
+    ) -> SignatureRequest | None:
+        """
+        Return the signature that the server of `request` asks for, if it can be made.
+
+        None without a signer, and for a signature that was sent already.
+        """
+        if self._signer is None:
+            return None
+        message = _signed_message(request, Target(request.url or ""))
+        return self._signer.wanted_by(message, accept_signature)
+
+    def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
+        """Return the request as sent over the connection; signed anew each time."""
+        if self._signer is not None:
+            message = _signed_message(request, target)
+            request.headers.update(self._signer.sign(message, request.wanted))
+        return connection.protocol.request(request, target)
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        self.connections.close()
+
+
+def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
+    """Return what can be signed of a request."""
+    path, _, query = target.path.partition("?")
+    return SignedMessage(
+        method=request.method or "",
+        scheme=target.scheme,
+        authority=target.host_header,
+        path=path,
+        query=f"?{query}",
+        fields=request.headers,
+    )
+
+
+def _session_key(peer: Peer, address: str) -> SessionKey:
+    return SessionKey(peer.host, peer.port, address, peer.proxy, peer.http2)
+
+
+class _StaleConnection(Exception):
+    """The server closed an idle connection; GET and HEAD can safely be sent again."""
+
+
+def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address]:
+    """Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none."""
+    resolution = ssrf_filter.resolve(host, port)
+    match resolution:
+        case Vetted(addresses=addresses):
+            return addresses
+        case Denied(reason=reason):
+            raise TargetBlocked(RefusalCause.ADDRESS, reason)
+        case Unresolved(reason=reason):
+            raise TransportError(UnreachableKind.DNS, reason)
+        case _:
+            assert_never(resolution)

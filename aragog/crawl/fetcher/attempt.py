@@ -1,0 +1,380 @@
+"""One run of `Fetcher.fetch`: send requests and follow redirects until there is an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
+from aragog.crawl.fetcher.cookies import Cookies
+from aragog.crawl.fetcher.faults import (
+    Fault,
+    LimitExceeded,
+    NoPermit,
+    TargetBlocked,
+    TransportError,
+    UnsupportedContent,
+)
+from aragog.crawl.fetcher.gate import Deny, Gate, Go, Later
+from aragog.crawl.fetcher.headers import as_sent, location_of, part_of, retry_at_ms, target_of
+from aragog.crawl.fetcher.http1.body import Bounds
+from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
+from aragog.crawl.fetcher.http1.response import HttpResponse
+from aragog.crawl.fetcher.request import PoliteRequest
+from aragog.crawl.fetcher.request_defaults import RequestDefaults
+from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import (
+    WITHHELD,
+    Blocked,
+    Busy,
+    Deferred,
+    Fetched,
+    Gone,
+    Hop,
+    NotModified,
+    Outcome,
+    Redirected,
+    Refused,
+    TooLarge,
+    Unreachable,
+    UnreachableKind,
+    Unreadable,
+    Withheld,
+)
+
+# Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
+TEMPORARY = frozenset({408, 421, 425})
+MOST_ACCEPT_SIGNATURE_CHARS = 4096
+
+
+class FetchAttempt:
+    """
+    The state of one fetch: the current URL, the redirects so far and the last response.
+
+    Args:
+        defaults: of the Fetcher.
+        url: the URL to request, normalized.
+        gate: admits redirect targets and grants send permits.
+        hops: redirects that an earlier attempt followed.
+    """
+
+    def __init__(
+        self, defaults: RequestDefaults, url: str, gate: Gate, hops: tuple[Hop, ...]
+    ) -> None:
+        self._defaults = defaults
+        self._gate = gate
+        self._first_url = hops[0].url if hops else url
+        self._url = url
+        self._spelling = url
+        self._given: str | None = None
+        self._hops = hops
+        self._hops_before = len(hops)
+        self._requested: set[str] = {hop.url for hop in hops}
+        self._validators: tuple[str | None, str | None] = (None, None)
+        self._validators_url = url
+        self._conditional = False
+        """The last request asked only for a changed page."""
+        self.extra_headers: Mapping[str, str] = {}
+        """Sent with each request; values of one line only."""
+        self.method = "GET"
+        self.body = b""
+        self.error_body_bytes = 0
+        """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
+        self._cookies = Cookies(defaults.clock) if defaults.settings.cookies else None
+        self._response: HttpResponse | None = None
+        self._request: PoliteRequest | None = None
+        self._wanted: SignatureRequest | None = None
+        """The signature that a server asked for with a 403; answered once a fetch."""
+        self._wanted_at = url
+        self._deadline = defaults.adapter.deadline()
+        self._started_s = defaults.clock.monotonic_s()
+        self._started_at_ms = defaults.clock.now_ms()
+
+    def set_validators(self, etag: str | None, last_modified: str | None, url: str | None) -> None:
+        """Set the validators of the stored copy and their URL (None: the first URL)."""
+        self._validators = (_one_line(etag), _one_line(last_modified))
+        self._validators_url = url or self._url
+
+    def run(self) -> Outcome:
+        """Send requests and follow redirects until there is an outcome."""
+        try:
+            while True:
+                if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
+                    raise TargetBlocked(RefusalCause.URL, reason)
+                response = self._send()
+                location = location_of(response.head)
+                if location is None:
+                    if self._signs_again(response):
+                        continue
+                    return self._outcome_of(response)
+                response.discard()
+                if (outcome := self._follow(response.head, location)) is not None:
+                    return outcome
+        except TransportError as fault:
+            # A 200 whose body never arrived must not look like an empty page or an empty
+            # robots.txt.
+            record = self._record()
+            if fault.kind is not UnreachableKind.REDIRECT:
+                record["status"] = None
+            return Unreachable(**record, kind=fault.kind, reason=fault.reason)
+        except LimitExceeded as fault:
+            return TooLarge(**self._record(), reason=fault.reason)
+        except UnsupportedContent as fault:
+            return Unreadable(**self._record(), reason=fault.reason)
+        except TargetBlocked as fault:
+            return Blocked(**self._record(), cause=fault.cause, reason=fault.reason)
+        except NoPermit as fault:
+            return self._deferred(fault.later)
+        finally:
+            if self._response is not None:
+                self._response.close()
+
+    def _send(self) -> HttpResponse:
+        """Send one request; return its response with the body unread."""
+        self._response = None
+        url = self._url
+        request = PoliteRequest(
+            self._spelling,
+            self._headers(),
+            self._deadline,
+            acquire_permit=lambda: self._gate.acquire_permit(url),
+            release_permit=lambda: self._gate.release_permit(url),
+            method=self.method,
+            body=self.body,
+        )
+        if self._wanted is not None and self._wanted_at == url:
+            request.wanted = self._wanted
+        self._request = request
+        response = self._response = self._defaults.adapter.exchange(request)
+        self._requested.add(self._spelling)
+        if self._cookies is not None:
+            self._cookies.learn(self._spelling, response.head)
+        return response
+
+    def _signs_again(self, response: HttpResponse) -> bool:
+        """
+        Whether to repeat the request with the signature that a 403 asks for (Accept-Signature).
+
+        At most once in a fetch, and at a slot of its own; not if that is far.
+        """
+        head = response.head
+        if head.status != 403 or self._wanted is not None or self._request is None:
+            return False
+        if self.method == "POST":  # it must not be sent twice
+            return False
+        text = ", ".join(head.values("accept-signature"))
+        if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
+            return False
+        self._wanted = self._defaults.adapter.signature_wanted(self._request, text)
+        if self._wanted is None:
+            return False
+        self._wanted_at = self._url
+        waiting_since_s = self._deadline.now_s()
+        admission = self._gate.admit(self._url, self._given or self._spelling)
+        self._deadline.extend(self._deadline.now_s() - waiting_since_s)
+        if not isinstance(admission, Go):
+            return False
+        response.discard()
+        return True
+
+    def _headers(self) -> dict[str, str]:
+        """Return all request headers except Host."""
+        headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
+        headers |= {
+            name: v for name, value in self.extra_headers.items() if (v := _one_line(value))
+        }
+        if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
+            headers["Cookie"] = cookie
+        etag, last_modified = self._validators
+        self._conditional = self._url == self._validators_url and bool(etag or last_modified)
+        if self._conditional:
+            if etag:
+                headers["If-None-Match"] = etag
+            if last_modified:
+                headers["If-Modified-Since"] = last_modified
+        if self.method == "POST":
+            headers["Content-Length"] = str(len(self.body))
+        return headers
+
+    def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
+        """Continue at the redirect target; return an outcome when the fetch ends here."""
+        target = target_of(location, self._spelling)
+        timings = {} if self._response is None else self._response.timings
+        hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
+        if self.method == "POST":
+            raise TransportError(UnreachableKind.REDIRECT, "redirects of a POST are not followed")
+        if len(self._hops) >= self._defaults.settings.max_redirects:
+            raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
+        self._hops = (*self._hops, hop)
+        spelling = self._spelling_of(target, location)
+        if reason := self._defaults.ssrf_filter.vet_url(spelling):
+            self._url = target
+            raise TargetBlocked(RefusalCause.URL, reason)
+        waiting_since_s = self._deadline.now_s()
+        given = as_sent(location, self._spelling)
+        admission = self._gate.admit(target, given)
+        self._deadline.extend(self._deadline.now_s() - waiting_since_s)
+        match admission:
+            case Go():
+                self._url, self._spelling, self._given = target, spelling, given
+                return None
+            case Deny(reason=reason, cause=cause):
+                self._url = target
+                return Refused(**self._record(), cause=cause, reason=reason)
+            case Later():
+                return self._redirected(admission, target, given)
+            case _:
+                assert_never(admission)
+
+    def _deferred(self, later: Later) -> Deferred:
+        """The outcome of a request that got no permit."""
+        if len(self._hops) > self._hops_before:
+            return self._redirected(later, self._url, self._given)
+        at_ms = later.retry_at_ms
+        return Deferred(**self._record(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason)
+
+    def _redirected(self, later: Later, target: str, given: str | None) -> Redirected:
+        return Redirected(
+            **self._record(),
+            target=target,
+            given=given,
+            cause=later.cause,
+            retry_at_ms=later.retry_at_ms,
+            reason=later.reason,
+        )
+
+    def _spelling_of(self, target: str, location: str) -> str:
+        """
+        Choose the spelling of `target` to request.
+
+        It is the normalized one unless that was requested before: some origins redirect to another
+        spelling of the same URL and serve the page only at that spelling.
+        """
+        if target not in self._requested or self._cookies is not None:
+            return target
+        spelling = as_sent(location, self._spelling)
+        if spelling in self._requested:
+            raise TransportError(UnreachableKind.REDIRECT, f"redirect loop: {target[:200]}")
+        return spelling
+
+    def _outcome_of(self, response: HttpResponse) -> Outcome:
+        """Map the final response to an outcome."""
+        head = response.head
+        status, status_line = head.status, f"{head.status} {head.reason}".strip()
+        if status == 304:
+            response.discard()
+            if not self._conditional:
+                reason = f"{status_line}, although the request had no condition"
+                return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
+            return NotModified(**self._record())
+        if status in (429, 503):
+            after = next(iter(head.values("retry-after")), None)
+            date = next(iter(head.values("date")), None)
+            now_ms = self._defaults.clock.now_ms()
+            at_ms = retry_at_ms(after, now_ms, date)
+            # Reported before the body is read: other workers are about to request this domain.
+            self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
+            return Busy(**self._error(response), retry_at_ms=at_ms, reason=status_line)
+        if status in WITHHELD:
+            return self._withheld(response, status_line)
+        if 400 <= status < 500 and status not in TEMPORARY:
+            return Gone(**self._error(response), reason=status_line)
+        if status >= 400:
+            record = self._error(response)
+            return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
+        if status == 206 and not self._sent_range():
+            return self._part(response)
+        return self._read(response)
+
+    def _sent_range(self) -> bool:
+        return self._request is not None and "Range" in self._request.headers
+
+    def _part(self, response: HttpResponse) -> Outcome:
+        """A 206 that nobody asked for: its start is kept like that of a response that broke off."""
+        part = part_of(response.head)
+        if part.is_start:
+            return self._read(response, part.missing)
+        response.discard()
+        reason = f"206, although no Range was requested: {part.missing}"
+        return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
+
+    def _withheld(self, response: HttpResponse, status_line: str) -> Withheld:
+        head = response.head
+        price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
+        kind, record = WITHHELD[head.status], self._error(response)
+        return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
+
+    def _error(self, response: HttpResponse) -> dict[str, Any]:
+        """The record of a 4xx or 5xx, with as much of its body as the caller wants."""
+        if not self.error_body_bytes:
+            response.discard()
+            return self._record()
+        most = self._defaults.bounds
+        bounds = Bounds(
+            min(self.error_body_bytes, most.max_wire_bytes),
+            min(self.error_body_bytes, most.max_body_bytes),
+        )
+        try:
+            body = response.read_body(bounds)
+        except Fault:  # the status is known, whatever becomes of the body
+            return self._record() | {"truncated": True}
+        truncated = body.truncated_why is not None
+        return self._record() | {"error_body": body.data, "truncated": truncated}
+
+    def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
+        """Read the body; return Fetched. `missing`: why a complete body is no complete page."""
+        head, settings = response.head, self._defaults.settings
+        content_type = content_type_of(head.values("content-type"))
+        framing = response.framing
+        has_length = framing.delimiter is Delimiter.LENGTH
+        empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
+        if not empty and (reason := refused_by_type(content_type, settings.content_types)):
+            raise UnsupportedContent(reason)
+        bounds = self._defaults.bounds
+        if has_length and framing.length > bounds.max_wire_bytes and not bounds.start_is_enough:
+            raise LimitExceeded(
+                f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
+            )
+
+        def sniff(first: bytes) -> None:
+            if reason := refused_by_content(first, content_type, settings.content_types):
+                raise UnsupportedContent(reason)
+
+        body = response.read_body(bounds, sniff)
+        incomplete = body.truncated_why or missing
+        return Fetched(
+            **self._record(),
+            body=body.data,
+            content_type=content_type,
+            truncated=incomplete is not None,
+            reason=incomplete,
+            truncated_why=incomplete,
+            wire_bytes=body.wire_bytes,
+        )
+
+    def _record(self) -> dict[str, Any]:
+        """The fields of `FetchRecord` that every outcome has: of the request and last response."""
+        response = self._response
+        record = {
+            "url": self._first_url,
+            "final_url": self._url,
+            "hops": self._hops,
+            "fetched_at_ms": self._started_at_ms,
+            "total_ms": (self._defaults.clock.monotonic_s() - self._started_s) * 1000,
+        }
+        if response is not None:
+            record |= {
+                "status": response.head.status,
+                "headers": response.head.headers,
+                "address": response.address,
+                "tls": response.tls,
+                "http_version": response.http_version,
+                **response.timings,
+            }
+        return record
+
+
+def _one_line(value: str | None) -> str | None:
+    """Drop a header value with control characters, which could inject another header."""
+    return value if value is None or value.isprintable() else None

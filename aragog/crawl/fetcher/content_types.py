@@ -1,0 +1,142 @@
+"""Content types: decide from the header and the first bytes whether a body is a page. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from aragog.crawl.fetcher.http1.body import PEEK_BYTES
+from aragog.crawl.fetcher.http1.decoders import undecoded
+from aragog.fetch_record.outcome import Headers
+
+# Signatures of binary formats (WHATWG MIME Sniffing sections 6 and 7).
+_MAGIC = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\x1f\x8b\x08", "application/gzip"),
+    (b"Rar!\x1a\x07", "application/x-rar-compressed"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"%!PS-Adobe-", "application/postscript"),
+    (b"\x7fELF", "application/x-elf"),
+    (b"OggS\x00", "application/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"),
+    (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"BM", "image/bmp"),
+)
+
+# Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3).
+_BINARY = (
+    frozenset(range(0x09)) | {0x0B} | frozenset(range(0x0E, 0x1B)) | frozenset(range(0x1C, 0x20))
+)
+_NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
+
+_TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+
+
+# A type and a subtype, each of token characters (WHATWG MIME Sniffing section 4.4).
+_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
+_CHARSET = re.compile(r";[ \t]*(charset=[^;]+)", re.IGNORECASE)
+# They say that the type is not known (WHATWG MIME Sniffing section 7).
+_UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
+# A comma outside of quotes.
+_PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+
+
+def content_type_of(values: Sequence[str]) -> str | None:
+    """
+    Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
+
+    None if there is none, as for what is no type (`html`, `text/`) and for names of the unknown
+    type: the first bytes decide then. A charset is kept for later values of the same type.
+    """
+    parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
+    usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
+    if not usable or media_type(usable[-1]) in _UNKNOWN:
+        return None
+    last, name = usable[-1], media_type(usable[-1])
+    if not _CHARSET.search(last):
+        for earlier in reversed(usable):
+            if media_type(earlier) != name:
+                break
+            if match := _CHARSET.search(earlier):
+                return f"{last}; {match[1].strip()}"
+    return last
+
+
+def is_type(content_type: str) -> bool:
+    """Whether a value names a type by the syntax of MIME types; it need not be registered."""
+    return _TYPE.fullmatch(media_type(content_type)) is not None
+
+
+def media_type(content_type: str) -> str:
+    """Return `type/subtype` in lower case, without parameters."""
+    return content_type.partition(";")[0].strip(" \t").lower()
+
+
+def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
+    """Return why a body of that type is not read; None if it is, or without a type."""
+    if content_type is None:
+        return None
+    name = media_type(content_type)
+    family = name.partition("/")[0] + "/*"
+    if name in allowed or family in allowed or "*/*" in allowed:
+        return None
+    return f"content type {name[:100]}"
+
+
+def refused_by_content(
+    first: bytes, content_type: str | None, allowed: Sequence[str]
+) -> str | None:
+    """
+    Return why a body with these first bytes is not a page; None if it may be one.
+
+    With a declared text type the body is refused only for the signature of another format or for
+    many binary bytes. Without a type, or with `text/plain` (the default of many servers for unknown
+    files), one binary byte is enough.
+    """
+    if "*/*" in allowed or first.startswith(_TEXT_BOMS):
+        return None
+    detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
+    if detected == "image/bmp" and not _has_binary(first):
+        detected = None  # a text that begins with "BM"
+    if detected is not None and refused_by_type(detected, allowed):
+        declared = f", declared as {media_type(content_type)}" if content_type else ""
+        return f"the content is {detected}{declared}"
+    name = media_type(content_type or "")
+    if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
+        return "the content is binary and has no specific content type"
+    if _is_mostly_binary(first):
+        return f"the content is binary, declared as {name}"
+    return None
+
+
+def is_undecoded(headers: Headers, body: bytes) -> bool:
+    """Whether `body` is still in a coding: Content-Encoding names one that has no decoder."""
+    codings = [v for name, v in headers if name.lower() == "content-encoding"]
+    return undecoded(codings) and _has_binary(body[:PEEK_BYTES])
+
+
+def _has_binary(first: bytes) -> bool:
+    return bool(first.translate(None, _NOT_BINARY))
+
+
+def _is_mostly_binary(first: bytes) -> bool:
+    """
+    Report more than 5 % binary bytes: compressed data has 10 %, text none, a damaged page a few.
+
+    Zeros do not count, because UTF-16 contains many.
+    """
+    return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
+
+
+def _may_be_utf16(first: bytes) -> bool:
+    """Detect Latin text in UTF-16 without a BOM: only every other byte is zero."""
+    zeros = first.count(0)
+    return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

@@ -1,0 +1,186 @@
+"""
+The cookies of one fetch and its redirects (RFC 6265).
+
+They live as long as the fetch. A Domain that is a public suffix sets nothing (section 5.3, step 5):
+`a.github.io` cannot set a cookie for all of `github.io`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from aragog.crawl.fetcher.http1.head import ResponseHead
+from aragog.runtime.clock import Clock, SystemClock
+from urlspelling.domain import is_ip, is_public_suffix
+
+# A session needs far fewer; more are an attack on memory.
+MAX_COOKIES = 50
+# RFC 6265 section 6.1 requires support for 4096 bytes per cookie; servers reject longer headers
+# than 8 KB.
+MAX_COOKIE_BYTES = 4096
+MAX_HEADER_BYTES = 8192
+# Set-Cookie headers of one response that are read.
+MAX_READ = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _CookiePlace:
+    """What a cookie is replaced by: the next one with the same name, domain and path."""
+
+    name: str
+    domain: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Cookie:
+    """One cookie, with the attributes that decide where it is sent."""
+
+    place: _CookiePlace
+    value: str
+    host_only: bool
+    """Only its own host gets it: the response had no Domain."""
+    secure: bool
+    ends_at_ms: float
+    """By this machine's clock; infinite without an end."""
+
+    def goes_to(self, scheme: str, host: str, path: str) -> bool:
+        """Whether a request gets it (section 5.4, step 1)."""
+        in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
+        return (
+            in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
+        )
+
+
+@dataclass(slots=True)
+class Cookies:
+    """A jar for one fetch: at most 50 cookies of at most 4 KB each over all redirects."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    _jar: dict[_CookiePlace, _Cookie] = field(default_factory=dict)
+
+    def learn(self, url: str, head: ResponseHead) -> None:
+        """Store, replace and delete the cookies that the response to `url` sets and deletes."""
+        for line in head.values("set-cookie")[:MAX_READ]:
+            cookie = (
+                _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
+            )
+            if cookie is None:
+                continue
+            if cookie.ends_at_ms <= self.clock.now_ms():
+                self._jar.pop(cookie.place, None)
+            elif cookie.place in self._jar or len(self._jar) < MAX_COOKIES:
+                self._jar[cookie.place] = cookie
+
+    def header(self, url: str) -> str | None:
+        """Return the Cookie header for `url`, at most 8 KB; None without matching cookies."""
+        scheme, host, path = _parts(url)
+        now_ms = self.clock.now_ms()
+        cookies = [
+            cookie
+            for cookie in self._jar.values()
+            if cookie.ends_at_ms > now_ms and cookie.goes_to(scheme, host, path)
+        ]
+        cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: the oldest first
+        header = "; ".join(f"{cookie.place.name}={cookie.value}" for cookie in cookies)
+        if len(header) > MAX_HEADER_BYTES:
+            header = header[: MAX_HEADER_BYTES + 1].rpartition("; ")[0]
+        return header or None
+
+
+def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
+    """The cookie of one Set-Cookie header; None for one that is ignored (sections 5.2 and 5.3)."""
+    pair, *attributes = line.split(";")
+    name, equals, value = (part.strip(" \t") for part in pair.partition("="))
+    if not equals or not name or not pair.isprintable():
+        return None
+    named = {}
+    for attribute in attributes:  # the last of each name counts
+        key, _, text = (part.strip(" \t") for part in attribute.partition("="))
+        named[key.lower()] = text
+    _, host, path = _parts(url)
+    domain = _domain(named.get("domain", ""), host)
+    if domain is None:
+        return None
+    at = named.get("path", "")
+    return _Cookie(
+        _CookiePlace(name, domain or host, at if at.startswith("/") else _default_path(path)),
+        value,
+        host_only=not domain,
+        secure="secure" in named,
+        ends_at_ms=_ends_at_ms(named, now_ms),
+    )
+
+
+def _domain(text: str, host: str) -> str | None:
+    """The Domain that `host` may set; "": for its own host only. None: the cookie is ignored."""
+    domain = text.removeprefix(".").lower()
+    if not domain or (domain == host and is_public_suffix(domain)):
+        return ""
+    return domain if _in(host, domain) and not is_public_suffix(domain) else None
+
+
+def _in(host: str, domain: str) -> bool:
+    """Whether a host is a domain or below it (section 5.1.3)."""
+    return host == domain or (host.endswith(f".{domain}") and not is_ip(host))
+
+
+def _below(path: str, parent: str) -> bool:
+    """Whether a path is another one or below it (section 5.1.4)."""
+    return path.startswith(parent) and (
+        path == parent or parent.endswith("/") or path[len(parent)] == "/"
+    )
+
+
+def _default_path(path: str) -> str:
+    return path[: path.rfind("/")] or "/"
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Scheme, host and path of a normalized URL."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    port = re.search(r":\d*\Z", host)
+    return parts.scheme, (host[: port.start()] if port else host).lower(), parts.path or "/"
+
+
+def _ends_at_ms(named: dict[str, str], now_ms: int) -> float:
+    """When a cookie ends: Max-Age comes before Expires; what cannot be read counts as absent."""
+    age = named.get("max-age", "")
+    if re.fullmatch(r"-?[0-9]{1,15}", age, re.ASCII):
+        return now_ms + int(age) * 1000 if int(age) > 0 else 0
+    ends_at_ms = cookie_date_ms(named.get("expires", ""))
+    return float("inf") if ends_at_ms is None else ends_at_ms
+
+
+_DELIMITER = re.compile(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D|$)", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})(?:\D|$)", re.ASCII)
+_YEAR = re.compile(r"(\d{2,4})(?:\D|$)", re.ASCII)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def cookie_date_ms(text: str) -> int | None:
+    """Milliseconds since the epoch of a date as cookies have it (section 5.1.1); None if none."""
+    time: list[int] | None = None
+    day = month = year = None
+    for token in _DELIMITER.split(text[:200]):
+        if time is None and (match := _TIME.match(token)):
+            time = [int(part) for part in match.groups()]
+        elif day is None and (match := _DAY.match(token)):
+            day = int(match[1])
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and (match := _YEAR.match(token)):
+            year = int(match[1])
+    if time is None or day is None or month is None or year is None:
+        return None
+    year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
+    try:
+        moment = dt.datetime(year, month, day, time[0], time[1], time[2], tzinfo=dt.UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

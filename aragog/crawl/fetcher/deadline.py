@@ -1,0 +1,109 @@
+"""The time limits of one fetch: its deadline, connect and read timeouts, and minimum rate."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from aragog.crawl.fetcher.faults import TransportError
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import Clock
+
+# The minimum rate applies after this long, so that a slow start is tolerated.
+RATE_AFTER_S = 5.0
+
+
+class Deadline:
+    """
+    The time limits of one fetch, including its redirects. Starts when created.
+
+    Args:
+        clock: only its `monotonic_s` is used.
+        deadline_s: limit for the whole fetch, in seconds.
+        connect_timeout_s: limit for opening one connection.
+        read_timeout_s: limit between two reads.
+        min_bytes_per_s: minimum rate of a body after its first 5 s; 0: none.
+    """
+
+    __slots__ = (
+        "_body_bytes",
+        "_body_started_s",
+        "_clock",
+        "_connect_s",
+        "_deadline_s",
+        "_ends_s",
+        "_min_bytes_per_s",
+        "_read_s",
+    )
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        deadline_s: float,
+        connect_timeout_s: float,
+        read_timeout_s: float,
+        min_bytes_per_s: int = 0,
+    ) -> None:
+        self._clock = clock
+        self._deadline_s = deadline_s
+        self._ends_s = clock.monotonic_s() + deadline_s
+        self._connect_s = connect_timeout_s
+        self._read_s = read_timeout_s
+        self._min_bytes_per_s = min_bytes_per_s
+        self._body_started_s: float | None = None
+        self._body_bytes = 0
+
+    def now_s(self) -> float:
+        """Return the clock's monotonic time in seconds."""
+        return self._clock.monotonic_s()
+
+    def extend(self, seconds: float) -> None:
+        """Move the deadline by time that was spent waiting for a send permit."""
+        self._ends_s += seconds
+
+    @contextlib.contextmanager
+    def shortened(self, seconds: float) -> Iterator[None]:
+        """Limit the code inside to `seconds`, or to the deadline if that is earlier."""
+        ends_s = self._ends_s
+        self._ends_s = min(ends_s, self._clock.monotonic_s() + seconds)
+        try:
+            yield
+        finally:
+            self._ends_s = ends_s
+
+    def connect_timeout_s(self) -> float:
+        """Return the seconds for the next connect; raise TransportError past the deadline."""
+        return min(self._connect_s, self._left_s())
+
+    def read_timeout_s(self) -> float:
+        """Return the seconds for the next read; raise TransportError past any of the limits."""
+        left_s = self._left_s()
+        if self._body_started_s is not None:
+            elapsed_s = self._clock.monotonic_s() - self._body_started_s
+            required_bytes = self._min_bytes_per_s * elapsed_s
+            if elapsed_s > RATE_AFTER_S and self._body_bytes < required_bytes:
+                raise TransportError(
+                    UnreachableKind.TIMEOUT, f"slower than {self._min_bytes_per_s} bytes/s"
+                )
+        return min(self._read_s, left_s)
+
+    def start_body(self) -> None:
+        """Start to measure the rate of a body."""
+        self._body_started_s, self._body_bytes = self._clock.monotonic_s(), 0
+
+    def end_body(self) -> None:
+        """Stop measuring the rate."""
+        self._body_started_s = None
+
+    def received(self, number: int) -> None:
+        """Count `number` bytes of the body."""
+        self._body_bytes += number
+
+    def _left_s(self) -> float:
+        left_s = self._ends_s - self._clock.monotonic_s()
+        if left_s <= 0:
+            raise TransportError(
+                UnreachableKind.TIMEOUT, f"the fetch took longer than {self._deadline_s:g} s"
+            )
+        return left_s

@@ -1,0 +1,52 @@
+"""
+Exceptions that end a fetch early. They are internal to the fetcher.
+
+`Fetcher.fetch` converts each into an outcome. For a plain `requests.Session` the adapter converts
+them into the exceptions of requests.
+"""
+
+from __future__ import annotations
+
+from aragog.crawl.fetcher.gate import Later
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import UnreachableKind
+
+
+class Fault(Exception):
+    """The base class; `reason` is one line that states the reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class TransportError(Fault):
+    """There is no usable response."""
+
+    def __init__(self, kind: UnreachableKind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+class LimitExceeded(Fault):
+    """A size limit was exceeded before any usable content was read."""
+
+
+class UnsupportedContent(Fault):
+    """The response is not a page: its content type or its encoding is not supported."""
+
+
+class TargetBlocked(Fault):
+    """The SSRF filter denied the target, or the User-Agent has no contact."""
+
+    def __init__(self, cause: RefusalCause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
+class NoPermit(Fault):
+    """The gate gave no permit after the connection was opened."""
+
+    def __init__(self, later: Later) -> None:
+        super().__init__(later.reason)
+        self.later = later

@@ -1,0 +1,159 @@
+"""
+`Fetcher`: fetch one URL and return an outcome, whatever the origin does.
+
+`Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself:
+it normalizes each target, checks it with the SSRF filter, asks the gate to admit it and records it
+as a hop. All limits come from `FetchSettings`. It raises only for an invalid URL and failures of
+the gate.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import requests
+
+from aragog.crawl.fetcher import ssrf
+from aragog.crawl.fetcher.adapter import PinnedAdapter
+from aragog.crawl.fetcher.attempt import FetchAttempt
+from aragog.crawl.fetcher.gate import Gate, OpenGate
+from aragog.crawl.fetcher.request_defaults import RequestDefaults
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.fetcher.user_agent import user_agent
+from aragog.crawl.identity.request_signer import RequestSigner
+from aragog.fetch_record.outcome import Hop, Outcome
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings import FetchSettings
+from urlspelling import normalize
+
+
+class Fetcher:
+    """
+    Fetches URLs and reuses connections. Thread-safe; must not be used across a fork.
+
+    Args:
+        settings: limits, proxy, headers.
+        ssrf_filter: decides which addresses are allowed; None: `SsrfFilter(settings)`.
+        clock: measures time and interprets Retry-After.
+        tls: context for HTTPS; None: trust the system's and certifi's roots.
+        sharing: a fetcher with the same proxy and TLS, whose connections this one uses too.
+        signer: signs every request; None: they are not signed.
+        start_is_enough: bodies of any size are cut at `max_body_bytes`, and none is TooLarge.
+    """
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        ssrf_filter: ssrf.AddressPolicy | None = None,
+        *,
+        clock: Clock | None = None,
+        tls: ssl.SSLContext | None = None,
+        sharing: Fetcher | None = None,
+        signer: RequestSigner | None = None,
+        start_is_enough: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
+        self.clock = clock or SystemClock()
+        self.adapter: PinnedAdapter = PinnedAdapter(
+            settings,
+            self.ssrf_filter,
+            clock=self.clock,
+            tls=tls,
+            sharing=sharing.adapter if sharing else None,
+            signer=signer,
+        )
+        self._defaults = RequestDefaults(
+            settings,
+            self.ssrf_filter,
+            self.adapter,
+            self.clock,
+            start_is_enough=start_is_enough,
+        )
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate | None = None,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        validators_url: str | None = None,
+        hops: Sequence[Hop] = (),
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
+        error_body_bytes: int = 0,
+    ) -> Outcome:
+        """
+        Fetch `url` and return its outcome. Idempotent, but for POST.
+
+        Args:
+            url: is normalized first.
+            gate: admits redirect targets and grants send permits; None: allow everything.
+            etag: ETag of the stored copy; an unchanged page then returns NotModified.
+            last_modified: Last-Modified of the stored copy, as the origin sent it.
+            validators_url: the URL of the stored copy; only requests to it carry the validators.
+                None: `url`.
+            hops: redirects that led to `url`, when an earlier fetch stopped at one of them.
+            headers: sent besides the usual ones, or instead of them.
+            method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
+                status and headers.
+            body: of a POST.
+            error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
+                `error_body`; 0: nothing.
+
+        Raises:
+            InvalidUrl: `url` is not an http(s) URL.
+        """
+        attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
+        attempt.set_validators(etag, last_modified, validators_url)
+        attempt.extra_headers = headers or {}
+        attempt.method, attempt.body = method, body
+        attempt.error_body_bytes = error_body_bytes
+        return attempt.run()
+
+    def session(self) -> requests.Session:
+        """Return a `requests.Session` with the same adapter, SSRF filter and limits."""
+        session = requests.Session()
+        session.trust_env = False
+        session.headers["User-Agent"] = user_agent(self.settings)
+        session.mount("http://", self.adapter)
+        session.mount("https://", self.adapter)
+        return session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.adapter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_OPEN = OpenGate()
+
+
+def fetch(
+    url: str,
+    *,
+    settings: FetchSettings | None = None,
+    ssrf_filter: ssrf.AddressPolicy | None = None,
+    gate: Gate | None = None,
+    conditional: tuple[str | None, str | None] | None = None,
+    clock: Clock | None = None,
+    hops: Sequence[Hop] = (),
+    tls: ssl.SSLContext | None = None,
+) -> Outcome:
+    """
+    Fetch `url` once on new connections and return its outcome; see `Fetcher.fetch`.
+
+    `conditional` holds the ETag and the Last-Modified of the stored copy.
+    """
+    etag, last_modified = conditional or (None, None)
+    with Fetcher(settings or FetchSettings(), ssrf_filter, clock=clock, tls=tls) as fetcher:
+        return fetcher.fetch(url, gate=gate, etag=etag, last_modified=last_modified, hops=hops)

@@ -1,0 +1,92 @@
+"""
+The port through which a fetch asks for admission of redirect targets and for send permits.
+
+The caller of a fetch has admitted its first URL. The fetch asks the gate for each redirect target
+and for a permit before each request, and reports 429 and 503 responses to it. The fetcher knows
+only this port; `aragog.crawl.stages.polite_gate` implements it with robots rules and the
+rate limiter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The target may be requested, after `acquire_permit` on the open connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The target must not be requested: the fetch ends as Refused."""
+
+    reason: str
+    cause: RefusalCause
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The target must be requested later: the fetch ends as Redirected or Deferred."""
+
+    cause: DeferralCause
+    reason: str
+    retry_at_ms: int | None = None
+    """As in `aragog.fetch_record.outcome.Deferred`."""
+
+
+Admission = Go | Deny | Later
+
+
+class Gate(Protocol):
+    """Called from the fetching thread; raises only when our own infrastructure fails."""
+
+    def admit(self, url: str, given: str) -> Admission:
+        """
+        Decide whether the redirect target `url`, normalized and allowed by the SSRF filter, may be
+        requested.
+
+        `given` is the absolute target as the origin spelled it; robots.txt must allow both.
+
+        May wait for a slot that is near. That time does not count against the fetch's deadline.
+        """
+
+    def acquire_permit(self, url: str) -> Later | None:
+        """
+        Acquire the permit to send; called on the open connection (TCP and TLS) before sending.
+
+        None: send now. Later: its slot has passed; the fetch ends as Deferred, or as Redirected if
+        a redirect led to `url`.
+
+        May wait, like `admit`. Called again when a request is repeated because the server had
+        closed the idle connection.
+        """
+
+    def release_permit(self, url: str) -> None:
+        """Release the permit; called right after the kernel has accepted the request's bytes."""
+
+    def busy(self, url: str, wait_s: float | None) -> None:
+        """
+        Report a 429 or 503 from `url`; called when its headers have arrived.
+
+        `wait_s` is the delay in seconds from Retry-After; None without a usable Retry-After.
+        """
+
+
+class OpenGate:
+    """A gate that allows every request immediately."""
+
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+        return Go()
+
+    def acquire_permit(self, url: str) -> None:
+        pass
+
+    def release_permit(self, url: str) -> None:
+        pass
+
+    def busy(self, url: str, wait_s: float | None) -> None:
+        pass

@@ -1,0 +1,157 @@
+"""Response headers that are acted on: dates, Retry-After, ranges, Location, freshness. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+import can_ada
+
+from aragog.crawl.fetcher.faults import TransportError
+from aragog.crawl.fetcher.http1.head import ResponseHead
+from aragog.errors import InvalidUrl
+from aragog.fetch_record.outcome import UnreachableKind
+from urlspelling import normalize
+
+
+def http_date_ms(text: str | None) -> int | None:
+    """Milliseconds since the epoch, or None for an invalid date; without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=dt.UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+# 30 days. Larger values are mistakes or attacks.
+MAX_RETRY_AFTER_S = 30 * 86_400
+
+
+def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
+    """
+    Return the instant at which `value` allows the next request; None if it is not usable.
+
+    Seconds count from `now_ms`, a past date means now, and the maximum is 30 days. A date refers to
+    the origin's clock. `date`, its Date header (RFC 9110 section 6.6.1), shows that clock, so only
+    the difference between the two counts.
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        seconds = min(float(text[:20]), MAX_RETRY_AFTER_S)
+        return now_ms + int(seconds * 1000)
+    at_ms = http_date_ms(text)
+    if at_ms is None:
+        return None
+    origin_now_ms = http_date_ms((date or "").strip())
+    if origin_now_ms is not None:
+        at_ms += now_ms - origin_now_ms
+    return min(max(at_ms, now_ms), now_ms + MAX_RETRY_AFTER_S * 1000)
+
+
+_CONTENT_RANGE = re.compile(r"bytes[ \t]+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.IGNORECASE)
+
+
+class PartOfPage(NamedTuple):
+    """Which part of a page a 206 has."""
+
+    is_start: bool
+    """Its body begins where the page does."""
+    missing: str | None
+    """What it lacks; None: nothing."""
+
+
+def part_of(head: ResponseHead) -> PartOfPage:
+    """The part that a 206 has, by its Content-Range (RFC 9110 sections 14.4 and 15.3.7)."""
+    if any(value.lower().startswith("multipart/") for value in head.values("content-type")):
+        return PartOfPage(is_start=False, missing="several parts of the page")
+    values = head.values("content-range")
+    match = _CONTENT_RANGE.fullmatch(values[-1]) if values else None
+    if match is None:
+        return PartOfPage(is_start=True, missing="206 without the range that it has")
+    first, last = int(match[1]), int(match[2])
+    if first:
+        return PartOfPage(is_start=False, missing=f"bytes {values[-1][5:].strip()}")
+    if match[3] != "*" and last + 1 >= int(match[3]):
+        return PartOfPage(is_start=True, missing=None)
+    return PartOfPage(is_start=True, missing=f"206 with the first {last + 1} of {match[3]} bytes")
+
+
+# 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
+FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
+
+
+def location_of(head: ResponseHead) -> str | None:
+    """
+    Return the Location as sent; None for a response that does not redirect.
+
+    Raises:
+        TransportError: several Location headers differ, so the target is ambiguous.
+    """
+    locations = {value for value in head.values("location") if value}
+    if len(locations) > 1:
+        raise TransportError(UnreachableKind.REDIRECT, "several Location headers that differ")
+    return locations.pop() if locations and head.status in FOLLOWED else None
+
+
+def target_of(location: str, base: str) -> str:
+    """
+    Resolve `location` against `base` and normalize it.
+
+    Raises:
+        TransportError: the result is not an http(s) URL.
+    """
+    try:
+        return normalize(location, base)
+    except InvalidUrl as error:
+        raise TransportError(
+            UnreachableKind.REDIRECT, f"the redirect target is not an http(s) URL: {error}"
+        ) from error
+
+
+def as_sent(location: str, base: str) -> str:
+    """Resolve `location` as the origin spelled it; drop the fragment and credentials."""
+    try:
+        url = can_ada.parse(base) + location
+    except ValueError as error:
+        raise TransportError(
+            UnreachableKind.REDIRECT, f"the redirect target is not a URL: {location[:200]!r}"
+        ) from error
+    url.hash = url.username = url.password = ""
+    href: str = url.href
+    return href
+
+
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
+
+
+def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
+    """
+    Seconds for which the response remains fresh; None if its headers do not specify it.
+
+    Args:
+        headers: by name in lower case.
+        now_ms: when the answer came.
+    """
+    control = headers.get("cache-control", "")
+    if _NEVER.search(control):
+        return None
+    max_age = _MAX_AGE.search(control)
+    if max_age:
+        age = headers.get("age", "").strip()
+        left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
+    else:
+        # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
+        expires_ms = http_date_ms(headers.get("expires"))
+        if expires_ms is None:
+            return None
+        sent_ms = http_date_ms(headers.get("date"))
+        left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
+    return left_s if left_s > 0 else None

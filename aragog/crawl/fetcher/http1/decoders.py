@@ -1,0 +1,387 @@
+"""
+Incremental decoders for content and transfer codings, with limited output.
+
+Each `Decoder` returns at most `room` bytes per call, so that a decompression bomb cannot fill
+memory. When the output would exceed `room`, it sets `overflowed` and drops the rest.
+
+Bytes after the end of a stream are ignored in every coding, as browsers and gzip(1) ignore them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol
+
+import brotli
+import zstandard
+
+from aragog.crawl.fetcher.faults import UnsupportedContent
+from aragog.crawl.fetcher.http1.head import check_count
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+# RFC 9659 limits the window of the zstd content coding to 8 MB.
+ZSTD_WINDOW_BYTES = 8 << 20
+
+# Four bytes of zstd can decode to 128 KiB, and the binding has no output limit: use small chunks.
+ZSTD_PIECE_BYTES = 512
+
+# Members or frames of one stream: bgzip writes one per 64 KB, an attacker one per 20 bytes.
+MAX_PARTS = 1000
+
+
+class Decoder(Protocol):
+    """The decoder of one coding."""
+
+    overflowed: bool
+    """True once the output exceeded `room`; do not call `feed` after that."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
+
+    def missing(self) -> str | None:
+        """Return what is missing when the input has ended; None if the stream is complete."""
+
+
+class _Coding(ABC):
+    """The common parts of the decoders."""
+
+    name: ClassVar[str]
+    overflowed = False
+
+    def missing(self) -> str | None:
+        return None if self._complete() else f"{self.name} stream ended early"
+
+    @abstractmethod
+    def feed(self, data: bytes, room: int) -> bytes:
+        """As `Decoder.feed`."""
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Whether the stream may end here; true for an empty one."""
+
+
+class _Gzip(_Coding):
+    """Any number of gzip members; tolerates a missing trailer and data after the last member."""
+
+    name = "gzip"
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._carry = b""
+        self._members = 1
+        self._has_output = False
+        """True once the current member has produced output."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        data, self._carry = self._carry + data, b""
+        while data:
+            if self._inflate.eof and not self._next_member(data):
+                break
+            try:
+                piece = self._inflate.decompress(data, room + 1)
+            except zlib.error as error:
+                if self._members > 1 and not self._has_output:
+                    break
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            self._has_output = self._has_output or bool(piece) or self._members == 1
+            out.append(piece[:room])
+            if len(piece) > room:
+                self.overflowed = True
+                break
+            room -= len(piece)
+            data = self._inflate.unused_data
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def _next_member(self, data: bytes) -> bool:
+        """Start the next member; False for other data, which browsers and gzip(1) also skip."""
+        if len(data) == 1 and data == GZIP_MAGIC[:1]:
+            self._carry = data
+            return False
+        if not data.startswith(GZIP_MAGIC):
+            return False
+        self._members += 1
+        if self._members > MAX_PARTS:
+            raise UnsupportedContent(f"more than {MAX_PARTS} gzip members")
+        self._inflate, self._has_output = zlib.decompressobj(wbits=31), False
+        return True
+
+    def _complete(self) -> bool:
+        return self._inflate.eof or not self._has_output or _only_trailer_missing(self._inflate)
+
+
+def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
+    """
+    Report whether only the checksum is missing.
+
+    In that state zlib reads any bytes as the checksum and rejects them (or accepts them, if they
+    are what was cut off). Elsewhere it reads them as compressed data. Zeros can be the end of a
+    block there, and so can ones, but not both.
+    """
+    return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
+
+
+def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
+    """Whether `rest` reaches the checksum of a stream."""
+    try:
+        inflate.decompress(rest)
+    except zlib.error as error:
+        return "incorrect data check" in str(error) or "incorrect length check" in str(error)
+    return inflate.eof
+
+
+class _Deflate(_Coding):
+    """`deflate`: zlib-wrapped (RFC 9110), or raw as some servers send it."""
+
+    name = "deflate"
+
+    def __init__(self) -> None:
+        self._inflate: zlib._Decompress | None = None
+        self._wrapped = False
+        self._first = b""
+        self._has_output = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._inflate is None:
+            self._first += data
+            if len(self._first) < 2:
+                return b""
+            data = self._first
+            self._wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inflate = zlib.decompressobj(wbits=15 if self._wrapped else -15)
+        if self._inflate.eof:
+            return b""
+        try:
+            piece = self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            if self._has_output or self._first != data:
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            piece = self._raw(data, room)
+        self._has_output = self._has_output or bool(piece)
+        if len(piece) > room:
+            self.overflowed = True
+        return piece[:room]
+
+    def _raw(self, data: bytes, room: int) -> bytes:
+        """Decode as a raw stream, whose first two bytes can look like a zlib header."""
+        self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
+        try:
+            return self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            raise UnsupportedContent(f"{self.name}: {error}") from error
+
+    def _complete(self) -> bool:
+        if self._inflate is None:
+            return not self._first
+        return self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate))
+
+
+class _Brotli(_Coding):
+    """One stream; the binding fails for bytes after its end, and its output is lost then."""
+
+    name = "br"
+
+    def __init__(self) -> None:
+        self._decompress = brotli.Decompressor()
+        self._fed: list[bytes] = []
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._decompress.is_finished():
+            return b""
+        try:
+            piece = self._processed(data, room)
+        except brotli.error as error:
+            piece = self._up_to_the_end(data, room, error)
+        self._fed.append(data)
+        return piece
+
+    def _processed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        size = 0
+        while True:
+            piece = self._decompress.process(data, output_buffer_limit=room + 1 - size)
+            out.append(piece)
+            size += len(piece)
+            if size > room:
+                self.overflowed = True
+                return b"".join(out)[:room]
+            if self._decompress.can_accept_more_data() or self._decompress.is_finished():
+                return out[0] if len(out) == 1 else b"".join(out)
+            data = b""
+
+    def _up_to_the_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
+        """Decode again, the last data byte by byte, to find the end of the stream in it."""
+        self._decompress = brotli.Decompressor()
+        for earlier in self._fed:
+            self._decompress.process(earlier)
+        out: list[bytes] = []
+        try:
+            for at in range(len(data)):
+                out.append(self._processed(data[at : at + 1], room))
+                room -= len(out[-1])
+                if self.overflowed or self._decompress.is_finished():
+                    return b"".join(out)
+        except brotli.error as error:
+            raise UnsupportedContent(f"{self.name}: {error}") from error
+        raise UnsupportedContent(f"{self.name}: {first_error}") from first_error
+
+    def _complete(self) -> bool:
+        return self._decompress.is_finished() or not self._fed
+
+
+class _Zstd(_Coding):
+    """Any number of frames (RFC 8878 section 3); tolerates data after the last one."""
+
+    name = "zstd"
+
+    def __init__(self) -> None:
+        self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        self._frame = self._context.decompressobj(write_size=65_536)
+        self._carry = b""
+        self._frames = 1
+        self._has_output = False
+        """True once the current frame has produced output."""
+        self._started = self._over = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        data, self._carry = self._carry + data, b""
+        at = 0
+        while at < len(data) and not self._over:
+            if self._frame.eof and not self._next_frame(data[at : at + 4]):
+                break
+            chunk = data[at : at + ZSTD_PIECE_BYTES]
+            try:
+                piece = self._frame.decompress(chunk)
+            except zstandard.ZstdError as error:
+                if self._frames > 1 and not self._has_output:
+                    self._over = True
+                    break
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            self._started = True
+            self._has_output = self._has_output or bool(piece)
+            at += len(chunk) - len(self._frame.unused_data)
+            out.append(piece[:room])
+            if len(piece) > room:
+                self.overflowed = True
+                break
+            room -= len(piece)
+        return b"".join(out)
+
+    def _next_frame(self, start: bytes) -> bool:
+        """Start the next frame if `start` begins one; more data may be needed to know."""
+        if not _begins_zstd_frame(start):
+            self._over = True
+            return False
+        if len(start) < 4:
+            self._carry = start
+            return False
+        self._frames += 1
+        if self._frames > MAX_PARTS:
+            raise UnsupportedContent(f"more than {MAX_PARTS} zstd frames")
+        self._frame = self._context.decompressobj(write_size=65_536)
+        self._has_output = False
+        return True
+
+    def _complete(self) -> bool:
+        finished = self._over or self._frame.eof or not self._started
+        return finished or (self._frames > 1 and not self._has_output)
+
+
+def _begins_zstd_frame(start: bytes) -> bool:
+    """Whether these bytes, at most four, begin a frame or a skippable frame."""
+    skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
+    return ZSTD_MAGIC.startswith(start) or skippable
+
+
+class _UnlessPlain:
+    """
+    A decoder of data that begins as its coding does; plain text with a wrong label passes through.
+
+    Browsers show an error for it. Here it would lose the page, and with robots.txt the whole site,
+    although all of the text has arrived. Text with one binary byte is damaged data, and an error.
+    """
+
+    def __init__(self, decoder: _Coding, begins: Callable[[bytes], bool], size: int) -> None:
+        self._decoder, self._begins, self._size = decoder, begins, size
+        self._first = b""
+        self._is_plain: bool | None = None
+        self.overflowed = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._is_plain is None:
+            data = self._first + data
+            may_begin = not data or self._begins(data[: self._size])
+            if may_begin and len(data) < self._size:
+                self._first = data
+                return b""
+            self._is_plain, self._first = not may_begin, b""
+        if self._is_plain:
+            return self._passed(data, room)
+        out = self._decoder.feed(data, room)
+        self.overflowed = self._decoder.overflowed
+        return out
+
+    def _passed(self, data: bytes, room: int) -> bytes:
+        if len(data.translate(None, _NO_TEXT)) < len(data):
+            raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
+        self.overflowed = len(data) > room
+        return data[:room]
+
+    def missing(self) -> str | None:
+        if self._first:
+            return f"{self._decoder.name} stream ended early"
+        return None if self._is_plain else self._decoder.missing()
+
+
+_NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+"""Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3)."""
+
+
+def _gzip() -> Decoder:
+    return _UnlessPlain(_Gzip(), GZIP_MAGIC.startswith, len(GZIP_MAGIC))
+
+
+def _zstd() -> Decoder:
+    return _UnlessPlain(_Zstd(), _begins_zstd_frame, len(ZSTD_MAGIC))
+
+
+_DECODERS: dict[str, Callable[[], Decoder]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _Deflate,
+    "x-deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _zstd,
+}
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+
+def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
+    """
+    Return the decoders in the order in which they apply to the received bytes.
+
+    A name that is no coding of `ACCEPT_ENCODING` has none: servers send charsets and media types
+    (`UTF-8`, `binary`, `text/html`), and browsers and HTTP libraries pass such a body through. The
+    body of a coding that was not asked for (`compress`) passes as well; what reads it decides.
+
+    Raises:
+        TransportError: more than five codings.
+    """
+    names = [name.partition(";")[0].rstrip() for name in (*content_codings, *transfer_codings)]
+    names = [name for name in names if name in _DECODERS]
+    check_count(names, "content")
+    return [_DECODERS[name]() for name in reversed(names)]
+
+
+def undecoded(values: Sequence[str]) -> bool:
+    """Whether values of Content-Encoding name something that has no decoder."""
+    names = {
+        part.partition(";")[0].strip() for value in values for part in value.lower().split(",")
+    }
+    return bool(names - _DECODERS.keys() - {"identity", "none", ""})

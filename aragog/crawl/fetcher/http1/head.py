@@ -1,0 +1,221 @@
+"""
+The head of an HTTP/1 response: its status and headers, and where the body ends. Pure.
+
+The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
+line folding, blanks before the colon. It rejects what two parsers could read as two different
+responses (RFC 9112 sections 2.2, 4, 5 and 11): NUL, CR inside a line, a line without a colon, a
+status that is not three digits. `framing_of` applies RFC 9112 section 6.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from aragog.crawl.fetcher.faults import TransportError
+from aragog.fetch_record.outcome import Headers, UnreachableKind
+
+# Three digits; the reason phrase may be missing (RFC 9112 section 4).
+STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
+
+# The optional whitespace of RFC 9110 section 5.6.3.
+_BLANK = " \t"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """Status line and headers of one response."""
+
+    minor: int
+    """0 for HTTP/1.0, 1 for HTTP/1.1."""
+    status: int
+    reason: str
+    headers: Headers
+    """Names as sent, values trimmed and unfolded, in order."""
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    """The same values by lower-case name."""
+
+    def values(self, name: str) -> list[str]:
+        """Return all values of the header `name` (lower case), in order."""
+        return self.fields.get(name, [])
+
+    def tokens(self, name: str) -> list[str]:
+        """Return the comma-separated members of all headers `name`, trimmed and in lower case."""
+        members = (m.strip(_BLANK) for v in self.values(name) for m in v.lower().split(","))
+        return [m for m in members if m]
+
+
+def parse_head(block: bytes) -> ResponseHead:
+    """
+    Parse the head in `block`, which ends before the empty line.
+
+    Raises:
+        TransportError: kind `protocol`; the response must not be used.
+    """
+    if b"\0" in block:
+        raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
+    text = _text(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
+    if "\r" in text:
+        raise TransportError(UnreachableKind.PROTOCOL, "a carriage return inside a header line")
+    lines = text.split("\n")
+    status_line = STATUS_LINE.match(lines[0].rstrip(_BLANK))
+    if status_line is None:
+        raise TransportError(
+            UnreachableKind.PROTOCOL, f"not an HTTP/1 status line: {lines[0][:60]!r}"
+        )
+    headers = _headers(lines)
+    fields: dict[str, list[str]] = {}
+    for name, value in headers:
+        fields.setdefault(name.lower(), []).append(value)
+    minor, status, reason = status_line.groups()
+    return ResponseHead(int(minor), int(status), reason or "", headers, fields)
+
+
+def _headers(lines: list[str]) -> Headers:
+    headers: list[tuple[str, str]] = []
+    for line in lines[1:]:
+        if line[:1] in _BLANK and headers:
+            if line:
+                name, value = headers[-1]
+                headers[-1] = name, f"{value} {line.strip(_BLANK)}".strip(_BLANK)
+            continue
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise TransportError(
+                UnreachableKind.PROTOCOL, f"a header line without a colon: {line[:60]!r}"
+            )
+        if name := name.strip(_BLANK):
+            headers.append((name, value.strip(_BLANK)))
+    return tuple(headers)
+
+
+def _text(block: bytes) -> str:
+    """Decode as UTF-8, and line by line as Latin-1 where that fails (RFC 9110 section 5.5)."""
+    try:
+        return block.decode()
+    except UnicodeDecodeError:
+        return "\n".join(_line(line) for line in block.split(b"\n"))
+
+
+def _line(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        if line[:9].lower() == b"location:":
+            # A Location means these bytes, not the UTF-8 encoding of Latin-1 characters.
+            return "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in line)
+        return line.decode("latin-1")
+
+
+# The same limit as curl; more layers are an attack.
+MAX_CODINGS = 5
+
+TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+
+# A larger length is ignored: the body then ends with the connection or at a size limit.
+NO_LENGTH = 1 << 63
+
+
+class Delimiter(Enum):
+    """What ends a body."""
+
+    NO_BODY = auto()
+    LENGTH = auto()
+    LAST_CHUNK = auto()
+    CLOSE = auto()
+    """The end of the connection."""
+    END_STREAM = auto()
+    """A flag of the last frame, in HTTP/2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How the body is delimited."""
+
+    delimiter: Delimiter
+    length: int = 0
+    """Bytes, with the delimiter LENGTH."""
+    codings: tuple[str, ...] = ()
+    """Transfer codings inside the chunks, in the order they were applied."""
+    persistent: bool = False
+    """True when the connection may carry another request after this body."""
+
+
+def check_count(names: Sequence[str], kind: str) -> None:
+    """Raise TransportError for more than `MAX_CODINGS`; `kind` is `transfer` or `content`."""
+    if len(names) > MAX_CODINGS:
+        raise TransportError(
+            UnreachableKind.PROTOCOL,
+            f"{len(names)} nested {kind} codings; {MAX_CODINGS} are supported",
+        )
+
+
+def framing_of(head: ResponseHead) -> Framing:
+    """
+    Return the framing of a final response to GET.
+
+    A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls both together a
+    sign of response splitting, because a proxy on the way may have seen another end of the body, so
+    that connection carries no other request. Names that are no coding (`identity`, `binary`) count
+    as absent, as in browsers.
+
+    Raises:
+        TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
+    """
+    persistent = _persistent(head)
+    if head.status in (204, 304):
+        return Framing(Delimiter.NO_BODY, persistent=persistent)
+    if head.values("transfer-encoding"):
+        persistent = persistent and head.minor == 1 and not head.values("content-length")
+        if codings := _transfer_codings(head):
+            return _transferred(codings, persistent=persistent)
+    lengths = {
+        _length(part) for value in head.values("content-length") for part in value.split(",")
+    }
+    if len(lengths) > 1:
+        raise TransportError(UnreachableKind.PROTOCOL, "several Content-Length headers that differ")
+    length = lengths.pop() if lengths else NO_LENGTH
+    if length >= NO_LENGTH:
+        return Framing(Delimiter.CLOSE)
+    return Framing(Delimiter.LENGTH, length, persistent=persistent)
+
+
+def _transfer_codings(head: ResponseHead) -> list[str]:
+    """The transfer codings that have a meaning, in the order they were applied."""
+    names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
+    return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
+
+
+def _transferred(names: list[str], *, persistent: bool) -> Framing:
+    while names[-2:] == ["chunked", "chunked"]:
+        names.pop()  # curl and browsers treat a repeated `chunked` as one
+    if "chunked" in names[:-1]:
+        raise TransportError(
+            UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"
+        )
+    chunked = names[-1] == "chunked"
+    under = names[:-1] if chunked else names
+    check_count(under, "transfer")
+    if chunked:
+        return Framing(Delimiter.LAST_CHUNK, codings=tuple(under), persistent=persistent)
+    return Framing(Delimiter.CLOSE, codings=tuple(under))
+
+
+def _length(text: str) -> int:
+    digits = text.strip(" \t")
+    if not (digits.isascii() and digits.isdigit()):
+        raise TransportError(
+            UnreachableKind.PROTOCOL, f"Content-Length is not a number: {text[:40]!r}"
+        )
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 20 else NO_LENGTH
+
+
+def _persistent(head: ResponseHead) -> bool:
+    """RFC 9112 section 9.3: HTTP/1.0 connections persist only with `keep-alive`."""
+    options = head.tokens("connection")
+    if "close" in options:
+        return False
+    return head.minor == 1 or "keep-alive" in options

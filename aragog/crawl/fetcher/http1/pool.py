@@ -1,0 +1,176 @@
+"""The pool of idle connections, limited by number and age."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+
+from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import GreenEvent
+from aragog.runtime.open_files import limit
+
+# Servers close idle connections after 5 s (Apache) to 75 s (nginx), which is noticed when one is
+# taken. The jobs of a domain may be a minute apart.
+IDLE_S = 70.0
+
+# A domain that takes a request a second frees no connection for others in between: with 250 such
+# hosts and room for 64, every page needs a new one. An idle connection takes 3 KB, with TLS 50.
+MAX_IDLE = 512
+# Idle connections take at most one of eight descriptors that the process may have.
+IDLE_SHARE = 8
+
+
+def max_idle() -> int:
+    """Idle connections of one process: `MAX_IDLE`, or an eighth of the files it may open."""
+    return min(MAX_IDLE, limit() // IDLE_SHARE)
+
+
+class ConnectionPool:
+    """
+    Idle connections by peer. Thread-safe; must not be used across a fork.
+
+    It also knows which connections are in use, so that a request can wait for one of them.
+
+    Args:
+        clock: measures how long a connection was idle.
+        max_idle: limit over all peers; the least recently used connection is closed first. Those
+            that are too old to be used are closed when others are returned.
+        max_idle_per_peer: limit per peer; further connections are closed.
+    """
+
+    def __init__(
+        self, clock: Clock, *, max_idle: int = MAX_IDLE, max_idle_per_peer: int = 4
+    ) -> None:
+        self._clock = clock
+        self._max_idle = max_idle
+        self._max_per_peer = max_idle_per_peer
+        self._lock = threading.Lock()
+        self._idle: dict[Peer, list[HttpConnection]] = {}
+        self._number = 0
+        self._closed = False
+        self._in_use: dict[Peer, set[HttpConnection]] = {}
+        self._waiting: dict[Peer, deque[GreenEvent]] = {}
+
+    def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
+        """
+        Take an open idle connection to `peer`, which the caller then owns; None without one.
+
+        Args:
+            peer: the origin.
+            wait_s: waits so long for a connection that is in use.
+        """
+        until_s = self._clock.monotonic_s() + wait_s
+        while (connection := self._take_idle(peer)) is None:
+            left_s = until_s - self._clock.monotonic_s()
+            if left_s <= 0 or not self._waited(peer, left_s):
+                return None
+        self.opened(connection)
+        return connection
+
+    def opened(self, connection: HttpConnection) -> None:
+        """Note that a connection is in use, until it is put back or closed."""
+        with self._lock:
+            self._in_use.setdefault(connection.peer, set()).add(connection)
+        connection.on_close = self._ended
+
+    def _ended(self, connection: HttpConnection) -> None:
+        with self._lock:
+            turns = self._not_in_use(connection)
+        for turn in turns:
+            turn.set()
+
+    def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
+        """Return who is to be woken; with the lock."""
+        peer = connection.peer
+        in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
+        if in_use is not None:
+            in_use.discard(connection)
+            if not in_use:
+                del self._in_use[peer]
+        if not waiting:
+            return []
+        if peer in self._idle:
+            return [waiting.popleft()]
+        return [] if peer in self._in_use else list(self._waiting.pop(peer))
+
+    def _waited(self, peer: Peer, seconds: float) -> bool:
+        """Whether to look for an idle connection again; False if the wait is over."""
+        with self._lock:
+            if peer in self._idle:
+                return True
+            if peer not in self._in_use:
+                return False
+            turn = GreenEvent()
+            self._waiting.setdefault(peer, deque()).append(turn)
+        woken = turn.wait(seconds)
+        with self._lock:
+            waiting = self._waiting.get(peer)
+            if waiting is not None:
+                with contextlib.suppress(ValueError):  # it was woken
+                    waiting.remove(turn)
+                if not waiting:
+                    del self._waiting[peer]
+        return woken
+
+    def _take_idle(self, peer: Peer) -> HttpConnection | None:
+        while True:
+            with self._lock:
+                connections = self._idle.get(peer)
+                if not connections:
+                    return None
+                connection = connections.pop()
+                self._number -= 1
+                if not connections:
+                    del self._idle[peer]
+            idle_s = self._clock.monotonic_s() - connection.idle_since_s
+            if idle_s < IDLE_S and not connection.stale:
+                return connection
+            connection.close()
+
+    def put_back(self, connection: HttpConnection) -> None:
+        """Return a connection without an active request to the pool."""
+        connection.idle_since_s = self._clock.monotonic_s()
+        with self._lock:
+            surplus = [] if self._keeps(connection) else [connection]
+            while oldest := self._surplus(connection.idle_since_s):
+                surplus.append(oldest)
+            turns = self._not_in_use(connection)
+        for turn in turns:
+            turn.set()
+        for closing in surplus:
+            closing.close()
+
+    def _keeps(self, connection: HttpConnection) -> bool:
+        """Store the connection as the last of all, unless its peer has enough."""
+        connections = self._idle.pop(connection.peer, [])
+        keeps = not self._closed and len(connections) < self._max_per_peer
+        if keeps:
+            connections.append(connection)
+            self._number += 1
+        if connections:
+            self._idle[connection.peer] = connections
+        return keeps
+
+    def _surplus(self, now_s: float) -> HttpConnection | None:
+        """Take out the oldest connection of the peer unused for longest, if it must be closed."""
+        if not self._idle:
+            return None
+        peer, connections = next(iter(self._idle.items()))
+        if self._number <= self._max_idle and now_s - connections[0].idle_since_s < IDLE_S:
+            return None
+        self._number -= 1
+        oldest = connections.pop(0)
+        if not connections:
+            del self._idle[peer]
+        return oldest
+
+    def close(self) -> None:
+        """Close all idle connections, and active ones when they are returned."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle, self._number = self._idle, {}, 0
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()

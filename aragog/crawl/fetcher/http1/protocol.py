@@ -1,0 +1,51 @@
+"""HTTP/1.1 on one connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from aragog.crawl.fetcher.http1.head import Framing, ResponseHead, framing_of
+from aragog.crawl.fetcher.http1.reader import ResponseReader, content
+from aragog.crawl.fetcher.request import PoliteRequest, Target
+
+
+class Http1:
+    """
+    Implements `HttpProtocol`.
+
+    Args:
+        receive: next bytes; b"" at the end.
+    """
+
+    version = "1.1"
+    repeatable = True
+
+    def __init__(self, receive: Callable[[], bytes]) -> None:
+        self._reader = ResponseReader(receive)
+
+    @property
+    def framing_bytes(self) -> int:
+        return self._reader.line_bytes
+
+    @property
+    def busy(self) -> bool:
+        # Data after the response belongs to no request.
+        return self._reader.pending
+
+    def request(self, request: PoliteRequest, target: Target) -> bytes:
+        lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items()]
+        body = request.body if isinstance(request.body, bytes) else b""
+        return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
+
+    def head(self, max_bytes: int) -> ResponseHead:
+        return self._reader.head(max_bytes)
+
+    def framing(self, head: ResponseHead) -> Framing:
+        return framing_of(head)
+
+    def body(self, framing: Framing) -> Iterator[bytes]:
+        return content(self._reader, framing)
+
+    def received_idle(self, data: bytes) -> bool:  # noqa: ARG002 - the port's signature
+        return False

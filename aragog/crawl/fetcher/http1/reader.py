@@ -1,0 +1,201 @@
+"""
+Reader for HTTP/1 responses: heads, lines and bodies from a stream of bytes.
+
+It uses no socket, only a function `receive`, which returns the next bytes, b"" at the end of the
+stream, and may raise `TransportError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
+from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
+from aragog.fetch_record.outcome import UnreachableKind
+
+# Interim responses (1xx) before the final one; more would only delay the fetch.
+MAX_INTERIM = 16
+
+# A chunk-size line: 16 hex digits and room for extensions, which are skipped.
+MAX_CHUNK_LINE_BYTES = 4096
+
+# Each chunk costs about 3 µs; ten thousand nearly empty ones are an attack.
+MANY_CHUNKS = 10_000
+MIN_MEAN_CHUNK_BYTES = 32
+
+
+class ResponseReader:
+    """
+    A buffered reader over `receive`.
+
+    Args:
+        receive: next bytes; b"" at the end.
+
+    Attributes:
+        line_bytes: the total size of all lines that were read between and after chunks.
+    """
+
+    __slots__ = ("_at", "_buffer", "_receive", "line_bytes")
+
+    def __init__(self, receive: Callable[[], bytes]) -> None:
+        self._receive = receive
+        self._buffer = b""
+        self._at = 0
+        self.line_bytes = 0
+
+    @property
+    def pending(self) -> bool:
+        """True when there are received bytes that were not read yet."""
+        return self._at < len(self._buffer)
+
+    def head(self, max_bytes: int) -> ResponseHead:
+        """
+        Read the head of the final response; interim ones (100, 103, …) are skipped.
+
+        Raises:
+            TransportError: the data is not HTTP/1, or ends before the empty line.
+            LimitExceeded: all heads together exceed `max_bytes`.
+        """
+        room = max_bytes
+        for _ in range(MAX_INTERIM):
+            block = self._block(room)
+            head = parse_head(block)
+            if head.status >= 200:
+                return head
+            if head.status == 101:
+                raise TransportError(UnreachableKind.PROTOCOL, "unexpected 101 Switching Protocols")
+            room -= len(block)
+        raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
+
+    def _block(self, max_bytes: int) -> bytes:
+        """Read up to the next empty line, which is consumed."""
+        buffer, searched = self._buffer[self._at :], 0
+        while True:
+            if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
+                raise TransportError(
+                    UnreachableKind.PROTOCOL,
+                    f"not HTTP/1: the response begins with {buffer[:40]!r}",
+                )
+            end, after = _empty_line(buffer, searched)
+            if max(end, 0 if after else len(buffer)) > max_bytes:
+                raise LimitExceeded(f"more than {max_bytes} bytes of headers")
+            if after:
+                self._buffer, self._at = buffer, after
+                return buffer[:end]
+            searched = max(0, len(buffer) - 3)
+            more = self._receive()
+            if not more:
+                raise _closed_early(bool(buffer))
+            buffer += more
+
+    def line(self, max_bytes: int) -> bytes | None:
+        """Read the next line, without its end; None when the stream ends first."""
+        while (end := self._buffer.find(b"\n", self._at)) < 0:
+            if len(self._buffer) - self._at > max_bytes:
+                raise TransportError(
+                    UnreachableKind.PROTOCOL,
+                    f"a line of more than {max_bytes} bytes between chunks",
+                )
+            more = self._receive()
+            if not more:
+                return None
+            self._buffer, self._at = self._buffer[self._at :] + more, 0
+        line = self._buffer[self._at : end]
+        self.line_bytes += end + 1 - self._at
+        self._at = end + 1
+        return line.removesuffix(b"\r")
+
+    def some(self, most: int) -> bytes:
+        """Read between 1 and `most` bytes; b"" at the end of the stream."""
+        if self._at >= len(self._buffer):
+            self._buffer, self._at = self._receive(), 0
+        buffer, at = self._buffer, self._at
+        if len(buffer) - at <= most:
+            # Free the buffer: idle connections should not hold 64 KB each.
+            self._buffer, self._at = b"", 0
+            return buffer[at:] if at else buffer
+        self._at = at + most
+        return buffer[at : at + most]
+
+
+def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
+    """Return where the head ends and the body begins; the latter is 0 if not received yet."""
+    crlf = buffer.find(b"\n\r\n", start)
+    bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
+    if bare >= 0:
+        return bare, bare + 2
+    return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
+
+
+def _closed_early(started: bool) -> TransportError:
+    if started:
+        return TransportError(
+            UnreachableKind.PROTOCOL, "the connection was closed inside the headers"
+        )
+    return TransportError(UnreachableKind.RESET, "the connection was closed without a response")
+
+
+def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
+    """
+    Yield the pieces of one body, without chunk framing, until it is complete.
+
+    Raises:
+        TransportError: the body ended early or has invalid chunks; the pieces so far are valid.
+    """
+    if framing.delimiter is Delimiter.LENGTH:
+        yield from _exactly(reader, framing.length, "Content-Length declares")
+    elif framing.delimiter is Delimiter.LAST_CHUNK:
+        yield from _chunks(reader)
+    elif framing.delimiter is Delimiter.CLOSE:
+        while piece := reader.some(1 << 20):
+            yield piece
+
+
+def _exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
+    left = length
+    while left:
+        piece = reader.some(left)
+        if not piece:
+            raise TransportError(
+                UnreachableKind.RESET, f"closed {left} bytes before the {length} that {what}"
+            )
+        left -= len(piece)
+        yield piece
+
+
+def _chunks(reader: ResponseReader) -> Iterator[bytes]:
+    number = total = 0
+    while size := _chunk_size(reader):
+        number, total = number + 1, total + size
+        if number > MANY_CHUNKS and total < number * MIN_MEAN_CHUNK_BYTES:
+            raise TransportError(
+                UnreachableKind.PROTOCOL,
+                f"{number} chunks of {total / number:.0f} bytes on average",
+            )
+        yield from _exactly(reader, size, "a chunk declares")
+        if reader.line(2) != b"":
+            raise TransportError(UnreachableKind.PROTOCOL, "a chunk is not followed by CRLF")
+    _trailers(reader)
+
+
+def _chunk_size(reader: ResponseReader) -> int:
+    line = reader.line(MAX_CHUNK_LINE_BYTES)
+    if line is None:
+        raise TransportError(UnreachableKind.RESET, "closed before the last chunk")
+    digits = line.partition(b";")[0].strip(b" \t")
+    if not digits or len(digits.lstrip(b"0")) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
+        raise TransportError(UnreachableKind.PROTOCOL, f"not a chunk size: {line[:40]!r}")
+    return int(digits, 16)
+
+
+def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
+    """Skip the trailers; after the last chunk the body is complete (RFC 9112 section 8)."""
+    room = max_bytes
+    while (line := reader.line(room)) is not None and line:
+        if b"\0" in line:
+            raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the trailers")
+        room -= len(line)
+        if room < 0:
+            raise TransportError(
+                UnreachableKind.PROTOCOL, f"more than {max_bytes} bytes of trailers"
+            )

@@ -1,0 +1,189 @@
+"""
+A response whose body is not read yet; it returns its connection to the pool when done.
+
+`requests` reads it as the `raw` of its own response; faults then become exceptions of requests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.faults import (
+    Fault,
+    LimitExceeded,
+    TargetBlocked,
+    TransportError,
+    UnsupportedContent,
+)
+from aragog.crawl.fetcher.http1.body import Bounds, DecodedBody, collect
+from aragog.crawl.fetcher.http1.connection import HttpConnection
+from aragog.crawl.fetcher.http1.decoders import decoders_for
+from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead
+from aragog.fetch_record.outcome import UnreachableKind
+
+# A short body that is not needed is read to its end, because that is cheaper than a new connection.
+DRAIN_BYTES = 16_384
+DRAIN_S = 0.25
+
+
+class HttpResponse:
+    """
+    One response, the `raw` of a `requests.Response`. Call `read_body` or `discard` once.
+
+    Attributes:
+        timings: milliseconds by the names of `FetchRecord`: those that were measured.
+        bodiless: True for the response to a HEAD request, which has no body.
+    """
+
+    bodiless = False
+
+    def __init__(
+        self,
+        connection: HttpConnection,
+        head: ResponseHead,
+        deadline: Deadline,
+        give_back: Callable[[HttpConnection], None],
+    ) -> None:
+        self.head = head
+        self.timings: dict[str, float] = {}
+        self.address = connection.address
+        self.tls = connection.tls
+        self.http_version = connection.protocol.version
+        self._protocol = connection.protocol
+        self._connection: HttpConnection | None = connection
+        self._deadline = deadline
+        self._give_back = give_back
+        self._framing: Framing | None = None
+        self._request: requests.PreparedRequest | None = None
+        self._bounds = Bounds(0, 0)
+
+    @property
+    def framing(self) -> Framing:
+        """How the body ends; raises TransportError or UnsupportedContent, see `framing_of`."""
+        if self._framing is None:
+            framing = self._protocol.framing(self.head)
+            if self.bodiless:
+                framing = Framing(Delimiter.NO_BODY, persistent=framing.persistent)
+            self._framing = framing
+        return self._framing
+
+    def read_body(
+        self, bounds: Bounds, sniff: Callable[[bytes], None] = lambda _: None
+    ) -> DecodedBody:
+        """
+        Read and decode the body; the connection is released in any case.
+
+        Raises:
+            Fault: see `body.collect`.
+        """
+        connection = self._connection
+        if connection is None:
+            raise TransportError(UnreachableKind.PROTOCOL, "the body was already read")
+        reusable = False
+        try:
+            framing = self.framing
+            decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
+            self._deadline.start_body()
+            protocol = self._protocol
+            framing_before = protocol.framing_bytes
+
+            def framing_bytes() -> int:
+                return protocol.framing_bytes - framing_before
+
+            body = collect(protocol.body(framing), decoders, bounds, sniff, framing_bytes)
+            reusable = body.drained and framing.persistent
+            return body
+        finally:
+            self._deadline.end_body()
+            self._release(reusable=reusable)
+
+    def discard(self) -> None:
+        """Skip the body: read it if it is short, else close the connection. Never raises Fault."""
+        connection = self._connection
+        if connection is None:
+            return
+        reusable = False
+        try:
+            framing = self.framing
+            if framing.persistent and framing.length <= DRAIN_BYTES:
+                left = DRAIN_BYTES
+                with self._deadline.shortened(DRAIN_S):
+                    for piece in self._protocol.body(framing):
+                        left -= len(piece)
+                        if left < 0:
+                            return
+                reusable = True
+        except Fault:
+            pass
+        finally:
+            self._release(reusable=reusable)
+
+    def _release(self, *, reusable: bool) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if reusable and not connection.protocol.busy:
+            self._give_back(connection)
+        else:
+            connection.close()
+
+    def as_response(self, request: requests.PreparedRequest, bounds: Bounds) -> requests.Response:
+        """Return a `requests.Response`; reading a truncated body raises."""
+        response = requests.Response()
+        response.status_code = self.head.status
+        response.reason = self.head.reason
+        response.url = request.url or ""
+        response.request = request
+        response.raw = self
+        self._request, self._bounds = request, bounds
+        response.headers = CaseInsensitiveDict(
+            (name, ", ".join(values)) for name, values in self.head.fields.items()
+        )
+        return response
+
+    # The methods that requests.Response calls on its `raw`.
+
+    def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""
+        del amt, decode_content
+        if self._connection is not None:
+            with faults_as_requests_errors(self._request):
+                body = self.read_body(self._bounds)
+                if body.truncated_why:
+                    raise TransportError(UnreachableKind.RESET, body.truncated_why)
+            yield body.data
+
+    def close(self) -> None:
+        self._release(reusable=False)
+
+    def release_conn(self) -> None:
+        self._release(reusable=False)
+
+
+@contextlib.contextmanager
+def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Iterator[None]:
+    """Convert a `Fault` raised inside into the closest exception of requests."""
+    try:
+        yield
+    except Fault as fault:
+        raise _requests_error(fault)(fault.reason, request=request) from fault
+
+
+def _requests_error(fault: Fault) -> type[requests.RequestException]:
+    if isinstance(fault, TargetBlocked):
+        return requests.exceptions.InvalidURL
+    if isinstance(fault, LimitExceeded):
+        return requests.exceptions.InvalidHeader
+    if isinstance(fault, UnsupportedContent):
+        return requests.exceptions.ContentDecodingError
+    kind = fault.kind if isinstance(fault, TransportError) else None
+    if kind is UnreachableKind.TIMEOUT:
+        return requests.exceptions.Timeout
+    if kind is UnreachableKind.TLS:
+        return requests.exceptions.SSLError
+    return requests.exceptions.ConnectionError

@@ -1,0 +1,236 @@
+"""TLS of the connections to origins: what they trust, why a handshake fails, resumed sessions."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import certifi
+
+from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.faults import TransportError
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import wait_readable, wait_writable
+
+# What is left of a connection, with its session, takes 37 KB.
+MAX_SESSIONS = 250
+# A resumed session does not check the certificate again, so it is not kept for longer.
+MAX_AGE_S = 3_600.0
+
+HTTP2 = "h2"
+"""The name of HTTP/2 over TLS in ALPN (RFC 9113 section 3.2)."""
+
+EXPIRED = "expired"
+NOT_YET_VALID = "not yet valid"
+WRONG_NAME = "for another name"
+SELF_SIGNED = "self-signed"
+UNKNOWN_ISSUER = "from an unknown issuer"
+WEAK = "too weak"
+OLD_PROTOCOL = "old protocol"
+OTHER = "other"
+# X509_V_ERR_… of openssl/x509_vfy.h.
+_BY_CODE = {
+    2: UNKNOWN_ISSUER, 9: NOT_YET_VALID, 10: EXPIRED, 18: SELF_SIGNED, 19: UNKNOWN_ISSUER,
+    20: UNKNOWN_ISSUER, 21: UNKNOWN_ISSUER, 62: WRONG_NAME, 64: WRONG_NAME, 66: WEAK, 67: WEAK,
+    68: WEAK,
+}  # fmt: skip
+_OLD = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AVAILABLE")
+
+
+@functools.cache
+def tls_context(
+    *, verify: bool = True, http2: bool = False, names_checked_here: bool = False
+) -> ssl.SSLContext:
+    """
+    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+
+    Loading the roots takes about 30 ms, so each process has one context, and others for the hosts
+    to which HTTP/2 is offered and for those of `needs_name_check_here`.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
+    context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
+    context.check_hostname = verify and not names_checked_here
+    if verify:
+        context.load_verify_locations(certifi.where())
+        context.load_default_certs()
+    else:
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def needs_name_check_here(host: str) -> bool:
+    """
+    Whether OpenSSL cannot compare a host with the names of a certificate.
+
+    It lets a wildcard stand for letters, digits and hyphens only. Host names have no other
+    characters (RFC 952), but DNS has, and browsers and curl accept `foo_bar.example.com` under
+    `*.example.com`.
+    """
+    return "_" in host
+
+
+def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
+    """
+    Return a context for HTTP/1.1 that trusts the same roots, and leaves the name to `wrapped`.
+
+    Roots that OpenSSL looks up in a folder when it needs them are not among them.
+    """
+    twin = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    twin.minimum_version, twin.maximum_version = context.minimum_version, context.maximum_version
+    twin.set_alpn_protocols(["http/1.1"])
+    twin.check_hostname, twin.verify_mode = False, context.verify_mode
+    if roots := context.get_ca_certs(binary_form=True):
+        twin.load_verify_locations(cadata=b"".join(roots))
+    return twin
+
+
+def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
+    """
+    Whether one of a certificate's DNS names is `host` (RFC 6125 section 6.4.3). Pure.
+
+    A wildcard is the whole first label, stands for exactly one, and has two labels after it.
+    """
+    names = certificate.get("subjectAltName", ())
+    if not isinstance(names, tuple):
+        return False
+    low = host.lower().rstrip(".")
+    parent = low.partition(".")[2]
+    patterns = {value.lower().rstrip(".") for kind, value in names if kind == "DNS"}
+    return low in patterns or ("." in parent and f"*.{parent}" in patterns)
+
+
+class SessionKey(NamedTuple):
+    """What a session is resumed for: the same name at the same address, by the same way."""
+
+    host: str
+    port: int
+    address: str
+    proxy: str = ""
+    http2: bool = False
+    """It was offered; the context is another one."""
+
+
+class EndedTls(Protocol):
+    """A closed connection, which no thread uses any more (`ssl.SSLSocket`)."""
+
+    @property
+    def session(self) -> ssl.SSLSession | None:
+        """A copy of its session; costs about 0.3 ms, because its certificate is parsed again."""
+
+
+class TlsSessions:
+    """
+    Sessions that the next connection to the same server may resume. Thread-safe.
+
+    For the connections of one SSLContext: a resumed handshake checks no certificate, so a session
+    is never used with another name, address or verification. Each is used once, as RFC 8446 C.4
+    asks for; the resumed connection brings the next one. Most are never used, so they are read when
+    they are taken, from connections that were closed.
+
+    Args:
+        clock: measures their age.
+        max_sessions: the session that was kept first is dropped first.
+    """
+
+    def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
+        self._clock = clock
+        self._max = max_sessions
+        self._lock = threading.Lock()
+        self._kept: dict[SessionKey, tuple[EndedTls, float]] = {}
+
+    def keep(self, key: SessionKey, ended: EndedTls, began_s: float) -> None:
+        """Keep a connection that has received data and was closed; it began at `began_s`."""
+        with self._lock:
+            self._kept.pop(key, None)
+            self._kept[key] = ended, began_s
+            if len(self._kept) > self._max:
+                del self._kept[next(iter(self._kept))]
+
+    def take(self, key: SessionKey) -> ssl.SSLSession | None:
+        """Return the session for a server and forget it; None without one that may be resumed."""
+        with self._lock:
+            ended, began_s = self._kept.pop(key, (None, 0.0))
+        age_s = self._clock.monotonic_s() - began_s
+        session = None if ended is None or age_s >= MAX_AGE_S else ended.session
+        if session is None or not (session.has_ticket or session.id):
+            return None
+        return session if age_s < (session.ticket_lifetime_hint or session.timeout) else None
+
+
+def wrapped(
+    sock: socket.socket,
+    host: str,
+    tls: ssl.SSLContext,
+    deadline: Deadline,
+    session: ssl.SSLSession | None = None,
+) -> ssl.SSLSocket:
+    """
+    Perform the handshake on a connected socket.
+
+    Args:
+        sock: it is closed by the caller if this raises.
+        host: the name in SNI and in the certificate.
+        tls: the context that `session` is from.
+        deadline: bounds the handshake.
+        session: is resumed if the server still knows it.
+
+    Raises:
+        TransportError: kind `tls`; the reason begins with what is wrong.
+    """
+    ends_s = deadline.now_s() + deadline.connect_timeout_s()
+    try:
+        secure = tls.wrap_socket(
+            sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
+        )
+        _shake_hands(secure, lambda: ends_s - deadline.now_s())
+        _check_name(secure, host, tls)
+    except ssl.SSLCertVerificationError as error:
+        kind = _BY_CODE.get(error.verify_code, OTHER)
+        raise _failed(kind, f"certificate {_refused(kind)}: {error.verify_message}") from error
+    except TimeoutError as error:
+        raise _failed(OTHER, "the TLS handshake took too long") from error
+    except ssl.SSLError as error:
+        if error.reason in _OLD:
+            reason = f"TLS protocol too old: {error.reason}; 1.2 is needed"
+            raise _failed(OLD_PROTOCOL, reason) from error
+        raise _failed(OTHER, f"TLS failed: {error.reason or error}") from error
+    except (OSError, ValueError) as error:
+        reason = f"the connection broke during the TLS handshake: {error}"
+        raise _failed(OTHER, reason) from error
+    TLS_HANDSHAKES.of("resumed" if secure.session_reused else "full").add()
+    return secure
+
+
+def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
+    """Compare the name where the context does not; nothing was sent yet."""
+    if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
+        return
+    if not certificate_names(secure.getpeercert() or {}, host):
+        reason = f"certificate {_refused(WRONG_NAME)}: Hostname mismatch, not valid for {host!r}"
+        raise _failed(WRONG_NAME, reason)
+
+
+def _refused(kind: str) -> str:
+    return "refused" if kind == OTHER else f"refused, {kind}"
+
+
+def _failed(kind: str, reason: str) -> TransportError:
+    TLS_FAILURES.of(kind).add()
+    return TransportError(UnreachableKind.TLS, reason)
+
+
+def _shake_hands(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
+    while True:
+        try:
+            return sock.do_handshake()
+        except ssl.SSLWantReadError:
+            wait_readable(sock, timeout_s())
+        except ssl.SSLWantWriteError:
+            wait_writable(sock, timeout_s())

@@ -1,0 +1,307 @@
+"""
+HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
+
+nghttp2 does frames, HPACK and flow control, and counts what only an attacker sends: CONTINUATION
+frames, entries of SETTINGS, acknowledgements that nobody reads, frames without a purpose. This
+module owns no socket: each byte comes from the connection's `receive`, under its deadline, and is
+counted, padding and control frames included. A connection carries one request at a time and offers
+no push, so a server can open no stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import ngh2
+
+from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
+from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
+from aragog.crawl.fetcher.http1.reader import MAX_INTERIM
+from aragog.crawl.fetcher.request import PoliteRequest, Target
+from aragog.fetch_record.outcome import UnreachableKind
+
+# How much a server may send before it hears from us. The socket is read only when the data is
+# wanted, so this is no memory; 64 KiB, the protocol's default, is a round trip for each 64 KiB.
+WINDOW_BYTES = 1 << 20
+
+# Control frames before a response: SETTINGS, WINDOW_UPDATE and PING take 100 bytes of an honest
+# server.
+MAX_BEFORE_HEAD_BYTES = 65_536
+
+# Each frame costs about 1 µs; ten thousand nearly empty ones are an attack.
+MANY_FRAMES = 10_000
+MIN_MEAN_FRAME_BYTES = 32
+
+MAX_FRAME_BYTES = 16_384
+FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
+
+# Fields of an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113 section 8.2.2), and Host, which
+# is the pseudo-header :authority.
+NOT_SENT = frozenset(
+    {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
+)
+# Secrets, which no table of a compressor keeps (RFC 7541 section 7.1.3).
+SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+class Http2:
+    """
+    Implements `HttpProtocol`.
+
+    Args:
+        receive: next bytes, at least one; b"" at the end.
+        send: writes control frames, such as WINDOW_UPDATE.
+        max_header_bytes: limit of one block of headers, as in HTTP/1.1.
+    """
+
+    version = "2"
+
+    def __init__(
+        self,
+        receive: Callable[[], bytes],
+        send: Callable[[bytes], None],
+        max_header_bytes: int,
+    ) -> None:
+        self._receive = receive
+        self._send = send
+        self._http2 = ngh2.Connection(ngh2.Role.CLIENT, _limits(max_header_bytes))
+        self._http2.initiate_connection(
+            {
+                ngh2.Setting.ENABLE_PUSH: 0,
+                ngh2.Setting.INITIAL_WINDOW_SIZE: WINDOW_BYTES,
+                ngh2.Setting.MAX_HEADER_LIST_SIZE: max_header_bytes,
+            }
+        )
+        self._http2.set_local_window_size(WINDOW_BYTES)
+        self._closing = False
+        self._hears = True
+        self._received = self._payload = 0
+        self.repeatable = True
+        self._begin(0)
+
+    def _begin(self, stream: int) -> None:
+        self._stream = stream
+        self._head: ResponseHead | None = None
+        self._interim = 0
+        self._pieces: list[bytes] = []
+        self._ended = stream == 0
+        self._fault: TransportError | LimitExceeded | None = None
+        self._head_bytes = 0
+        self._frames = 0
+        self._began_at = self._received, self._payload
+
+    @property
+    def framing_bytes(self) -> int:
+        return self._received - self._payload
+
+    @property
+    def busy(self) -> bool:
+        return self._closing or not self._ended or bool(self._pieces)
+
+    def request(self, request: PoliteRequest, target: Target) -> bytes:
+        fields: list[tuple[bytes, bytes]] = [
+            (b":method", _bytes(request.method or "GET")),
+            (b":scheme", target.scheme.encode()),
+            (b":authority", _bytes(target.host_header)),
+            (b":path", _bytes(target.path)),
+        ]
+        for name, value in request.headers.items():
+            if (low := name.lower()) not in NOT_SENT:
+                field = _bytes(low), _bytes(value.strip())
+                fields.append(ngh2.NeverIndexedHeader(*field) if low in SECRET else field)
+        body = request.body if isinstance(request.body, bytes) else b""
+        try:
+            self._begin(self._http2.send_request(fields, end_stream=not body))
+            if body:
+                self._http2.send_data(self._stream, body, end_stream=True)
+            return self._http2.data_to_send()
+        except (ngh2.NGH2Error, ValueError) as error:
+            reason = f"the HTTP/2 connection takes no request: {error}"
+            raise TransportError(UnreachableKind.RESET, reason) from error
+
+    def head(self, max_bytes: int) -> ResponseHead:
+        self._take_events()
+        while self._head is None:
+            if self._fault is not None:
+                raise self._fault
+            if self._received - self._began_at[0] > max_bytes + MAX_BEFORE_HEAD_BYTES:
+                reason = f"{self._received - self._began_at[0]} bytes of frames without a response"
+                raise TransportError(UnreachableKind.PROTOCOL, reason)
+            self._read()
+            if self._head_bytes > max_bytes:
+                raise LimitExceeded(f"more than {max_bytes} bytes of headers")
+        return self._head
+
+    def framing(self, head: ResponseHead) -> Framing:
+        persistent = not self._closing
+        if head.status in (204, 304) or (self._ended and not self._pieces):
+            return Framing(Delimiter.NO_BODY, persistent=persistent)
+        lengths = head.values("content-length")
+        if lengths:  # nghttp2 has checked that it is one number, and counts the body
+            return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
+        return Framing(Delimiter.END_STREAM, persistent=persistent)
+
+    def body(self, framing: Framing) -> Iterator[bytes]:  # noqa: ARG002 - the port's signature
+        while True:
+            pieces, self._pieces = self._pieces, []
+            yield from pieces
+            if self._ended:
+                return
+            if self._fault is not None:
+                raise self._fault
+            self._read()
+            if not self._pieces:
+                yield b""  # so that the caller sees its limit of bytes
+
+    def received_idle(self, data: bytes) -> bool:
+        if data:
+            self._take(data)
+        return bool(data) and not self.busy and self._fault is None
+
+    def _read(self) -> None:
+        """Receive once; send what the protocol answers, such as WINDOW_UPDATE."""
+        data = self._receive()
+        if data:
+            self._take(data)
+        elif self._fault is None:
+            self._closing = True
+            what = "without a response" if self._head is None else "before the end of the body"
+            self._fail(UnreachableKind.RESET, f"the connection was closed {what}")
+        if self._fault is None and self._hears and (answers := self._answers()):
+            try:
+                self._send(answers)
+            except TransportError as error:
+                if error.kind is UnreachableKind.TIMEOUT:
+                    raise
+                # It has closed its side, perhaps after the whole response.
+                self._hears, self._closing = False, True
+
+    def _take(self, data: bytes) -> None:
+        self._received += len(data)
+        try:
+            self._http2.receive_data(data)
+        except ngh2.DenialOfServiceError as error:
+            self._closing = True
+            self._take_events()
+            if "header list" in str(error):
+                self._fault = LimitExceeded(f"too many headers: {error}")
+            else:
+                self._fail(UnreachableKind.PROTOCOL, f"an HTTP/2 attack: {error}")
+        except ngh2.NGH2Error as error:
+            self._closing = True
+            self._take_events()
+            self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
+        else:
+            self._take_events()
+
+    def _answers(self) -> bytes:
+        try:
+            answers = self._http2.data_to_send()
+        except ngh2.NGH2Error as error:
+            self._closing = True
+            self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
+            return b""
+        self._take_events()
+        return answers
+
+    def _take_events(self) -> None:
+        for event in self._http2.events():
+            self._frames += 1
+            if type(event) is ngh2.DataReceived:  # most events are; a pattern takes twice as long
+                if event.stream_id == self._stream:
+                    self._payload += len(event.data)
+                    self._pieces.append(event.data)
+                    self._ended |= event.end_stream
+            else:
+                self._take_event(event)
+        payload = self._payload - self._began_at[1]
+        if self._frames > MANY_FRAMES and payload < self._frames * MIN_MEAN_FRAME_BYTES:
+            self._closing = True
+            reason = f"{self._frames} frames with {payload} bytes of the page"
+            self._fail(UnreachableKind.PROTOCOL, reason)
+
+    def _take_event(self, event: ngh2.Event) -> None:
+        match event:
+            case ngh2.ResponseReceived(stream_id=self._stream):
+                self._take_head(event.headers, ended=event.end_stream)
+            case ngh2.InformationalResponseReceived(stream_id=self._stream):
+                self._take_interim(event.headers)
+            case ngh2.StreamReset(stream_id=self._stream):
+                self._take_reset(event.error_code)
+            case ngh2.StreamClosed(stream_id=self._stream):
+                self._take_end(event.error_code)
+            case ngh2.GoAwayReceived():
+                self._take_goaway(event.last_stream_id, event.error_code)
+            case ngh2.ConnectionClosed():
+                self._closing = True
+                self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {_name(event)}")
+
+    def _take_head(self, fields: tuple[tuple[bytes, bytes], ...], *, ended: bool) -> None:
+        block = b"HTTP/1.1 %b" % dict(fields)[b":status"]
+        for name, value in fields:
+            if name[:1] != b":":
+                block += b"\n%b: %b" % (name, value)
+        self._head_bytes += len(block)
+        self._head = parse_head(block)
+        self._ended |= ended
+
+    def _take_interim(self, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+        self._interim += 1
+        self._head_bytes += sum(len(name) + len(value) + 3 for name, value in fields)
+        if self._interim >= MAX_INTERIM:
+            reason = f"more than {MAX_INTERIM} interim responses"
+            self._fail(UnreachableKind.PROTOCOL, reason)
+
+    def _take_reset(self, code: int) -> None:
+        """RST_STREAM: the server gives this response up."""
+        if self._ended:
+            return
+        if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
+            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1 for this page")
+        else:
+            self.repeatable = code == ngh2.ErrorCode.REFUSED_STREAM
+            self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_code(code)}")
+
+    def _take_end(self, code: int) -> None:
+        """The stream is closed, as it should be, by a reset, or for an invalid message."""
+        if code == ngh2.ErrorCode.NO_ERROR:
+            self._ended = True
+        elif not self._ended:
+            self._fail(UnreachableKind.PROTOCOL, f"not a valid response of HTTP/2: {_code(code)}")
+
+    def _take_goaway(self, last_stream: int, code: int) -> None:
+        self._closing = True
+        if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
+            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1")
+        elif last_stream < self._stream and not self._ended:
+            reason = f"the server closes the connection: {_code(code)}"
+            self._fail(UnreachableKind.RESET, reason)
+
+    def _fail(self, kind: UnreachableKind, reason: str) -> None:
+        """Keep the first fault; it is raised after the data that arrived before it."""
+        if self._fault is None:
+            self._fault = TransportError(kind, reason)
+
+
+def _limits(max_header_bytes: int) -> ngh2.Configuration:
+    return ngh2.Configuration(
+        # The fields' overhead counts for nghttp2, and not for `fetch.max_header_bytes`.
+        max_inbound_header_list_size=max_header_bytes + 1_024 * FIELD_OVERHEAD_BYTES,
+        max_inbound_header_count=1_024,
+        max_continuations=8 + max_header_bytes // MAX_FRAME_BYTES,
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
+
+
+def _code(code: int) -> str:
+    try:
+        return ngh2.ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+def _name(event: ngh2.ConnectionClosed) -> str:
+    return f"{_code(event.error_code)} {event.debug_data[:100].decode('latin-1')}".strip()

@@ -1,0 +1,64 @@
+"""The hosts to which HTTP/2 is offered: the setting `fetch.http2_hosts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from aragog.errors import ConfigError, InvalidUrl
+from aragog.runtime.clock import Clock
+from aragog.runtime.extras import require
+from urlspelling import normalize
+from urlspelling.hosts import longest_match
+
+EVERY_HOST = "*"
+# A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.
+REFUSED_S = 3_600.0
+MAX_REFUSED = 1_000
+
+
+class Http2Hosts:
+    """
+    Decides whether the handshake with a host offers HTTP/2 besides HTTP/1.1; the server chooses.
+
+    Args:
+        names: hosts and domains, with all hosts below them; `*`: all. Empty: none.
+        clock: measures how long ago HTTP/2 failed with a host.
+
+    Raises:
+        ConfigError: a name is not a host name, or the extra `http2` is not installed.
+    """
+
+    def __init__(self, names: Sequence[str], clock: Clock) -> None:
+        if names:
+            require("http2", "fetch.http2_hosts")
+        self._all = EVERY_HOST in names
+        self._names = frozenset(_host_name(name) for name in names if name != EVERY_HOST)
+        self._clock = clock
+        self._refused: dict[str, float] = {}
+
+    def offers(self, host: str) -> bool:
+        """Report whether HTTP/2 is offered to `host`; 1 µs."""
+        if not self._all and (not self._names or longest_match(host, self._names) is None):
+            return False
+        until_s = self._refused.get(host)
+        return until_s is None or self._clock.monotonic_s() >= until_s
+
+    def refused(self, host: str) -> None:
+        """Offer `host` HTTP/1.1 alone for an hour: it demands that, or its HTTP/2 is invalid."""
+        if len(self._refused) >= MAX_REFUSED:
+            self._refused.clear()
+        self._refused[host] = self._clock.monotonic_s() + REFUSED_S
+
+
+def _host_name(name: str) -> str:
+    try:
+        host = urlsplit(normalize(f"https://{name.strip()}/")).netloc
+    except InvalidUrl:
+        host = ""
+    if not host or set("/?#@:*") & set(name):
+        raise ConfigError(
+            f"fetch.http2_hosts: {name!r} is not a host name; write it without scheme, port or "
+            'path, or write "*" for all hosts'
+        )
+    return host

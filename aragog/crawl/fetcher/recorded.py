@@ -1,0 +1,137 @@
+"""
+Read an HTTP response that somebody recorded, such as a record of a web archive.
+
+It has the decoders and the limits of a fetch. A record ends the body, whatever its headers say. An
+archive may have undone a coding and kept the header that names it: a body that does not begin as
+its coding does, or that cannot be decoded and is markup, is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from aragog.crawl.fetcher.faults import TransportError, UnsupportedContent
+from aragog.crawl.fetcher.http1.body import Bounds, DecodedBody, collect
+from aragog.crawl.fetcher.http1.decoders import decoders_for
+from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
+from aragog.crawl.fetcher.http1.reader import ResponseReader, content
+from aragog.fetch_record.outcome import UnreachableKind
+
+PIECE_BYTES = 65_536
+_MAGIC = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+_HEX = b"0123456789abcdefABCDEF"
+
+
+class RecordedLimits(NamedTuple):
+    """The limits of a recorded response (bytes); those of `fetch` in the settings."""
+
+    head: int
+    wire: int
+    body: int
+
+
+class RecordedResponse(NamedTuple):
+    """A response as it was recorded, with its body decoded."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    truncated_why: str | None
+    """Why the body is not complete; None when it is."""
+
+
+def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
+    """
+    Read one response; `read` returns up to so many of its next bytes, b"" at its end.
+
+    Memory is bounded by the limits.
+
+    Raises:
+        Fault: it is no response, its head is too long, or its body cannot be decoded.
+    """
+    head, rest = _head(read, limits.head)
+    decoded = _body(head, rest, read, limits)
+    return RecordedResponse(head.status, head.headers, decoded.data, decoded.truncated_why)
+
+
+def _head(read: Callable[[int], bytes], most: int) -> tuple[ResponseHead, bytes]:
+    """The head, and the first bytes of the body that were read with it."""
+    block = b""
+    while True:
+        ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
+        if ends or len(block) > most:
+            break
+        if not (piece := read(PIECE_BYTES)):
+            break
+        block += piece
+    end = min(ends, default=len(block))
+    if end > most:
+        raise TransportError(UnreachableKind.PROTOCOL, f"headers of more than {most} bytes")
+    blank = 4 if block[end : end + 4] == b"\r\n\r\n" else 2
+    return parse_head(_as_http_1(block[:end])), block[end + blank :]
+
+
+def _as_http_1(block: bytes) -> bytes:
+    """The head with a status line of HTTP/1.1; recorders write `HTTP/2 200` as well."""
+    version, blank, rest = block.partition(b" ")
+    return (
+        b"HTTP/1.1 " + rest if blank and version in (b"HTTP/2", b"HTTP/2.0", b"HTTP/3") else block
+    )
+
+
+def _body(
+    head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
+) -> DecodedBody:
+    """The body behind a head, of which `first` was read already."""
+    wire, is_cut = _wire(first, read, limits.wire)
+    bounds = Bounds(limits.wire, limits.body)
+    try:
+        body = _decoded(head, wire, bounds)
+    except UnsupportedContent:
+        if wire.lstrip()[:1] != b"<":
+            raise
+        body = collect([wire], [], bounds)
+    if is_cut and body.truncated_why is None:
+        return DecodedBody(body.data, f"truncated at {limits.wire} bytes on the wire", 0, False)
+    return body
+
+
+def _wire(first: bytes, read: Callable[[int], bytes], most: int) -> tuple[bytes, bool]:
+    """The body as it was sent, and whether it was longer than the limit."""
+    pieces, size = [first], len(first)
+    while size <= most and (piece := read(PIECE_BYTES)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)[:most], size > most
+
+
+def _decoded(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
+    transfer = [name.partition(";")[0].strip() for name in head.tokens("transfer-encoding")]
+    is_chunked = transfer[-1:] == ["chunked"] and _begins_with_a_chunk(wire)
+    codings = head.tokens("content-encoding"), [n for n in transfer if n != "chunked"]
+    if is_chunked:
+        with suppress(TransportError):  # it only looked like the size of a chunk
+            return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
+    pieces = _pieces(wire, Delimiter.CLOSE)
+    is_coded = _begins_as(wire, [*codings[0], *codings[1]])
+    return collect(pieces, decoders_for(*codings) if is_coded else [], bounds)
+
+
+def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
+    """The body in pieces, as a connection would bring them."""
+    received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
+    return content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
+
+
+def _begins_with_a_chunk(wire: bytes) -> bool:
+    """Whether the body has chunks, as its header says; archives write it without them as well."""
+    line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
+    return bool(line) and all(byte in _HEX for byte in line)
+
+
+def _begins_as(wire: bytes, codings: Sequence[str]) -> bool:
+    """Whether a body begins as the coding that was applied last; most codings do not show it."""
+    magic = _MAGIC.get(codings[-1]) if codings else None
+    return magic is None or wire.startswith(magic)

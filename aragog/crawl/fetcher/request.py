@@ -1,0 +1,76 @@
+"""`PoliteRequest`: a prepared request with the deadline and the permit callbacks of its fetch."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.faults import TransportError
+from aragog.crawl.fetcher.gate import Later
+from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.fetch_record.outcome import UnreachableKind
+from urlspelling.hosts import split_port
+
+
+def _no_op() -> None:
+    pass
+
+
+class PoliteRequest(requests.PreparedRequest):
+    """A prepared request with its deadline, and callbacks for right before and after sending."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        *,
+        acquire_permit: Callable[[], Later | None] = _no_op,
+        release_permit: Callable[[], None] = _no_op,
+        method: str = "GET",
+        body: bytes = b"",
+    ) -> None:
+        super().__init__()
+        self.method = method
+        self.url = url
+        self.body = body
+        self.headers = CaseInsensitiveDict(headers)
+        self.deadline = deadline
+        self.acquire_permit = acquire_permit
+        self.release_permit = release_permit
+        self.wanted: SignatureRequest | None = None
+        """The signature that its server asked for."""
+
+
+class Target:
+    """
+    The parts of a URL that a connection and a request line need.
+
+    Args:
+        url: absolute and well-formed, as `urlspelling.normalize` and requests return it.
+    """
+
+    __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")
+
+    def __init__(self, url: str) -> None:
+        self.scheme, _, rest = url.partition("://")
+        if self.scheme not in ("http", "https"):
+            raise TransportError(UnreachableKind.PROTOCOL, f"not an http(s) URL: {url[:100]!r}")
+        rest = rest.partition("#")[0]
+        end = min((i for c in "/?" if (i := rest.find(c)) >= 0), default=len(rest))
+        self.host_header = rest[:end].rpartition("@")[2]
+        path = rest[end:]
+        self.path = path if path.startswith("/") else f"/{path}"
+        default = 443 if self.scheme == "https" else 80
+        self.host, port = split_port(self.host_header)
+        self.port = int(port) if port else default
+        self.authority = f"{self.host}:{self.port}"
+
+
+def basic_auth_header(user: str, password: str) -> str:
+    """Return the value of an Authorization header for basic authentication (RFC 7617)."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

@@ -1,0 +1,338 @@
+"""
+The SSRF filter: which URLs may be fetched and which addresses a connection may use.
+
+A crawler fetches untrusted URLs, inside a network whose hosts may trust each other. The filter
+therefore allows only http(s) on allowed ports, without credentials, to globally reachable
+addresses, whatever their spelling; and the connection uses exactly the address that was checked. It
+applies to every URL, every redirect target and every connection. docs/safety.md lists what is
+denied and how to allow a network.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import can_ada
+
+from aragog.crawl.fetcher.blocked_addresses import (
+    IP,
+    METADATA,
+    Network,
+    embedded_addresses,
+    embedded_ipv4,
+    loopback_service,
+    why_local,
+    why_metadata,
+    why_not_global,
+)
+from aragog.crawl.fetcher.dns import Lookup, Resolver, system_lookup
+from aragog.errors import ConfigError, InvalidUrl
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings import FetchSettings
+from urlspelling.hosts import and_parents, split_port
+
+Address = tuple[str, int]
+"""IP address and port."""
+
+_DEFAULT_PORTS = {"http:": 80, "https:": 443}
+
+# Characters that make parsers disagree about the host.
+_AMBIGUOUS = re.compile(r"[\\@\s\x00-\x1f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Vetted:
+    """The addresses that a connection may use, in the order to try them; never empty."""
+
+    addresses: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The target is denied; the fetch ends as Blocked."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """DNS has no address, or did not respond in time: the fetch ends as Unreachable, kind dns."""
+
+    reason: str
+
+
+Resolution = Vetted | Denied | Unresolved
+
+
+class SsrfFilter:
+    """
+    The filter with the operator's exceptions. Thread-safe; may be used across forks.
+
+    Args:
+        settings: `allowed_ports`, `allowed_networks`, `host_map`, `connect_timeout_s`.
+        clock: measures the age of DNS results.
+        lookup: performs DNS lookups.
+
+    Raises:
+        ConfigError: an entry of `allowed_networks` or `host_map` is invalid.
+    """
+
+    def __init__(
+        self,
+        settings: FetchSettings | None = None,
+        *,
+        clock: Clock | None = None,
+        lookup: Lookup = system_lookup,
+    ) -> None:
+        settings = settings or FetchSettings()
+        self._ports = frozenset(settings.allowed_ports)
+        self._networks = _networks(settings.allowed_networks)
+        self._map = _host_map(settings.host_map)
+        self._resolver = Resolver(
+            lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
+        )
+        # The result depends on the text only, and the pages of a batch share few hosts.
+        self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
+        self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
+
+    def vet_url(self, url: str) -> str | None:
+        """
+        Return why the text of `url` forbids a fetch; None if it does not.
+
+        Uses no DNS; `resolve` does, when a connection is opened.
+        """
+        try:
+            parts = _parse(url)
+        except InvalidUrl as error:
+            return error.reason
+        return self._vet_parts(url, parts)
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """
+        Resolve `host` and return the addresses that a connection may use.
+
+        Every address of the name is checked; if one is denied, the name is denied. Connect to one
+        of the returned addresses and never resolve the name again.
+
+        Args:
+            host: name or IP address, IPv6 with or without brackets.
+            port: port of the URL; an entry of `host_map` may replace it.
+        """
+        host = _plain(host)
+        if (mapped := self._mapped(host)) is not None:
+            return self._vet_mapped(mapped, port)
+        if port not in self._ports:
+            return Denied(_port_why(port))
+        if reason := self._vet_host(host):
+            return Denied(reason)
+        if _ip(host) is not None:
+            return Vetted(((host, port),))
+        resolution = self._resolver.find(host)
+        if not resolution.addresses:
+            return Unresolved(f"{host}: {resolution.reason}")
+        for address in resolution.addresses:
+            if reason := self.vet_address(address):
+                return Denied(f"{host} resolves to {reason}")
+        return Vetted(tuple((address, port) for address in resolution.addresses))
+
+    def vet_address(self, address: str) -> str | None:
+        """Return why connections to the IP address `address` are denied; None if allowed."""
+        return self._vet_ip(address)
+
+    def _vet_ip_text(self, address: str) -> str | None:
+        ip = _ip(address)
+        if ip is None:
+            return f"{address} is not a plain IP address"
+        reason = why_not_global(ip)
+        if reason is None or self._is_allowed(ip):
+            return None
+        return f"{address}, which is {reason}"
+
+    def is_forbidden(self, url: str) -> bool:
+        """
+        Report whether a fetch of `url` would be denied; see the function `is_forbidden`.
+
+        Raises:
+            InvalidUrl: `url` cannot be parsed.
+        """
+        parts = _parse(url)
+        if self._vet_parts(url, parts) is not None:
+            return True
+        port = int(parts.port or _DEFAULT_PORTS[parts.protocol])
+        return isinstance(self.resolve(parts.hostname, port), Denied)
+
+    def _vet_parts(self, url: str, parts: can_ada.URL) -> str | None:
+        if parts.protocol not in _DEFAULT_PORTS:
+            return f"{parts.protocol} is not http or https"
+        if parts.username or parts.password:
+            return "credentials in the URL"
+        host = _plain(parts.hostname)
+        if self._mapped(host) is None:
+            if reason := self._vet_host(host):
+                return reason
+            if _AMBIGUOUS.search(url) and (reason := self._vet_other_reading(url, host)):
+                return reason
+        port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
+        return None if port in self._ports else _port_why(port)
+
+    def _vet_host_text(self, host: str) -> str | None:
+        """Return why the text of a host without a mapping is denied; None if it is not."""
+        if not host:
+            return "no host"
+        if ":" in host or host[-1].isdigit():
+            ip = _ip(host)
+            if ip is not None or ":" in host:
+                return self.vet_address(host)
+        if reason := why_metadata(host):
+            return f"{host}: {reason}"
+        if self._networks:
+            # With allowed networks, local names are checked by the addresses they resolve to.
+            return None
+        if reason := why_local(host):
+            return f"{host}: {reason}"
+        if service := loopback_service(host):
+            return f"{host}: names under {service} resolve to local addresses"
+        for ip in embedded_addresses(host):
+            if reason := self.vet_address(str(ip)):
+                return f"{host} resolves to {reason}"
+        return None
+
+    def _vet_other_reading(self, url: str, host: str) -> str | None:
+        """
+        Check the host that an RFC 3986 parser reads from the same text, if it is another one.
+
+        The fetch uses the WHATWG parser, so only deceptive URLs are denied here.
+        """
+        try:
+            other = urlsplit(url).hostname
+            if not other or other == host:
+                return None
+            parts = _parse(f"http://{other}/")
+        except ValueError:
+            return None
+        reason = self._vet_host(_plain(parts.hostname))
+        return f"the URL is ambiguous: other parsers read the host {other}" if reason else None
+
+    def _mapped(self, host: str) -> tuple[IP, int | None] | None:
+        if not self._map:
+            return None
+        if host in self._map:
+            return self._map[host]
+        above = islice(and_parents(host), 1, None)
+        return next((to for name in above if (to := self._map.get("*." + name))), None)
+
+    def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
+        """
+        Return the mapped address, which is allowed only for this host.
+
+        The mapping itself is the permission. An entry in `allowed_networks` would allow the address
+        for every host.
+        """
+        address, mapped_port = to
+        return Vetted(((str(address), mapped_port or port),))
+
+    def _is_allowed(self, ip: IP) -> bool:
+        """Report whether `allowed_networks` has `ip`; a metadata address needs its own entry."""
+        for address in (ip, *embedded_ipv4(ip)):
+            if address in METADATA:
+                return any(
+                    network.num_addresses == 1 and network.network_address == ip
+                    for network in self._networks
+                )
+        mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+        return any(
+            address is not None and address.version == network.version and address in network
+            for address in (ip, mapped)
+            for network in self._networks
+        )
+
+
+def is_forbidden(url: str) -> bool:
+    """
+    Report whether a fetch of `url` with the default settings would be denied.
+
+    Uses DNS; results are cached for 60 s. A name without an address is not forbidden: it cannot be
+    reached, and a later connection checks it again.
+
+    Raises:
+        InvalidUrl: `url` cannot be parsed.
+    """
+    return _default().is_forbidden(url)
+
+
+@lru_cache(maxsize=1)
+def _default() -> SsrfFilter:
+    return SsrfFilter(FetchSettings())
+
+
+def _parse(url: str) -> can_ada.URL:
+    try:
+        return can_ada.parse(url)
+    except (ValueError, UnicodeError) as error:
+        raise InvalidUrl(url, "not a URL") from error
+
+
+def _plain(host: str) -> str:
+    """Return `host` in lower case, without brackets and trailing dots."""
+    return host.lower().strip("[]").rstrip(".")
+
+
+def _ip(text: str) -> IP | None:
+    """Parse an IP address; None for names and for addresses with a zone."""
+    if "%" in text:
+        return None
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _port_why(port: int) -> str:
+    return f"port {port} is not in fetch.allowed_ports"
+
+
+def _networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    networks, problems = [], []
+    for text in texts:
+        try:
+            networks.append(ipaddress.ip_network(text, strict=False))
+        except ValueError as error:
+            problems.append(f"fetch.allowed_networks: {error}; write 127.0.0.0/8 or fd00::/8")
+    if problems:
+        raise ConfigError(*problems)
+    return tuple(networks)
+
+
+def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
+    mapping: dict[str, tuple[IP, int | None]] = {}
+    problems = []
+    for name, target in entries.items():
+        host, port = split_port(target)
+        ip = _ip(_plain(host))
+        whole = _ip(_plain(target)) is not None
+        if ip is None or not (whole or (port.isdecimal() and 0 < int(port) < 65536)):
+            problems.append(
+                f"fetch.host_map: {name} has the value {target!r}; write address:port or [v6]:port"
+            )
+            continue
+        mapping[_plain(name)] = (ip, None if whole else int(port))
+    if problems:
+        raise ConfigError(*problems)
+    return mapping
+
+
+class AddressPolicy(Protocol):
+    """The interface of `aragog.crawl.fetcher.ssrf.SsrfFilter` that the fetcher uses."""
+
+    def vet_url(self, url: str) -> str | None:
+        """Return why the text of `url` forbids a fetch; None if it does not. Uses no DNS."""
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Resolve `host` and return the addresses a connection may use."""

@@ -1,0 +1,67 @@
+"""The User-Agent header, which must name a contact so that site owners can reach the operator."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+
+from aragog.errors import ConfigError
+from aragog.runtime.extras import DISTRIBUTION
+from aragog.runtime.hosts import is_loopback
+from aragog.settings import FetchSettings
+from urlspelling.hosts import split_port
+
+_CONTACT = re.compile(
+    r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
+)
+"""A host name has at most 253 characters."""
+
+
+def user_agent(settings: FetchSettings) -> str:
+    """Return the User-Agent of every request."""
+    return settings.user_agent or f"aragog/{importlib.metadata.version(DISTRIBUTION)}"
+
+
+def has_contact(settings: FetchSettings) -> bool:
+    """Report whether the User-Agent contains a URL or a mail address as contact."""
+    return bool(_CONTACT.search(settings.user_agent))
+
+
+def check_user_agent(settings: FetchSettings, url: str) -> None:
+    """
+    Check that `url` may be fetched with this User-Agent.
+
+    Raises:
+        ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither by its
+            text nor by `host_map`.
+    """
+    if reason := why_anonymous(settings, url):
+        raise ConfigError(reason)
+
+
+def why_anonymous(settings: FetchSettings, url: str) -> str | None:
+    """Return why `url` gets no request from this User-Agent; None if it may be requested."""
+    if has_contact(settings) or _is_loopback(settings, url):
+        return None
+    return missing_contact(settings)
+
+
+def missing_contact(settings: FetchSettings) -> str:
+    """Return what is wrong with a User-Agent without a contact, and the remedy."""
+    return (
+        f"fetch.user_agent: must contain a contact URL or mail address, got "
+        f"{settings.user_agent!r}; "
+        'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
+    )
+
+
+def _is_loopback(settings: FetchSettings, url: str) -> bool:
+    authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    host = split_port(authority)[0]
+    mapped = (
+        where
+        for name, where in settings.host_map.items()
+        if name == host or (name.startswith("*.") and host.endswith(name[1:]))
+    )
+    host = split_port(next(mapped, host))[0].strip("[]")
+    return is_loopback(host) or host.endswith(".localhost")

@@ -1,0 +1,125 @@
+"""
+Whether a key directory, as a verifier receives it, belongs to the keys that sign. Pure.
+
+`aragog doctor` fetches the directory and asks this. It checks what the verifiers of
+draft-ietf-webbotauth-httpsig-protocol check, and what they cannot know: that no key is missing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from aragog.crawl.identity.keys import SigningKey, decoded, ed25519, published_keys, thumbprint_of
+from aragog.crawl.identity.published_files import (
+    DIRECTORY_COMPONENTS,
+    DIRECTORY_TAG,
+    DIRECTORY_TYPE,
+)
+from aragog.crawl.identity.signature_base import SignedMessage, signature_base
+from aragog.pages.structured_fields import Member, parse_dictionary
+
+EXPIRES_SOON_S = 7 * 86_400
+
+
+def directory_problems(
+    agent: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    keys: Sequence[SigningKey],
+    now_s: float,
+) -> Iterator[str]:
+    """
+    Yield what is wrong with a published key directory, most important first.
+
+    Args:
+        agent: its URL, `identity.agent`.
+        body: of the response.
+        headers: of the response, with lower-case names.
+        keys: of the key file.
+        now_s: the time.
+    """
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != DIRECTORY_TYPE:
+        yield f"its type is {media_type or 'missing'}, and must be {DIRECTORY_TYPE}"
+    published = _published(body)
+    if published is None:
+        yield "it is no JSON Web Key Set"
+        return
+    for key in published_keys(keys, now_s):
+        if published.get(key.thumbprint) != key.x:
+            signs = "signs now" if key.from_s <= now_s else "signs soon"
+            yield f"it lacks the key {key.thumbprint}, which {signs}; publish it"
+    for thumbprint in published.keys() - {key.thumbprint for key in keys}:
+        yield f"it has the key {thumbprint}, which the key file lacks; remove it"
+    yield from _signature_problems(agent, body, headers, published, now_s)
+
+
+def _published(body: bytes) -> dict[str, str] | None:
+    """Return the public Ed25519 keys of a directory by thumbprint; None if it is none."""
+    try:
+        entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
+        keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]
+        return {thumbprint_of(x): x for x in keys if len(decoded(x)) == 32}
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _signature_problems(
+    agent: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    published: Mapping[str, str],
+    now_s: float,
+) -> Iterator[str]:
+    """Yield what is wrong with the signatures by which the keys' owner shows that he has them."""
+    digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
+        yield "its Content-Digest is not that of its content; send the headers of `identity files`"
+        return
+    try:
+        inputs = parse_dictionary(headers.get("signature-input", ""))
+        signatures = parse_dictionary(headers.get("signature", ""))
+    except ValueError:
+        inputs = signatures = {}
+    signed: dict[str, float] = {}
+    url = urlsplit(agent)
+    response = SignedMessage(
+        status=200,
+        fields={"content-digest": headers["content-digest"]},
+        request=SignedMessage(method="GET", authority=url.netloc, path=url.path),
+    )
+    for label, member in inputs.items():
+        keyid = str(member.parameters.get("keyid"))
+        if member.parameters.get("tag") != DIRECTORY_TAG or keyid not in published:
+            continue
+        base = signature_base(response, DIRECTORY_COMPONENTS, member.text)
+        if _verifies(published[keyid], base.encode(), signatures.get(label)):
+            expires = member.parameters.get("expires")
+            signed[keyid] = float(expires) if isinstance(expires, int) else 0.0
+    for thumbprint in published:
+        if thumbprint not in signed:
+            yield f"it has no valid signature by its key {thumbprint}"
+        elif signed[thumbprint] < now_s:
+            yield f"its signature by {thumbprint} has expired; run `aragog identity files` again"
+        elif signed[thumbprint] < now_s + EXPIRES_SOON_S:
+            days = (signed[thumbprint] - now_s) / 86_400
+            yield f"its signature by {thumbprint} expires in {days:.1f} days"
+
+
+def _verifies(x: str, base: bytes, signature: Member | None) -> bool:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
+
+    try:
+        text = str(signature.value).strip(":") if signature is not None else ""
+        public_key = ed25519().Ed25519PublicKey.from_public_bytes(decoded(x))
+        public_key.verify(base64.b64decode(text, validate=True), base)
+    except (InvalidSignature, binascii.Error):
+        return False
+    return True

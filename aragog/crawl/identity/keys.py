@@ -1,0 +1,294 @@
+"""
+The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its time of use.
+
+A file has several keys while they are rotated: one that signs, its successor, which is published
+before it is used, and predecessors, which are published until nobody verifies with them any more.
+The file is private (mode 0600). Nothing here puts a private key into a message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aragog.errors import CONFIG, ConfigError
+from aragog.runtime.clock import Clock
+from aragog.runtime.extras import require
+
+log = logging.getLogger(__name__)
+
+SETTING = "identity.key"
+EXTRA = "identity"
+MOST_FILE_BYTES = 65_536
+READ_AGAIN_S = 30.0
+RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
+"""The thumbprint of the key of RFC 9421, B.1.4, whose private half is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """One Ed25519 key pair, and when it is used."""
+
+    thumbprint: str
+    """Its `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
+    x: str
+    """The public key, base64url."""
+    from_s: int
+    """It signs from this instant on, in seconds since the epoch."""
+    until_s: int | None
+    """It is published until this instant; None: until it has a successor."""
+    private: Any = field(repr=False, compare=False)
+    """`cryptography`'s Ed25519PrivateKey."""
+
+    @classmethod
+    def of(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
+        """Return the key of an Ed25519PrivateKey."""
+        x = encoded(private.public_key().public_bytes_raw())
+        return cls(thumbprint_of(x), x, from_s, until_s, private)
+
+    def sign(self, text: bytes) -> bytes:
+        """Return the signature, 64 bytes. About 0.03 ms."""
+        signature: bytes = self.private.sign(text)
+        return signature
+
+    def public_jwk(self) -> dict[str, Any]:
+        """Return what is published of it."""
+        times = {"nbf": self.from_s} | ({} if self.until_s is None else {"exp": self.until_s})
+        key = {"kty": "OKP", "crv": "Ed25519", "kid": self.thumbprint, "x": self.x, "use": "sig"}
+        return key | times
+
+
+def new_key(from_s: int) -> SigningKey:
+    """
+    Make a key that signs from `from_s` on.
+
+    Raises:
+        ConfigError: the extra `identity` is not installed.
+    """
+    return SigningKey.of(ed25519().Ed25519PrivateKey.generate(), from_s)
+
+
+def thumbprint_of(x: str) -> str:
+    """Return the JWK SHA-256 thumbprint of a public Ed25519 key in base64url."""
+    return encoded(hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
+
+
+def encoded(data: bytes) -> str:
+    """Return base64url without padding (RFC 7515, section 2)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    """
+    Return the bytes of base64url without padding.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not text.isascii():
+        raise ValueError("not base64url")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError("not base64url") from error
+
+
+def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
+    """
+    Return the key that signs at `now_s`: of those in their time, the one that began last.
+
+    Raises:
+        ConfigError: no key is in its time.
+    """
+    usable = [key for key in keys if key.from_s <= now_s < _end(key)]
+    if not usable:
+        raise ConfigError(f"{SETTING}: no key is in its time; run `aragog identity rotate --now`")
+    return max(usable, key=lambda key: key.from_s)
+
+
+def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
+    """Return the keys that verifiers need: those that sign or will, and those that did lately."""
+    return [key for key in keys if now_s < _end(key)]
+
+
+def rotated(
+    keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
+) -> list[SigningKey]:
+    """
+    Return `keys` with their successor, without those whose time is over.
+
+    Each older key is published for `overlap_s` after the successor has begun to sign; with an
+    overlap of 0 they are dropped at once.
+    """
+    end_s = successor.from_s + overlap_s
+    older = [replace(key, until_s=min(int(_end(key)), end_s)) for key in keys if now_s < _end(key)]
+    return [*(key for key in older if now_s < _end(key)), successor]
+
+
+def _end(key: SigningKey) -> float:
+    return 2**53 if key.until_s is None else key.until_s
+
+
+def read_keys(path: Path) -> list[SigningKey]:
+    """
+    Read a key file.
+
+    Raises:
+        ConfigError: it cannot be read, others may read it, or it is no key file; says what to do
+            and shows no key.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            data = file.read(MOST_FILE_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from error
+    if mode & 0o077:
+        raise ConfigError(
+            f"{SETTING}: {path} has mode {mode:04o}, so others may read it; run chmod 600 {path}"
+        )
+    try:
+        keys = [_key_of(entry) for entry in orjson.loads(data)["keys"]]
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # Its message could contain a part of the file.
+        raise ConfigError(f"{SETTING}: {path} is no key file of `aragog identity new`") from error
+    if not keys:
+        raise ConfigError(f"{SETTING}: {path} has no key; run `aragog identity rotate --now`")
+    if any(key.thumbprint == RFC_TEST_KEY for key in keys):
+        raise ConfigError(
+            f"{SETTING}: {path} has the test key of RFC 9421, which everybody has; "
+            "make a key with `aragog identity new`"
+        )
+    return keys
+
+
+def check_key_file(path: Path, now_s: float) -> SigningKey:
+    """
+    Return the key that signs at `now_s`.
+
+    Raises:
+        ConfigError: as of `read_keys` and `signing_key`.
+    """
+    return signing_key(read_keys(path), now_s)
+
+
+def _key_of(entry: dict[str, Any]) -> SigningKey:
+    if (entry["kty"], entry["crv"]) != ("OKP", "Ed25519"):
+        raise ValueError("not an Ed25519 key")
+    private = ed25519().Ed25519PrivateKey.from_private_bytes(decoded(entry["d"]))
+    from_s, until_s = entry.get("nbf", 0), entry.get("exp")
+    if not isinstance(from_s, int) or not isinstance(until_s, int | None):
+        raise TypeError("nbf and exp must be seconds")
+    key = SigningKey.of(private, from_s, until_s)
+    if key.x != entry["x"]:
+        raise ValueError("x is not the public key of d")
+    return key
+
+
+class KeyFile:
+    """
+    The keys of a key file, which is read again after a rotation. Thread-safe.
+
+    Args:
+        path: of the file.
+        clock: says when to look again.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._keys: list[SigningKey] = []
+        self._read_as: tuple[int, int] | None = None
+        self._look_at_s = -1.0
+
+    def keys(self) -> list[SigningKey]:
+        """
+        Return the keys; after a change of the file the new ones, within 30 s.
+
+        Raises:
+            ConfigError: as of `read_keys`, until the file could be read once.
+        """
+        now_s = self._clock.monotonic_s()
+        if now_s >= self._look_at_s:
+            self._look()
+            self._look_at_s = now_s + READ_AGAIN_S
+        return self._keys
+
+    def _look(self) -> None:
+        stamp = self._stamp()
+        if self._keys and stamp == self._read_as:
+            return
+        try:
+            self._keys, self._read_as = read_keys(self._path), stamp
+        except CONFIG as error:
+            if not self._keys:
+                raise
+            log.warning("the keys of before are used: %s", error)
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+
+def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> None:
+    """
+    Write a key file with mode 0600; another process reads the old file or the new one, whole.
+
+    Args:
+        path: where to.
+        keys: all of the file.
+        replaces: False: an existing file is an error.
+
+    Raises:
+        ConfigError: the file exists, or cannot be written.
+    """
+    entries = [key.public_jwk() | {"d": encoded(key.private.private_bytes_raw())} for key in keys]
+    data = orjson.dumps({"keys": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if replaces:
+                temporary.replace(path)
+            else:
+                path.hardlink_to(temporary)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+    except FileExistsError as error:
+        raise ConfigError(
+            f"{path} exists already; `aragog identity rotate` adds a key to it"
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def ed25519() -> Any:
+    """
+    Return the module of the library, which is imported only where requests are signed.
+
+    Raises:
+        ConfigError: the extra `identity` is not installed.
+    """
+    require(EXTRA, SETTING)
+    from cryptography.hazmat.primitives.asymmetric import ed25519 as module  # noqa: PLC0415
+
+    return module

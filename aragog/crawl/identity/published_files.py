@@ -1,0 +1,185 @@
+"""
+What an operator publishes about the crawler: its key directory, its page and its address list.
+
+The key directory is a JSON Web Key Set that its own keys sign (draft-ietf-webbotauth-httpsig-
+protocol). The page says what the crawler does, how to reach its operator and how to keep it out.
+The address list has the format of draft-illyes-webbotauth-jafar, and the page links to it as
+draft-illyes-webbotauth-cbcp asks.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+from aragog.crawl.identity.bot_page import bot_page
+from aragog.crawl.identity.keys import KeyFile, SigningKey, published_keys
+from aragog.crawl.identity.request_signer import signature_fields
+from aragog.crawl.identity.signature_base import Component, SignedMessage
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings import Settings
+
+DIRECTORY_TYPE = "application/http-message-signatures-directory+json"
+ADDRESSES_TYPE = "application/jafar+json;version=1.0"
+DIRECTORY_TAG = "http-message-signatures-directory"
+DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
+MAX_AGE_S = 86_400
+"""Copies are used for a day at most, half of the usual overlap of a rotation."""
+SIGNATURE_S = 30 * MAX_AGE_S
+"""A signature of the directory is valid for this time: lists that are made from it last as long."""
+MADE_AGAIN_S = 3600
+PAGE, ADDRESSES = "/bot.html", "/addresses.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """A resource that a web server publishes."""
+
+    path: str
+    """The path of its URL."""
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def published_files(
+    settings: Settings, keys: Sequence[SigningKey], now_s: int
+) -> list[PublishedFile]:
+    """
+    Return everything that is to be published at the host of `identity.agent`.
+
+    Args:
+        settings: of the crawl.
+        keys: of the key file.
+        now_s: dates the signatures, which are valid for 30 days.
+    """
+    files = [key_directory(settings.identity.agent, keys, now_s)]
+    has_addresses = bool(settings.identity.networks)
+    page = bot_page(settings, ADDRESSES.removeprefix("/") if has_addresses else None)
+    link = {"Link": f'<{ADDRESSES}>; rel="client-ranges"'} if has_addresses else {}
+    headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "max-age=3600"}
+    files.append(PublishedFile(PAGE, page.encode(), headers | link))
+    if has_addresses:
+        files.append(address_list(settings.identity.networks, now_s))
+    return files
+
+
+def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> PublishedFile:
+    """
+    Return the key directory for the URL `agent`, with a signature by each of its keys.
+
+    Args:
+        agent: the URL of the directory; signatures are for its host alone.
+        keys: of the key file; those whose time is over are left out.
+        now_s: when it is made.
+    """
+    published = published_keys(keys, now_s)
+    body = orjson.dumps({"keys": [key.public_jwk() for key in published]})
+    digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    url = urlsplit(agent)
+    response = SignedMessage(
+        status=200,
+        fields={"content-digest": f"sha-256=:{digest}:"},
+        request=SignedMessage(method="GET", authority=url.netloc, path=url.path),
+    )
+    signed: dict[str, list[str]] = {"Signature-Input": [], "Signature": []}
+    for number, key in enumerate(published, 1):
+        parameters: dict[str, int | str] = {
+            "created": now_s,
+            "expires": now_s + SIGNATURE_S,
+            "keyid": key.thumbprint,
+            "tag": DIRECTORY_TAG,
+        }
+        fields = signature_fields(key, response, DIRECTORY_COMPONENTS, parameters, f"sig{number}")
+        for name, value in fields.items():
+            signed[name].append(value)
+    headers = {
+        "Content-Type": DIRECTORY_TYPE,
+        "Cache-Control": f"max-age={MAX_AGE_S}",
+        "Access-Control-Allow-Origin": "*",
+        "Content-Digest": f"sha-256=:{digest}:",
+    }
+    joined = {name: ", ".join(values) for name, values in signed.items()}
+    return PublishedFile(url.path, body, headers | joined)
+
+
+def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
+    """
+    Return the list of networks that requests come from, as draft-illyes-webbotauth-jafar has it.
+
+    Args:
+        networks: in CIDR notation.
+        now_s: when it is made.
+    """
+    prefixes = [
+        {f"ipv{network.version}Prefix": str(network)}
+        for network in (ipaddress.ip_network(each) for each in networks)
+    ]
+    token = hashlib.sha256(orjson.dumps(prefixes)).hexdigest()[:16]
+    created = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    body = orjson.dumps(
+        {"synctoken": token, "creationTime": created, "prefixes": prefixes},
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
+    headers = {"Content-Type": ADDRESSES_TYPE, "Cache-Control": "max-age=3600"}
+    return PublishedFile(ADDRESSES, body, headers)
+
+
+def nginx_locations(files: Sequence[PublishedFile]) -> str:
+    """Return the part of an nginx server that sends `files` with their headers."""
+    locations = []
+    for each in files:
+        headers = dict(each.headers)
+        # In its own table of types a file without an extension has none.
+        lines = ["types { }", f"default_type {_quoted(headers.pop('Content-Type'))};"]
+        lines += [f"add_header {name} {_quoted(value)} always;" for name, value in headers.items()]
+        body = "".join(f"    {line}\n" for line in lines)
+        locations.append(f"location = {each.path} {{\n{body}}}\n")
+    return "\n".join(locations)
+
+
+def _quoted(text: str) -> str:
+    """Return a string of nginx; the values here have neither apostrophes nor dollars."""
+    return f"'{text}'"
+
+
+class Publication:
+    """
+    The published files, made again when a key changes, and every hour. Thread-safe.
+
+    Args:
+        settings: with a key and an agent.
+        clock: dates the signatures.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._file = KeyFile(settings.identity.key or Path(), self._clock)
+        self._made: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
+        addresses = (ADDRESSES,) if settings.identity.networks else ()
+        self.paths = (urlsplit(settings.identity.agent).path, PAGE, *addresses)
+        """The paths of all files."""
+
+    def files(self) -> dict[str, PublishedFile]:
+        """
+        Return the files by path. Reads the key file at most every 30 s.
+
+        Raises:
+            ConfigError: the key file could not be read yet.
+        """
+        now_s = self._clock.now_ms() // 1000
+        keys = published_keys(self._file.keys(), now_s)
+        thumbprints = tuple(key.thumbprint for key in keys)
+        made_of, made_at_s, files = self._made
+        if thumbprints != made_of or not 0 <= now_s - made_at_s < MADE_AGAIN_S:
+            files = {file.path: file for file in published_files(self._settings, keys, now_s)}
+            self._made = (thumbprints, now_s, files)
+        return files

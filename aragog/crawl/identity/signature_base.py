@@ -1,0 +1,176 @@
+"""
+What an HTTP signature covers: components of a message, and their text (RFC 9421, section 2). Pure.
+
+Components are the derived ones of requests and responses, header fields as they are sent, members
+of dictionaries (`;key=`) and components of the request that a response answers (`;req`). The
+parameters `sf`, `bs` and `tr` are not supported.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote
+
+from aragog.pages.structured_fields import parse_dictionary, string_text
+
+DEFAULT_PORTS = {"https": ":443", "http": ":80"}
+
+
+class UnsignableError(ValueError):
+    """The message has no such component, or it is not supported; names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedMessage:
+    """The parts of a request or response that a signature can cover."""
+
+    method: str = ""
+    scheme: str = "https"
+    authority: str = ""
+    """The Host header as it is sent."""
+    path: str = "/"
+    query: str = "?"
+    """It begins with its question mark, which alone stands for no query."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Values of the header fields; those of a repeated field joined by commas. Names are found in
+    lower case."""
+    status: int | None = None
+    """The status of a response; None: this is a request."""
+    request: SignedMessage | None = None
+    """The request that a response answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """The name of a component, with its parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, str | bool], ...] = ()
+    identifier: str = field(init=False, default="")
+    """The text that names it in a signature base."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identifier", string_text(self.name) + _text_of(self.parameters))
+
+    def value(self, message: SignedMessage) -> str:
+        """
+        Return the value of this component of `message`.
+
+        Raises:
+            UnsignableError: there is none.
+        """
+        parameters = dict(self.parameters)
+        if parameters.pop("req", False):
+            if message.request is None:
+                raise UnsignableError(f"{self.identifier}: there is no request")
+            message = message.request
+        if not self.name.startswith("@"):
+            return self._field(message, parameters)
+        if self.name == "@query-param" and (name := parameters.pop("name", "")):
+            value = _query_parameter(message.query, str(name))
+        elif (derived := _DERIVED.get(self.name)) is not None:
+            value = derived(message)
+        else:
+            value = None
+        if parameters or value is None:
+            raise UnsignableError(f"{self.identifier}: is not supported, or not in the message")
+        return value
+
+    def _field(self, message: SignedMessage, parameters: dict[str, str | bool]) -> str:
+        value = message.fields.get(self.name)
+        key = parameters.pop("key", None)
+        if parameters or value is None:
+            raise UnsignableError(f"{self.identifier}: is not supported, or not in the message")
+        if not (value.isascii() and value.isprintable()):
+            raise UnsignableError(f"{self.identifier}: its value is not printable ASCII")
+        if key is None:
+            return value.strip(" \t")
+        member = _member_text(value, str(key))
+        if member is None:
+            raise UnsignableError(f"{self.identifier}: there is no such member")
+        return member
+
+
+def authority_of(host_header: str, scheme: str) -> str:
+    """Return `@authority` (section 2.2.3): in lower case, without the default port of `scheme`."""
+    return host_header.lower().removesuffix(DEFAULT_PORTS[scheme])
+
+
+def signature_base(
+    message: SignedMessage, components: tuple[Component, ...], parameters: str
+) -> str:
+    """
+    Return the text that is signed (section 2.5).
+
+    Args:
+        message: the request or response.
+        components: those that the signature covers, in order.
+        parameters: of the signature, as `signature_parameters` writes them.
+
+    Raises:
+        UnsignableError: the message lacks one of the components.
+    """
+    lines = [f"{each.identifier}: {each.value(message)}" for each in components]
+    return "\n".join((*lines, f'"@signature-params": {parameters}'))
+
+
+def signature_parameters(
+    components: tuple[Component, ...], parameters: Mapping[str, int | str]
+) -> str:
+    """Return the value of `@signature-params`, a member of Signature-Input (section 2.3)."""
+    covered = " ".join(each.identifier for each in components)
+    return f"({covered})" + _text_of(tuple(parameters.items()))
+
+
+def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
+    """Return parameters of a structured field; a flag has no value."""
+    return "".join(
+        f";{name}"
+        if value is True
+        else f";{name}={string_text(value) if isinstance(value, str) else value}"
+        for name, value in parameters
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _member_text(value: str, key: str) -> str | None:
+    """Return a member of a dictionary (section 2.1.2), which must be written canonically."""
+    try:
+        member = parse_dictionary(value).get(key)
+    except ValueError:
+        return None
+    if member is None:
+        return None
+    # A flag is written without its value.
+    flag = member.value is True and not member.text.startswith("?1")
+    return f"?1{member.text}" if flag else member.text
+
+
+def _query_parameter(query: str, name: str) -> str | None:
+    """Return the value of one query parameter (section 2.2.8); None if there is not exactly one."""
+    values = [v for n, v in parse_qsl(query[1:], keep_blank_values=True) if _encoded(n) == name]
+    return _encoded(values[0]) if len(values) == 1 else None
+
+
+def _encoded(text: str) -> str:
+    """Percent-encode as forms do, with a space as %20."""
+    return quote(text, safe="*").replace("~", "%7E")
+
+
+_DERIVED: Mapping[str, Callable[[SignedMessage], str | None]] = {
+    "@method": lambda message: message.method or None,
+    "@target-uri": lambda message: (
+        f"{message.scheme}://{message.authority}{message.path}"
+        + (message.query if message.query != "?" else "")
+    ),
+    "@authority": lambda message: authority_of(message.authority, message.scheme) or None,
+    "@scheme": lambda message: message.scheme,
+    "@request-target": lambda message: (
+        message.path + (message.query if message.query != "?" else "")
+    ),
+    "@path": lambda message: message.path,
+    "@query": lambda message: message.query,
+    "@status": lambda message: None if message.status is None else str(message.status),
+}

@@ -1,0 +1,78 @@
+"""
+What a server asks to be signed: the header Accept-Signature (RFC 9421, section 5.1). Pure.
+
+A server sends it with a 403. What it asks for beyond the profile of Web Bot Auth is refused: other
+keys, algorithms and tags, and components that cannot be signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aragog.crawl.identity.signature_base import Component
+from aragog.pages.structured_fields import FieldToken, Member, parse_dictionary
+
+MOST_COMPONENTS = 20
+MOST_LABEL_CHARS = 64
+MOST_NONCE_CHARS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRequest:
+    """A signature that a server asks for."""
+
+    label: str
+    components: tuple[Component, ...]
+    nonce: str | None = None
+
+
+def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureRequest]:
+    """
+    Yield what Accept-Signature asks for and `keyid` could sign; nothing if it cannot be read.
+
+    Args:
+        text: value of the header; of several, joined by commas.
+        keyid: of the key that signs.
+        tag: of the signatures that are made.
+    """
+    try:
+        members = parse_dictionary(text)
+    except ValueError:
+        return
+    for label, member in members.items():
+        components = _components(label, member)
+        expected = {"keyid": keyid, "alg": "ed25519", "tag": tag}
+        other = any(member.parameters.get(name, value) != value for name, value in expected.items())
+        nonce = member.parameters.get("nonce")
+        if components is None or other or len(label) > MOST_LABEL_CHARS:
+            continue
+        if nonce is not None and not _is_text(nonce, MOST_NONCE_CHARS):
+            continue
+        yield SignatureRequest(label, components, None if nonce is None else str(nonce))
+
+
+def _components(label: str, member: Member) -> tuple[Component, ...] | None:
+    """Return the components of a member; None if it is no list of components."""
+    if not isinstance(member.value, tuple) or len(member.value) > MOST_COMPONENTS:
+        return None
+    components = []
+    for item in member.value:
+        if not _is_text(item.value, MOST_NONCE_CHARS) or item.value != str(item.value).lower():
+            return None
+        parameters = tuple(item.parameters.items())
+        if not all(value is True or _is_text(value, MOST_NONCE_CHARS) for _, value in parameters):
+            return None
+        component = Component(str(item.value), tuple((n, _plain(v)) for n, v in parameters))
+        if component.name == "signature-agent" and dict(parameters).get("key") != label:
+            return None
+        components.append(component)
+    return tuple(components) if len(set(components)) == len(components) else None
+
+
+def _is_text(value: object, most_chars: int) -> bool:
+    return isinstance(value, str) and not isinstance(value, FieldToken) and len(value) <= most_chars
+
+
+def _plain(value: object) -> str | bool:
+    return True if value is True else str(value)

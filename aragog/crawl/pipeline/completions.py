@@ -1,0 +1,144 @@
+"""
+Wait until URLs are done: stored, or given up.
+
+`InFlightSet.clear` publishes the keys of URLs that are done on one Redis channel. A process that
+has waiting callers listens to it in one thread, and notifies those who wait for one of the keys. A
+message is lost when the connection breaks, so all waiting callers are notified after each new
+connection, and read the store again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
+
+import redis
+from redis.client import PubSub
+
+from aragog.crawl.pipeline.in_flight import done_channel
+from aragog.errors import BrokerUnavailable
+from pinlater.redis.errors import redis_errors
+from urlspelling import KEY_BYTES, url_key
+
+WHERE = "redis, URLs that are done"
+CONNECT_S = 5.0
+LOOK_S = 0.2
+"""How often the thread looks whether it was closed; messages are delivered at once."""
+PAUSE_S = 0.2
+
+
+class Subscription:
+    """One caller's subscription to the completion of one URL."""
+
+    def __init__(self) -> None:
+        self.notified: Future[bool] = Future()
+        """True: the URL is done. False: it may be, because a message may have been lost."""
+
+    def renew(self) -> None:
+        """Wait for the next notification."""
+        self.notified = Future()
+
+    def notify(self, *, done: bool) -> None:
+        """Complete `notified`; harmless if it is complete or cancelled."""
+        with suppress(InvalidStateError):
+            self.notified.set_result(done)
+
+
+class Completions:
+    """
+    The subscriptions of waiting callers, and the thread that listens; the first caller starts it.
+
+    Args:
+        client: the shared Redis. The thread keeps one of its connections.
+        prefix: of the keys of this system.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._channel = done_channel(prefix)
+        self._lock = threading.Lock()
+        self._subscriptions: dict[bytes, set[Subscription]] = defaultdict(set)
+        self._listening = threading.Event()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def subscribe(self, url: str) -> Iterator[Subscription]:
+        """
+        A subscription to a normalized URL, which is notified of everything from now on.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer.
+        """
+        self._listen()
+        key, subscription = url_key(url), Subscription()
+        with self._lock:
+            self._subscriptions[key].add(subscription)
+        try:
+            yield subscription
+        finally:
+            with self._lock:
+                self._subscriptions[key].discard(subscription)
+                if not self._subscriptions[key]:
+                    del self._subscriptions[key]
+
+    @property
+    def count(self) -> int:
+        """How many callers wait."""
+        with self._lock:
+            return sum(map(len, self._subscriptions.values()))
+
+    def close(self) -> None:
+        """End the thread, and notify all waiting callers."""
+        self._closed.set()
+        self.notify_all()
+        if self._thread is not None:
+            self._thread.join(CONNECT_S)
+
+    def _listen(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="completions", daemon=True)
+                self._thread.start()
+        if not self._listening.wait(CONNECT_S):
+            raise BrokerUnavailable(WHERE, "cannot subscribe")
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            pubsub = self._redis.pubsub()  # type: ignore[no-untyped-call]
+            with suppress(BrokerUnavailable), redis_errors(WHERE), pubsub:
+                pubsub.subscribe(self._channel)
+                self._receive(pubsub)
+            self._listening.clear()
+            self._closed.wait(PAUSE_S)
+
+    def _receive(self, pubsub: PubSub) -> None:
+        while not self._closed.is_set():
+            message = pubsub.get_message(timeout=LOOK_S)
+            if message is None:
+                continue
+            if message["type"] == "subscribe":  # redis-py subscribes again after a lost connection
+                self.notify_all()
+                self._listening.set()
+            elif message["type"] == "message":
+                self._notify(message["data"])
+
+    def _notify(self, keys: bytes) -> None:
+        with self._lock:
+            subscriptions = [
+                subscription
+                for at in range(0, len(keys), KEY_BYTES)
+                for subscription in self._subscriptions.get(keys[at : at + KEY_BYTES], ())
+            ]
+        for subscription in subscriptions:
+            subscription.notify(done=True)
+
+    def notify_all(self) -> None:
+        """Notify all waiting callers, so that they read the store again."""
+        with self._lock:
+            subscriptions = [each for some in self._subscriptions.values() for each in some]
+        for subscription in subscriptions:
+            subscription.notify(done=False)

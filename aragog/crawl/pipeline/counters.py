@@ -1,0 +1,93 @@
+"""
+Counters of URL outcomes for progress and metrics, in one Redis hash.
+
+They count events, not URLs: a batch that runs twice counts twice. `InFlightSet.count` returns the
+number of URLs that are still to be done, and does not drift.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import cast
+
+import redis
+
+from aragog.fetch_record.outcome import OutcomeKind
+
+ENQUEUED = "enqueued"
+FETCHED = "fetched"
+NOT_MODIFIED = "not_modified"
+RESCHEDULED = "rescheduled"
+RETRIED = "retried"
+REFUSED = "refused"
+FAILED = "failed"
+STORED = "stored"
+OLDER = "older"
+"""Pages that were not stored, because what is stored is of a later fetch."""
+ALREADY_STORED = "already_stored"
+ROBOTS = "robots"
+BYTES = "bytes"
+DEGRADED = "degraded"
+"""Pages with a part that could not be analyzed and was left out."""
+UNREADABLE = "unreadable"
+"""Pages whose analysis failed, exceeded its limits or killed its process."""
+RUNS_LOST = "runs_lost"
+"""Runs of a page batch during which the process died."""
+RENDERED = "rendered"
+NOT_RENDERED = "not_rendered"
+"""Pages that were to be rendered and were stored as they were fetched."""
+EVENTS = (
+    ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
+    ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
+    NOT_RENDERED,
+)  # fmt: skip
+
+
+def failed_as(outcome: OutcomeKind) -> str:
+    """The counter of the failures of one outcome; all of them together are `FAILED`."""
+    return f"{FAILED}_{outcome.value}"
+
+
+# A periodic task runs every five seconds; after a minute without one, beat or its worker is down.
+TICK_KEPT_S = 60
+
+
+class Counters:
+    """Counters by name. They never fail a task: a count that cannot be written is dropped."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}counters"
+        self._tick_key = f"{prefix}tick"
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters, in one round trip."""
+        with contextlib.suppress(redis.RedisError), self._redis.pipeline(False) as pipe:
+            for name, count in counts.items():
+                if count:
+                    pipe.hincrby(self._key, name, count)
+            pipe.execute()
+
+    def read(self) -> dict[str, int]:
+        """All counters; empty when Redis does not answer."""
+        try:
+            cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        except redis.RedisError:
+            return {}
+        return {name.decode(): int(number) for name, number in cells.items()}
+
+    def note_tick(self) -> None:
+        """Record that a periodic task ran now, which shows that beat and its worker are up."""
+        with contextlib.suppress(redis.RedisError):
+            self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
+
+    def tick_age_s(self) -> float | None:
+        """
+        Seconds since a periodic task last ran, by the server's clock; None: over a minute ago.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        left_ms = self._redis.pttl(self._tick_key)
+        return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000

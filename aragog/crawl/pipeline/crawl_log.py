@@ -1,0 +1,406 @@
+"""
+The crawl log: a row for each fetch, in dated Parquet files in a folder or S3.
+
+*Rows* are made of what the store stage writes; `COLUMNS` has their names and types. *The stream* in
+Redis keeps the rows that are in no file yet, about 600 bytes each. The ids of a stream never go
+back, even if the server's clock does. So once a span of time has passed, the rows of that span are
+final: everyone who reads them reads the same.
+
+*The writer* makes a file for each span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor,
+the file comes before the note that it is written, and its name and its rows follow from the span
+alone: the rows leave Redis once the file is durable. A writer that is killed before that leads to
+the same file again. Two writers at once would write the same file, so a lease lets one write at a
+time. A row is in exactly one file, and a fetch whose batch ran twice has two rows, with the same
+`url` and `fetched_at`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import orjson
+import redis
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.shared_redis.leases import HELD, Leases
+from aragog.errors import ContentUnavailable
+from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.runtime.extras import require
+from aragog.settings import ContentSettings, CrawlLogSettings
+from aragog.urlstore.records import PageWrite
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+_OTHER_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
+_SMALL = ("status", "attempts")
+_TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
+
+
+def _columns_of_the_fetch() -> dict[str, str]:
+    """A column for each single value of the fetch record."""
+    columns = {
+        _OTHER_NAMES.get(name, name): "int32" if name in _SMALL else _TYPES[value.type]
+        for name, value in SINGLE_VALUES.items()
+    }
+    return columns | {"fetched_at": "timestamp"}
+
+
+COLUMNS = {
+    "logged_at": "timestamp",
+    **_columns_of_the_fetch(),
+    "redirects": "int32",
+    "canonical_url": "string",
+    "page_type": "string",
+    "stored": "bool",
+    "depth": "int32",
+    "refresh": "bool",
+    "request_id": "string",
+}
+"""Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC."""
+
+
+def rows_of(writes: Sequence[PageWrite], jobs: Sequence[UrlJob]) -> list[bytes]:
+    """A row for each fetch of a batch that was stored, as JSON, without `logged_at`."""
+    by_url = {job.url: job for job in jobs}
+    return [
+        _row(write, write.confirmation or write.report, by_url[write.url])
+        for write in writes
+        if write.report is not None and write.url in by_url
+    ]
+
+
+def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob) -> bytes:
+    fetched = {_OTHER_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
+    return orjson.dumps(
+        fetched
+        | {
+            "redirects": len(fetch.hops),
+            "canonical_url": write.canonical_url,
+            "page_type": write.facts.get("page_type"),
+            "stored": write.content is not None,
+            "depth": job.depth,
+            "refresh": job.refresh,
+            "request_id": job.request_id,
+        }
+    )
+
+
+def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
+    """
+    The pyarrow table of (logged at, row as JSON) each.
+
+    Arrow reads the JSON. Through Python's dicts, `Table.from_pylist` imported pandas (40 MB), and
+    each thread that wrote a file kept 15 MB of its own.
+    """
+    from pyarrow import json  # noqa: PLC0415 - an extra
+
+    text = b"\n".join(b'%s,"logged_at":%d}' % (row[:-1], at_ms) for at_ms, row in rows)
+    types = schema(arrow)
+    numbers = arrow.schema(
+        [(f.name, arrow.int64() if arrow.types.is_timestamp(f.type) else f.type) for f in types]
+    )
+    read = json.read_json(
+        arrow.BufferReader(text),
+        json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        json.ParseOptions(explicit_schema=numbers, unexpected_field_behavior="ignore"),
+    )
+    return read.cast(types)
+
+
+def schema(arrow: Any) -> Any:
+    """The pyarrow schema of `COLUMNS`."""
+    types: Mapping[str, Any] = {
+        "timestamp": arrow.timestamp("ms", tz="UTC"),
+        "string": arrow.string(),
+        "int32": arrow.int32(),
+        "int64": arrow.int64(),
+        "float": arrow.float32(),
+        "bool": arrow.bool_(),
+    }
+    return arrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
+
+
+PAGE_ROWS = 500
+"""Rows read at once. Each thread that reads keeps the memory of a page: 13 MB with 5,000 rows."""
+GROUP_PAGES = 10
+"""Pages of a row group, which readers of the file read as a whole."""
+
+
+class CrawlLogStream:
+    """
+    The stream. Every method raises `BrokerUnavailable` if Redis does not answer.
+
+    Args:
+        client: of the server of `redis.url`.
+        prefix: put before every key.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}crawl_log"
+
+    def add(self, rows: Sequence[bytes]) -> None:
+        """Append rows, in one round trip, also while the server's memory is full."""
+        if rows:
+            with redis_errors("crawl log"):
+                load_script("aragog.crawl.pipeline", "crawl_log_add").run(
+                    self._redis, crawl_log=self._key, rows=rows
+                )
+
+    def now_ms(self) -> int:
+        """The time by the clock that makes the ids."""
+        with redis_errors("crawl log"):
+            seconds, micros = self._redis.time()
+        return seconds * 1000 + micros // 1000
+
+    def first(self) -> bytes | None:
+        """The id of the oldest row; None: there are none."""
+        with redis_errors("crawl log"):
+            entries = cast("list[Any]", self._redis.xrange(self._key, count=1))
+        return entries[0][0] if entries else None
+
+    def has(self, row_id: bytes) -> bool:
+        """Whether the row is still in the stream."""
+        with redis_errors("crawl log"):
+            return bool(self._redis.xrange(self._key, row_id, row_id))
+
+    def pages(self, from_id: bytes, until_ms: int) -> Iterator[list[tuple[int, bytes]]]:
+        """Pages of (time in ms, row), from an id to an instant (exclusive), in order."""
+        start = from_id.decode()
+        while True:
+            with redis_errors("crawl log"):
+                entries = cast(
+                    "list[Any]",
+                    self._redis.xrange(self._key, start, str(until_ms - 1), count=PAGE_ROWS),
+                )
+            if not entries:
+                return
+            yield [(at_ms(row_id), row[b"r"]) for row_id, row in entries]
+            start = f"({entries[-1][0].decode()}"
+
+    def forget(self, until_ms: int) -> None:
+        """Remove the rows before an instant, all at once. Safe to repeat."""
+        with redis_errors("crawl log"):
+            self._redis.xtrim(self._key, minid=f"{until_ms}-0", approximate=False)
+
+    def waiting(self) -> int:
+        """How many rows are in no file yet."""
+        with redis_errors("crawl log"):
+            return self._redis.xlen(self._key)
+
+
+def at_ms(row_id: bytes) -> int:
+    """When the row of that id was added, in ms since the epoch."""
+    return int(row_id.partition(b"-")[0])
+
+
+class LogFiles(Protocol):
+    """A place for finished files."""
+
+    def put(self, name: str, source: Path) -> None:
+        """
+        Put a finished local file there, replacing one of the same name; it is durable afterward.
+
+        Raises:
+            ContentUnavailable: it is not there; the old one is, if there was one.
+        """
+
+    def check(self) -> None:
+        """Write and remove a small file. Raises as `put`."""
+
+
+class FolderFiles:
+    """Files in a folder, whose subfolders are created."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, name: str, source: Path) -> None:
+        target = self.folder / name
+        part = target.with_name(f".{target.name}.{os.getpid()}")  # Spark ignores such names
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            data = source.read_bytes()
+            with part.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+            _sync(target.parent)
+            for left_behind in target.parent.glob(f".{target.name}.*"):  # by killed writers
+                left_behind.unlink(missing_ok=True)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise ContentUnavailable(str(self.folder), error.strerror or str(error)) from error
+
+    def check(self) -> None:
+        probe = self.folder / ".aragog-check"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise ContentUnavailable(str(self.folder), error.strerror or str(error)) from error
+
+
+def _sync(folder: Path) -> None:
+    """A rename is in the folder's data (fsync(2))."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class S3Files:
+    """
+    Objects of a bucket; the endpoint, region and time limits are those of `[content]`.
+
+    Raises:
+        ConfigError: boto3 is not installed, or the endpoint cannot be used.
+    """
+
+    def __init__(self, settings: CrawlLogSettings, content: ContentSettings) -> None:
+        require("s3", 'crawl_log.engine = "s3"')
+        from aragog.urlstore import s3_connection  # noqa: PLC0415 - boto3 takes 0.3 s to import
+
+        self._bucket, self._prefix = settings.s3_bucket, settings.s3_prefix
+        self._errors = s3_connection.s3_errors
+        self._where = f"S3 bucket {self._bucket} at {content.s3_endpoint or 'AWS'}"
+        self._client: Any = s3_connection.s3_client(content)
+
+    def put(self, name: str, source: Path) -> None:
+        with self._errors(self._where):
+            self._client.upload_file(str(source), self._bucket, self._prefix + name)
+
+    def check(self) -> None:
+        key = f"{self._prefix}.aragog-check"
+        with self._errors(self._where):
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=b"")
+            self._client.delete_object(Bucket=self._bucket, Key=key)
+
+
+def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
+    """
+    Where the settings place the files of the crawl log.
+
+    Raises:
+        ConfigError: a package that it needs is not installed.
+    """
+    require("parquet", f'crawl_log.engine = "{settings.engine}"')
+    if settings.engine == "s3":
+        return S3Files(settings, content)
+    return FolderFiles(settings.folder or data_dir / "crawl-log")
+
+
+# Redis syncs its append-only file every second. What is lost with a server that is killed must not
+# be the removal of rows whose file is there, together with other rows of the same file.
+SETTLED_MS = 5_000
+LEASE_S = 150.0
+"""Longer than an upload to a server that hangs takes; after a writer that was killed, rows wait."""
+_LEASE = "writer"
+
+
+def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
+    """The lease that one writer of all processes has at a time."""
+    return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLogWriter:
+    """
+    Writes the files of all spans that are over.
+
+    Args:
+        stream: the rows.
+        files: where the files go.
+        span_s: the time that one file covers.
+        lease: keeps the writers of other processes out, which would only write the same files;
+            None: nothing does.
+    """
+
+    stream: CrawlLogStream
+    files: LogFiles
+    span_s: int
+    lease: Leases | None = None
+
+    def write_due(self) -> list[str]:
+        """
+        Write the spans that are due, the oldest first, and return the names of the files.
+
+        Does nothing while another process writes.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer; call again.
+            ContentUnavailable: a file could not be put into place; call again.
+            ConfigError: pyarrow is not installed.
+        """
+        if self.lease is None:
+            return self._write_due()
+        with redis_errors("crawl log"):
+            (fence,) = self.lease.acquire([_LEASE])
+        if fence <= HELD:
+            return []
+        try:
+            return self._write_due()
+        finally:
+            with redis_errors("crawl log"):
+                self.lease.release([_LEASE])
+
+    def _write_due(self) -> list[str]:
+        names = []
+        while (first := self.stream.first()) is not None:
+            if self.lease is not None:
+                with redis_errors("crawl log"):
+                    self.lease.renew([_LEASE], LEASE_S)
+            start_ms = at_ms(first) // self._span_ms * self._span_ms
+            end_ms = start_ms + self._span_ms
+            if self.stream.now_ms() < end_ms + SETTLED_MS:
+                break
+            name = file_name(start_ms, self.span_s)
+            if self._write(name, first, end_ms):
+                names.append(name)
+        return names
+
+    @property
+    def _span_ms(self) -> int:
+        return self.span_s * 1000
+
+    def _write(self, name: str, first: bytes, end_ms: int) -> bool:
+        """Write one span; False if another writer finished it meanwhile."""
+        with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
+            path = Path(folder) / "crawl.parquet"
+            # In a thread that ends: each thread that lives on keeps 10 MB of what this takes.
+            with ThreadPoolExecutor(1, "crawl-log") as thread:
+                thread.submit(self._make, path, first, end_ms).result()
+            # All rows of a span leave the stream at once: while its first one is there, none of
+            # them was missing.
+            if not self.stream.has(first):
+                return False
+            self.files.put(name, path)
+        self.stream.forget(end_ms)
+        return True
+
+    def _make(self, path: Path, first: bytes, end_ms: int) -> None:
+        require("parquet", "the crawl log")
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
+        from pyarrow import parquet  # noqa: PLC0415
+
+        with parquet.ParquetWriter(path, schema(pa), compression="zstd") as file:
+            pages = (table_of(rows, pa) for rows in self.stream.pages(first, end_ms))
+            while some := list(islice(pages, GROUP_PAGES)):
+                file.write_table(pa.concat_tables(some).combine_chunks())
+
+
+def file_name(start_ms: int, span_s: int) -> str:
+    """The name of the file of a span. Another length of spans gives another name. Pure."""
+    start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
+    return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

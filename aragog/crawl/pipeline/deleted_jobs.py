@@ -1,0 +1,43 @@
+"""
+Removal of deleted jobs' URLs from the in-flight set, so that producers can enqueue them again.
+
+pinlater calls it before it deletes jobs: for `aragog queue purge` and `delete`, for `celery purge`,
+and for `app.control.purge()`. Safe to run twice. If a job still starts to run, its URLs may be
+fetched twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing, suppress
+
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.producer_messages import urls_in
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.errors import InvalidMessage
+from aragog.settings.in_use import process_settings
+from pinlater.envelope import arguments
+from pinlater.models import JobInfo
+from pinlater.redis.connect import connect
+
+
+def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
+    """The URLs that these jobs name; an unreadable message names none. Pure."""
+    urls: list[str] = []
+    for job in jobs:
+        with suppress(InvalidMessage):
+            urls += [url for message in arguments(job.body) for url in urls_in(message)]
+    return urls
+
+
+def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
+    """
+    Remove the URLs that these jobs name from the in-flight set of the configured Redis.
+
+    Raises:
+        BrokerUnavailable: Redis does not answer.
+    """
+    settings = process_settings().resolved()
+    shared = settings.redis
+    with closing(RedisNodes.connect((shared.url, *shared.nodes), connect)) as nodes:
+        InFlightSet(nodes, prefix=shared.prefix).clear(urls_named(jobs))

@@ -1,0 +1,146 @@
+"""
+Convert the fetcher's outcomes to the results that messages carry.
+
+All response headers are kept, in their order, up to a bound of bytes: a response has 1 to 2 KB of
+headers, and some sites send 60 KB. Headers that later stages read are kept in any case. The value
+of a cookie is dropped, because it may be a session that the origin gave to this crawler: a reader
+of the store, of a WARC export or of the API should not be able to use it. Its name and attributes
+stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import (
+    RECORD_FIELDS,
+    Fetched,
+    FetchRecord,
+    Headers,
+    Hop,
+    Outcome,
+    OutcomeKind,
+    Refused,
+)
+from aragog.urlstore.compression import compress
+
+LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != "fetched_at_ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBody:
+    """A fetched body in the form in which the spool stores it."""
+
+    blob: bytes
+    """The compressed body."""
+    sha256: str
+    """The SHA-256 of the body before compression, in hex."""
+    length_bytes: int
+    """The size of the body before compression."""
+
+
+def pack(body: bytes) -> PackedBody:
+    """The body compressed, with its hash and size."""
+    return PackedBody(compress(body), hashlib.sha256(body).hexdigest(), len(body))
+
+
+def result_of(
+    job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
+) -> FetchResult:
+    """The result of an outcome; `token` names its body in the spool."""
+    kept = body if isinstance(outcome, Fetched) else None
+    tenths: dict[str, Any] = {name: _tenths(getattr(outcome, name)) for name in LATENCIES}
+    return FetchResult(
+        job=job,
+        fetch=FetchRecord.of(
+            outcome,
+            url=job.url,
+            final_url=outcome.final_url or outcome.url,
+            attempts=job.attempt + 1,
+            headers=kept_headers(outcome.headers),
+            hops=kept_hops(outcome.hops),
+            body_bytes=kept.length_bytes if kept else 0,
+            **tenths,
+        ),
+        token=token if kept else None,
+        body_hash=kept.sha256 if kept else None,
+        taken_down=isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN,
+    )
+
+
+def _tenths(ms: float | None) -> float | None:
+    return None if ms is None else round(ms, 1)
+
+
+def without_fetch(
+    job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int, *, cause: str | None = None
+) -> FetchResult:
+    """The result of a URL that was not requested at all."""
+    return FetchResult(
+        job=job,
+        fetch=FetchRecord(
+            url=job.url,
+            outcome=outcome,
+            final_url=job.next_url,
+            attempts=job.attempt + 1,
+            hops=job.hops,
+            fetched_at_ms=now_ms,
+            reason=reason,
+            cause=cause,
+        ),
+    )
+
+
+NEEDED = frozenset({
+    "content-type", "etag", "last-modified", "link", "cache-control", "expires", "x-robots-tag",
+    "content-language", "retry-after", "location", "date", "age", "crawler-price",
+    "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
+})  # fmt: skip
+"""What later stages read."""
+COOKIES = frozenset({"set-cookie", "set-cookie2"})
+MOST_BYTES = 16_384
+"""Limit of names and values of the final response, in characters; they are Latin-1."""
+MOST_HOP_BYTES = 4_096
+"""The same of a redirect; there may be ten of them."""
+
+
+def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
+    """The headers to keep; those that exceed the bound are left out, one by one."""
+    left = most_bytes - sum(
+        len(name) + len(value) for name, value in headers if name.lower() in NEEDED
+    )
+    kept: list[tuple[str, str]] = []
+    for name, value in headers:
+        low = name.lower()
+        if low in NEEDED:
+            kept.append((name, value))
+            continue
+        shown = _without_value(value) if low in COOKIES else value
+        size = len(name) + len(shown)
+        if size <= left:
+            left -= size
+            kept.append((name, shown))
+    return tuple(kept)
+
+
+def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
+    """The redirects with the headers to keep and rounded latencies; safe to repeat."""
+    return tuple(
+        replace(
+            hop,
+            headers=kept_headers(hop.headers, MOST_HOP_BYTES),
+            latency_ms=None if hop.latency_ms is None else round(hop.latency_ms, 1),
+        )
+        for hop in hops
+    )
+
+
+def _without_value(cookie: str) -> str:
+    """`name=secret; Path=/` as `name=; Path=/`."""
+    pair, semicolon, attributes = cookie.partition(";")
+    return f"{pair.partition('=')[0]}={semicolon}{attributes}"

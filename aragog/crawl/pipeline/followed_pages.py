@@ -1,0 +1,80 @@
+"""
+Pages whose links a call has followed, and how deep.
+
+A call that follows links reaches a page by many links. Without this record, the links of a page
+that is stored already would be followed from the store again for each of them, and a call that
+refreshes would fetch a page once for each link to it.
+
+A hash a call and server in Redis, about 65 bytes a page, which expires two days after its last
+page. Only calls that follow links have one. The record is written after the links were enqueued: a
+task that is killed between the two enqueues them again, which is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import redis
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
+
+KEPT_S = 172_800
+"""As long as an entry of the in-flight set: a URL of the call may wait that long."""
+MOST_PAGES = 5_000_000
+"""Pages of one call that a server records (330 MB)."""
+FULL = -1
+WHERE = "redis, followed pages"
+
+
+class FollowedPages:
+    """The records of one system. A call is a round trip a server; raises `BrokerUnavailable`."""
+
+    def __init__(
+        self, nodes: redis.Redis | RedisNodes, *, prefix: str, most_pages: int = MOST_PAGES
+    ) -> None:
+        self._nodes = RedisNodes.of(nodes)
+        self._prefix = f"{prefix}followed_pages:"
+        self._most_pages = most_pages
+
+    def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
+        """
+        The depth with which the links of each normalized URL were followed.
+
+        None: not yet. `FULL`: not yet either, and the call has so many pages that it cannot be
+        recorded any more.
+        """
+        found: list[int | None] = [None] * len(urls)
+        with redis_errors(WHERE):
+            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
+                values, pages = self._read(client, request_id, [urls[at] for at in places])
+                absent = None if pages < self._most_pages else FULL
+                for at, value in zip(places, values, strict=True):
+                    found[at] = absent if value is None else int(value)
+        return found
+
+    def _read(
+        self, client: redis.Redis, request_id: str, urls: Sequence[str]
+    ) -> tuple[list[bytes | None], int]:
+        with client.pipeline(transaction=False) as pipe:
+            pipe.hmget(self._prefix + request_id, [_field(url) for url in urls])
+            pipe.hlen(self._prefix + request_id)
+            values, pages = pipe.execute()
+        return values, pages
+
+    def add(self, request_id: str, depths: Mapping[str, int]) -> None:
+        """Record the depth of each normalized URL."""
+        with redis_errors(WHERE):
+            for client, urls in self._nodes.group((url, url) for url in depths):
+                mapping: dict[Any, Any] = {_field(url): depths[url] for url in urls}
+                with client.pipeline(transaction=False) as pipe:
+                    pipe.hset(self._prefix + request_id, mapping=mapping)
+                    pipe.expire(self._prefix + request_id, KEPT_S)
+                    pipe.execute()
+
+
+def _field(url: str) -> bytes:
+    """Half of the key is enough: of 5 million pages of one site, one in a million calls errs."""
+    return url_key(url)[8:]

@@ -1,0 +1,360 @@
+"""
+The messages: batches of URLs, as they travel between the stages, in JSON.
+
+A Celery message costs 1-3 ms of CPU whatever it carries, so one message carries up to
+`pipeline.batch_size` URLs. Within it each URL has its own outcome, retry and destination. Bodies
+stay in the spool: a message names their tokens.
+
+    tasks.fetch         FetchBatch    URLs to fetch
+    tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
+    tasks.render        ResultBatch   the result of one fetch, to be rendered
+    tasks.canonicalize  ResultBatch   the result of each fetch
+    tasks.store         PageBatch     a token of the page updates to write
+
+Every batch carries its `VERSION`. One of a newer version raises `NewerMessage`, and its job returns
+to the queue for a worker that can read it; any other that cannot be read is `InvalidMessage`.
+Within a version, fields are only added: readers keep those of a job or a fetch that they do not
+know and hand them on, and ignore others, such as one of a batch. What a URL needs on its way is
+therefore a field of its job.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aragog.errors import InvalidMessage, NewerMessage
+from aragog.fetch_record.known_fields import known, unknown
+from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
+
+VERSION = 1
+
+# As in kombu's Redis transport and pinlater, 0 is the most urgent.
+URGENT = 2
+"""Jobs at least this urgent go ahead of others of their domain, and while the spool is closed."""
+PRIORITY_DEFAULT = 5
+PRIORITY_REFRESH = 7
+AS_KEPT = "as-kept"
+"""Instead of the purposes of a job: those of a crawl that the stored page is kept for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlJob:
+    """One URL on its way through `fetch`."""
+
+    url: str
+    """The normalized URL."""
+    depth: int = 0
+    """How many link hops may still be followed from it, within its registered domain."""
+    refresh: bool = False
+    """Fetch although it is stored already, conditionally where its validators are known."""
+    sitemap: bool = False
+    """It is a sitemap: its entries are enqueued, `depth` levels of further sitemaps with them."""
+    priority: int = PRIORITY_DEFAULT
+    attempt: int = 0
+    """Fetches that failed for a passing reason so far."""
+    slot_at_ms: int | None = None
+    """The slot that was reserved for it, by the limiter's clock."""
+    target: str | None = None
+    """Where to continue after a postponed redirect."""
+    hops: tuple[Hop, ...] = ()
+    """The redirects up to `target`."""
+    url_filter: str = ""
+    """Which links of it are followed: `UrlFilter.wire`."""
+    given: str | None = None
+    """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
+    target_given: str | None = None
+    """The spelling in which `target` came, for the same reason."""
+    request_id: str = ""
+    """Names the call that enqueued it, in the log lines of every stage."""
+    traceparent: str = ""
+    """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
+    left_at_ms: int | None = None
+    """When a traced URL left its previous stage, by the clock of that machine."""
+    purposes: str | None = None
+    """
+    What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
+    settings say. `AS_KEPT`: what the stored page is kept for.
+    """
+    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Fields that a newer version wrote, which are handed on."""
+
+    def purposes_or(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """The purposes of its crawl; `usual` are those of the settings."""
+        named = self.purposes is not None and self.purposes != AS_KEPT
+        return tuple((self.purposes or "").split()) if named else usual
+
+    @property
+    def next_url(self) -> str:
+        """The URL to ask now: the redirect's target, if it stopped at one."""
+        return self.target or self.url
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings of `next_url` that robots.txt must allow."""
+        other = self.target_given if self.target else self.given
+        return (self.next_url, other) if other else (self.next_url,)
+
+    def wire(self) -> dict[str, Any]:
+        """The job as JSON; fields with their default value are omitted."""
+        own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        return {**self.unknown, **own} if self.unknown else own
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        """The job of its JSON; InvalidMessage if it is not a job."""
+        try:
+            fields = dict(wire)
+            hops = _hops(fields)
+            names = fields.keys() & _JOB_TYPES.keys()
+            own = {name: fields.pop(name) for name in names}
+            job = cls(**own, hops=hops, unknown=fields)
+        except (TypeError, ValueError) as error:
+            raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
+        job._check(names)
+        return job
+
+    def _check(self, names: Iterable[str]) -> None:
+        """A value of another type would raise in the middle of a batch, and fail the others."""
+        for name in names:
+            kinds, least, most = _JOB_TYPES[name]
+            value: Any = getattr(self, name)
+            bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
+            fits = bounded and isinstance(value, kinds)
+            if not (fits or (value is None and name in _MAY_BE_NONE)):
+                raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
+
+
+_JOB_TYPES: dict[str, tuple[type, int, int]] = {
+    "url": (str, 0, 0),
+    "depth": (int, 0, 1 << 31),
+    "refresh": (int, 0, 1),
+    "sitemap": (int, 0, 1),
+    "priority": (int, 0, 9),
+    "attempt": (int, 0, 1 << 31),
+    "slot_at_ms": (int, 0, 1 << 53),
+    "target": (str, 0, 0),
+    "given": (str, 0, 0),
+    "target_given": (str, 0, 0),
+    "url_filter": (str, 0, 0),
+    "request_id": (str, 0, 0),
+    "traceparent": (str, 0, 0),
+    "left_at_ms": (int, 0, 1 << 53),
+    "purposes": (str, 0, 0),
+}
+"""Type and bounds of each field; a bool is an int."""
+_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
+_JOB_DEFAULTS = {
+    f.name: f.default
+    for f in dataclasses.fields(UrlJob)
+    if f.name not in ("url", "hops", "unknown")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchBatch:
+    """URLs to fetch."""
+
+    jobs: tuple[UrlJob, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "urls": [job.wire() for job in self.jobs]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(UrlJob.read(job) for job in cls.entries(wire)))
+
+    @staticmethod
+    def entries(wire: Any) -> list[Any]:
+        """The jobs as JSON, unread; InvalidMessage if it is not a batch of this version."""
+        return list(_opened(wire, "urls"))
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsBatch:
+    """Origins whose rules are wanted, and the URLs that wait for them (none in a refresh)."""
+
+    origins: tuple[str, ...]
+    jobs: tuple[UrlJob, ...] = ()
+    claimed: bool = False
+    """The sender holds the claims on refreshing these origins for this message."""
+    refresh: bool = False
+    """Fetch the rules of these origins although those in the cache are fresh."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved again."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "origins": list(self.origins),
+            "urls": [job.wire() for job in self.jobs],
+            "claimed": self.claimed,
+            **({"refresh": True} if self.refresh else {}),
+            **({"slots": dict(self.slots)} if self.slots else {}),
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
+        return cls(origins, jobs, bool(wire.get("claimed")), bool(wire.get("refresh")), slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResult:
+    """The result of one job, without its body."""
+
+    job: UrlJob
+    fetch: FetchRecord
+    token: str | None = None
+    """The token of the compressed body in the spool."""
+    body_hash: str | None = None
+    """SHA-256 of the body before compression, hex."""
+    taken_down: bool = False
+    """A redirect of `job.url` leads to a URL that was taken down."""
+
+    def wire(self) -> dict[str, Any]:
+        """The result as JSON; values that are the defaults, or follow from the job, are omitted."""
+        fetch = self.fetch
+        own = {
+            "job": self.job.wire(),
+            "outcome": fetch.outcome.value,
+            "final_url": fetch.final_url,
+            **_sparse(fetch, _RECORD_DEFAULTS),
+            **_sparse(self, _RESULT_DEFAULTS),
+            **_wire_hops(fetch.hops),
+        }
+        return {**fetch.unknown, **own} if fetch.unknown else own
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        """The result of its JSON; InvalidMessage if it is none."""
+        try:
+            values = dict(wire)
+            job = UrlJob.read(values.pop("job"))
+            own = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
+            fetch = FetchRecord(
+                url=job.url,
+                attempts=job.attempt + 1,
+                outcome=OutcomeKind.read(values.pop("outcome")),
+                hops=_hops(values),
+                headers=tuple((k, v) for k, v in values.pop("headers", ())),
+                **known(FetchRecord, values),
+                _unknown=unknown(FetchRecord, values),
+            )
+            return cls(job=job, fetch=fetch, **own)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidMessage("fetch result", str(error)) from error
+
+
+_RESULT_DEFAULTS = {
+    f.name: f.default for f in dataclasses.fields(FetchResult) if f.name not in ("job", "fetch")
+}
+_RECORD_DEFAULTS = {
+    f.name: f.default
+    for f in dataclasses.fields(FetchRecord)
+    if f.name in RECORD_FIELDS and f.name not in ("url", "attempts", "outcome", "final_url", "hops")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBatch:
+    """The results of a batch of fetches."""
+
+    results: tuple[FetchResult, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "results": [result.wire() for result in self.results]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(FetchResult.read(result) for result in _opened(wire, "results")))
+
+
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """Page updates in the spool, by token; the jobs are fetched again if it has expired."""
+
+    token: str
+    jobs: tuple[UrlJob, ...]
+    bodies: tuple[str, ...] = field(default=())
+    """Body tokens to free when all is written."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "token": self.token,
+            "bodies": list(self.bodies),
+            "urls": [job.wire() for job in self.jobs],
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+
+
+def check_version(wire: Any, kind: str) -> None:
+    """
+    Check that this code can read a message.
+
+    Raises:
+        NewerMessage: its version is newer.
+        InvalidMessage: it has none, or an older one.
+    """
+    version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
+    if version != VERSION:
+        error = NewerMessage if isinstance(version, int) and version > VERSION else InvalidMessage
+        raise error(kind, f"version {version!r} is not {VERSION}")
+
+
+@contextmanager
+def reading(wire: Any, kind: str) -> Iterator[None]:
+    """Raise InvalidMessage if a message has another version, or the block cannot read it."""
+    check_version(wire, kind)
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidMessage(kind, str(error)) from error
+
+
+def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
+    """The jobs in batches of at most `size`, in order."""
+    return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
+
+
+def _opened(wire: Any, name: str) -> Sequence[Any]:
+    """The list `name` of a message whose version this code reads."""
+    check_version(wire, "batch")
+    items = wire.get(name)
+    if not isinstance(items, list):
+        raise InvalidMessage(f"batch.{name}", "is not a list")
+    return items
+
+
+def _sparse(
+    value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Its fields that differ from their defaults."""
+    values = ((name, getattr(value, name)) for name in defaults)
+    return {name: field_value for name, field_value in values if field_value != defaults[name]}
+
+
+def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
+    """The hops of a job or a result as JSON, if there are any."""
+    if not hops:
+        return {}
+    return {
+        "hops": [[hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in hops]
+    }
+
+
+def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
+    """The hops, taken out of a job's or a result's JSON."""
+    return tuple(
+        Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
+        for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())
+    )

@@ -1,0 +1,95 @@
+"""
+The measurements of all processes, added up in one Redis hash.
+
+Each process adds every few seconds what it measured since the last time
+(`aragog.observability.instruments`), so a worker needs no port of its own, and a worker that ends
+takes nothing away. What a process measured in its last seconds is lost if it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Self, cast
+
+import orjson
+import redis
+
+from aragog.observability.instruments import Measurement, measured
+
+SHIP_EVERY_S = 5.0
+
+
+class MetricTotals:
+    """The sums in Redis; see the module. Threads may share it."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}metrics"
+
+    def add(self, amounts: Mapping[Measurement, float]) -> None:
+        """
+        Add to the sums, in one round trip.
+
+        Raises:
+            redis.RedisError: the server does not answer; some of them may have been added.
+        """
+        with self._redis.pipeline(transaction=False) as pipe:
+            for cell, amount in amounts.items():
+                pipe.hincrbyfloat(self._key, orjson.dumps(list(cell)).decode(), amount)
+            pipe.execute()
+
+    def read(self) -> dict[Measurement, float]:
+        """
+        All sums.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        named = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
+        parts = len(Measurement._fields)  # a newer version may have measurements of more
+        return {Measurement(*name): amount for name, amount in named if len(name) == parts}
+
+
+class MetricShipper:
+    """
+    Adds the measurements of this process to the totals, in a thread. Create it after a fork.
+
+    Args:
+        add: `MetricTotals.add`. What cannot be added now is added later.
+        every_s: time between two additions.
+    """
+
+    def __init__(
+        self, add: Callable[[Mapping[Measurement, float]], None], *, every_s: float = SHIP_EVERY_S
+    ) -> None:
+        self._add = add
+        self._every_s = every_s
+        self._shipped = measured()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def start(self) -> Self:
+        """Start the thread; it ends with the process."""
+        threading.Thread(target=self._run, name="metrics", daemon=True).start()
+        return self
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self.ship()
+
+    def ship(self) -> None:
+        """Add the measurements since the last call; errors of Redis are ignored."""
+        with self._lock, contextlib.suppress(redis.RedisError):
+            now = measured()
+            new = {c: n - self._shipped.get(c, 0) for c, n in now.items()}
+            if changed := {cell: amount for cell, amount in new.items() if amount}:
+                self._add(changed)
+                self._shipped = now
+
+    def close(self) -> None:
+        """Add the rest, and end the thread."""
+        self._stop.set()
+        self.ship()

@@ -1,0 +1,160 @@
+"""
+Report outages of our own infrastructure: one log line when one begins, one when it ends.
+
+When a part does not answer, tasks are retried silently. Each process logs at WARNING when a part
+stops answering and when it answers again, and records both for the metrics (`aragog_part_outage`,
+`aragog_part_failures_total`). Without Redis there is only the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import cast
+
+import redis
+
+from aragog.errors import (
+    BrokerUnavailable,
+    ContentUnavailable,
+    LimiterUnavailable,
+    RobotsUnavailable,
+    SpoolUnavailable,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from aragog.runtime.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+
+PARTS: dict[type[Exception], str] = {
+    StoreUnavailable: "store",
+    ContentUnavailable: "content",
+    LimiterUnavailable: "limiter",
+    RobotsUnavailable: "robots",
+    SpoolUnavailable: "spool",
+    BrokerUnavailable: "broker",
+}
+"""The part that each error is about; the labels of the metrics."""
+
+QUIET_S = 10.0
+"""An outage ends when a task that it made fail succeeds this long after the last failure."""
+NOTE_EVERY_S = 1.0
+STALE_S = 120.0
+"""Tasks are retried at least every minute; an outage without a failure for this long is over."""
+
+
+def part_of(error: Exception) -> str | None:
+    """The part that did not answer; None for a damaged file, which is logged when it is found."""
+    if isinstance(error, StoreDamaged):
+        return None
+    return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
+
+
+class OutageBoard:
+    """The outages that all processes recorded: one Redis hash, at most three fields per part."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}outages"
+
+    def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
+        """Record failures of a part or its recovery; does nothing when Redis does not answer."""
+        with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
+            if failures:
+                pipe.hincrby(self._key, f"{part}:failures", failures)
+            pipe.hset(self._key, f"{part}:{'over' if over else 'failed'}_ms", str(now_ms))
+            pipe.execute()
+
+    def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
+        """
+        Whether each part is failing now, and how many task runs failed because of it.
+
+        Raises:
+            redis.RedisError: Redis does not answer.
+        """
+        cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        noted = {name.decode(): int(value) for name, value in cells.items()}
+        read = {}
+        for part in PARTS.values():
+            failed_ms = noted.get(f"{part}:failed_ms", 0)
+            over_ms = noted.get(f"{part}:over_ms", 0)
+            out = failed_ms > max(over_ms, now_ms - STALE_S * 1000)
+            read[part] = (out, noted.get(f"{part}:failures", 0))
+        return read
+
+
+@dataclass(slots=True)
+class _Outage:
+    """An outage of one part as this process sees it."""
+
+    started_at_s: float
+    failed_s: float
+    noted_s: float
+    failures: int = 0
+    unnoted: int = 0
+    tasks: set[str] = field(default_factory=set)
+
+
+class Outages:
+    """The outages that one process sees. Thread-safe; a call costs 0.1 µs without an outage."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._open: dict[str, _Outage] = {}
+        self.board: OutageBoard | None = None
+
+    def failed(self, task: str, error: Exception) -> None:
+        """Record that a run of `task` failed because a part did not answer; it is retried."""
+        part = part_of(error)
+        if part is None:
+            return
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            outage = self._open.get(part)
+            begins = outage is None
+            if outage is None:
+                outage = self._open[part] = _Outage(now_s, now_s, now_s - NOTE_EVERY_S)
+            outage.failed_s = now_s
+            outage.failures += 1
+            outage.unnoted += 1
+            outage.tasks.add(task)
+            noted = outage.unnoted if now_s >= outage.noted_s + NOTE_EVERY_S else 0
+            if noted:
+                outage.noted_s, outage.unnoted = now_s, 0
+        if begins:
+            log.warning("%s does not answer: %s; tasks wait and are retried", part, error)
+        if noted:
+            self._note(part, failures=noted, over=False)
+
+    def succeeded(self, task: str) -> None:
+        """Record that a run of `task` succeeded: parts that made it fail before may work again."""
+        if not self._open:
+            return
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            over = {
+                part: outage
+                for part, outage in self._open.items()
+                if task in outage.tasks and now_s >= outage.failed_s + QUIET_S
+            }
+            for part in over:
+                del self._open[part]
+        for part, outage in over.items():
+            log.warning(
+                "%s answers again: it failed %d task runs in %.0f s",
+                part, outage.failures, now_s - outage.started_at_s,
+            )  # fmt: skip
+            self._note(part, failures=outage.unnoted, over=True)
+
+    def _note(self, part: str, *, failures: int, over: bool) -> None:
+        board = self.board
+        if board is not None:
+            board.note(part, self._clock.now_ms(), failures=failures, over=over)
+
+
+OUTAGES = Outages()
+"""The outages of this process; the board is set when the process connects."""

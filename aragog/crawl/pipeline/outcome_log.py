@@ -1,0 +1,162 @@
+"""
+The last outcomes of each domain, and which domains refuse us, for operators.
+
+One small string a domain in Redis. A domain refuses us when its last `REFUSALS` answers were all
+refusals: 401, 402, 403, 451 or 429. What is no answer of the origin, such as a timeout, a 5xx or a
+rule of robots.txt, neither continues nor ends that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import redis
+
+from aragog.fetch_record.outcome import OutcomeKind
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+KEPT = 10
+KEPT_S = 86_400
+REFUSALS = 10
+"""So many refusals in a row, and no other answer between them: the domain refuses us."""
+REFUSING_KEPT_S = 30 * 86_400
+MOST_REFUSING = 10_000
+# One byte for each outcome, in stored strings: never changed.
+_CODES = {
+    OutcomeKind.FETCHED: b"F",
+    OutcomeKind.NOT_MODIFIED: b"N",
+    OutcomeKind.REDIRECTED: b"R",
+    OutcomeKind.REFUSED: b"r",
+    OutcomeKind.BLOCKED: b"b",
+    OutcomeKind.UNAUTHORIZED: b"1",
+    OutcomeKind.PAYMENT_REQUIRED: b"2",
+    OutcomeKind.FORBIDDEN: b"3",
+    OutcomeKind.UNAVAILABLE_LEGALLY: b"5",
+    OutcomeKind.GONE: b"G",
+    OutcomeKind.BUSY: b"B",
+    OutcomeKind.UNREACHABLE: b"U",
+    OutcomeKind.TOO_LARGE: b"T",
+    OutcomeKind.UNREADABLE: b"u",
+    OutcomeKind.RESERVED: b"s",
+}
+_LIMITED = b"9"
+"""A Busy that was a 429: the origin's rule about us, where a 503 is a state of its server."""
+_REFUSING = b"12359"
+_NO_ANSWER = b"RrbBU"
+_KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_LIMITED[0]: OutcomeKind.BUSY}
+_HEAD = struct.Struct("<dddI")
+
+
+class Answered(NamedTuple):
+    """One outcome of a domain."""
+
+    kind: OutcomeKind
+    status: int | None = None
+    """The status of the response; None if there was none."""
+
+    @property
+    def code(self) -> bytes:
+        is_limited = self.kind is OutcomeKind.BUSY and self.status == 429
+        return _LIMITED if is_limited else _CODES[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class LastOutcomes:
+    """The outcomes of the last fetches from a domain."""
+
+    at_ms: int
+    """When the latest was recorded, by the server's clock."""
+    kinds: tuple[OutcomeKind, ...]
+    """The last outcomes, at most `KEPT`, oldest first."""
+    refused_since_ms: int = 0
+    """The first of the refusals that no other answer followed; 0: the last answer was none."""
+    refused_at_ms: int = 0
+    """The last of these refusals; 0 when there is none."""
+    refusals: int = 0
+    """How many there are."""
+
+    @property
+    def refuses_us(self) -> bool:
+        """The domain answered nothing but refusals for a while."""
+        return self.refusals >= REFUSALS
+
+
+class OutcomeLog:
+    """
+    Outcomes by limiter key.
+
+    A domain is forgotten a day after its last one, a domain that refuses us after 30 days.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}outcomes:"
+        self._refusing = f"{prefix}refusing"
+
+    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
+        """Add the outcomes of domains, in one round trip; never fails a task."""
+        if not outcomes:
+            return
+        codes = [b"".join(one.code for one in answers) for answers in outcomes.values()]
+        with contextlib.suppress(redis.RedisError):
+            load_script("aragog.crawl.pipeline", "note_outcomes").run(
+                self._redis,
+                refusing=self._refusing,
+                domains=[self._prefix + key for key in outcomes],
+                kept=KEPT,
+                kept_s=KEPT_S,
+                refusals=REFUSALS,
+                refusing_kept_s=REFUSING_KEPT_S,
+                most_refusing=MOST_REFUSING,
+                prefix_bytes=len(self._prefix.encode()),
+                refusal_codes=_REFUSING,
+                unanswered_codes=_NO_ANSWER,
+                codes=codes,
+            )
+
+    def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
+        """
+        The last outcomes of those domains that have any; one round trip.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer.
+        """
+        if not keys:
+            return {}
+        with redis_errors("last outcomes"):
+            texts: Any = self._redis.mget([self._prefix + key for key in keys])
+        return {key: _unpacked(value) for key, value in zip(keys, texts, strict=True) if value}
+
+    def refusing(self, count: int) -> list[str]:
+        """
+        The limiter keys of domains that refuse us, the latest refusal first.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer.
+        """
+        with redis_errors("domains that refuse us"):
+            keys: Any = self._redis.zrevrange(self._refusing, 0, count - 1)
+        return [key.decode() for key in keys]
+
+    def count_refusing(self) -> int:
+        """
+        How many domains refuse us, at most `MOST_REFUSING`.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer.
+        """
+        with redis_errors("domains that refuse us"):
+            count: Any = self._redis.zcard(self._refusing)
+        return int(count)
+
+
+def _unpacked(value: bytes) -> LastOutcomes:
+    at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
+    # A newer version may note outcomes that this one does not know.
+    kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)
+    return LastOutcomes(int(at_ms), kinds, int(since_ms), int(last_ms), refusals)

@@ -1,0 +1,92 @@
+"""
+Read messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
+
+Producers outside the pipeline send URLs in any spelling. An entry that is neither a URL nor a job
+is reported; the others are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.errors import InvalidMessage, InvalidUrl
+from urlspelling import normalize
+from urlspelling.domain import origin
+
+
+def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
+    """
+    The batch that a message asks for, every URL normalized, and the problems of its other entries.
+
+    Raises:
+        InvalidMessage: not a batch, a batch of another version, or one without a usable entry.
+    """
+    jobs: list[UrlJob] = []
+    problems: list[str] = []
+    for entry in _entries(message):
+        try:
+            jobs.append(_job(entry))
+        except (InvalidMessage, InvalidUrl) as error:
+            problems.append(str(error))
+    if problems and not jobs:
+        raise InvalidMessage("fetch", "; ".join(problems))
+    return FetchBatch(tuple(jobs)), problems
+
+
+def read_robots(message: Any) -> RobotsBatch:
+    """
+    The batch of a message; one URL or a list asks for the rules of their origins, also fresh ones.
+
+    Raises:
+        InvalidMessage: no batch, a batch of another version, or a list with something that is no
+            URL.
+    """
+    if not isinstance(message, str | list | tuple):
+        return RobotsBatch.read(message)
+    urls = [message] if isinstance(message, str) else message
+    try:
+        origins = dict.fromkeys(origin(normalize(url)) for url in urls)
+    except (InvalidUrl, TypeError, AttributeError) as error:
+        raise InvalidMessage("robots", str(error)) from error
+    return RobotsBatch(tuple(origins), refresh=True)
+
+
+def urls_in(message: Any) -> list[str]:
+    """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
+    entries = message if isinstance(message, list | tuple) else [message]
+    if isinstance(message, Mapping):
+        entries = [*_list(message, "urls"), *_list(message, "results")]
+    result = []
+    for entry in entries:
+        job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
+        url = job.get("url") if isinstance(job, Mapping) else job
+        if isinstance(url, str):
+            with suppress(InvalidUrl):
+                result.append(normalize(url))
+    return result
+
+
+def _list(message: Mapping[str, Any], name: str) -> list[Any]:
+    items = message.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _entries(message: Any) -> list[Any]:
+    if isinstance(message, str):
+        return [message]
+    if isinstance(message, list | tuple):
+        return list(message)
+    return FetchBatch.entries(message)
+
+
+def _job(entry: Any) -> UrlJob:
+    job = UrlJob(url=entry) if isinstance(entry, str) else UrlJob.read(entry)
+    url = normalize(job.url)
+    target = None if job.target is None else normalize(job.target)
+    if (url, target) == (job.url, job.target):
+        return job
+    return replace(job, url=url, target=target)

@@ -1,0 +1,69 @@
+"""What all processes of the pipeline share in Redis, connected as the settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.runtime.secret import reveal
+from aragog.settings import Settings
+from pinlater.redis.connect import connect
+
+
+@dataclass(frozen=True, slots=True)
+class SharedState:
+    """
+    The shared state of one system; connected on first use.
+
+    Args:
+        nodes: the servers that share the spool and the in-flight set; `redis.url` is the first.
+        in_flight: URLs that were accepted and are not done.
+        counters: counts of events.
+        spool: bodies between two stages.
+        blocks: the copy of what was taken down.
+        walks: of the sitemaps of sites.
+    """
+
+    nodes: RedisNodes
+    in_flight: InFlightSet
+    counters: Counters
+    spool: Spool
+    blocks: SiteBlocks
+    walks: SitemapWalks
+
+    @classmethod
+    def of(
+        cls, settings: Settings, open_client: Callable[[str], redis.Redis] = connect
+    ) -> SharedState:
+        """The shared state that the settings name; `open_client` makes the client of a server."""
+        settings = settings.resolved()
+        shared, prefix = settings.redis, settings.redis.prefix
+        nodes = RedisNodes.connect(
+            [reveal(url) for url in (shared.url, *shared.nodes)], open_client
+        )
+        return cls(
+            nodes=nodes,
+            in_flight=InFlightSet(nodes, prefix=prefix),
+            counters=Counters(nodes.first, prefix=prefix),
+            spool=Spool(nodes, prefix=prefix, max_bytes=settings.pipeline.spool_max_bytes),
+            blocks=SiteBlocks(nodes.first, prefix=prefix),
+            walks=SitemapWalks(nodes.first, prefix=prefix),
+        )
+
+    @property
+    def client(self) -> redis.Redis:
+        """The client of `redis.url`."""
+        return self.nodes.first
+
+    def servers(self) -> dict[str, redis.Redis]:
+        """The client of each server by its setting."""
+        others = enumerate(self.nodes.clients[1:])
+        return {"redis.url": self.client} | {f"redis.nodes {n}": client for n, client in others}

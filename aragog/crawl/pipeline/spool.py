@@ -1,0 +1,317 @@
+"""
+The spool: bodies that wait in Redis between two stages, each under a token (a claim check).
+
+Its size is bounded (`SpoolBounds`). It accepts the bodies of fetches while there is room. It always
+accepts the bodies of later stages, because only they free space again. A body stays until it is
+freed. A body is an orphan if it was not written or read for a while and no message names it, for
+example because its worker was killed or its queue was purged. `aragog.crawl.pipeline.spool_reclaim`
+frees orphans.
+
+Tokens are random, so a stage that runs twice never overwrites a body that another run announced.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from aragog.crawl.pipeline.ports import SpoolState
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.errors import SpoolUnavailable
+from aragog.runtime.clock import Clock, SystemClock
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
+
+# What a body needs beyond its own bytes: its part of a message, its index entry and its key.
+OVERHEAD_BYTES = 1024
+# The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
+SHARE_OF_MAXMEMORY = 4
+SHARE_OF_MACHINE = 64
+# About 10,000 pages of 50 KB, a minute of work for one core. More would only add waiting time.
+LARGEST_DEFAULT_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolBounds:
+    """The bounds for a spool of `max_bytes`; each body counts `OVERHEAD_BYTES` more."""
+
+    max_bytes: int
+
+    @property
+    def high_bytes(self) -> int:
+        """Workers stop claiming fetches at this fill level."""
+        return self.max_bytes * 3 // 8
+
+    @property
+    def low_bytes(self) -> int:
+        """
+        They resume at this fill level, a few batches below: with a large distance, fetching and the
+        stages after it would take turns instead of sharing the processors.
+        """
+        return self.high_bytes - self.max_bytes // 32
+
+    @property
+    def claimed_bytes(self) -> int:
+        """
+        Batches that were claimed before may fill it to here.
+
+        With less room, they would be divided, and their rest would wait for new slots.
+        """
+        return self.max_bytes // 2
+
+    @property
+    def fetch_bytes(self) -> int:
+        """Urgent fetches may fill it to here; the rest is for later stages."""
+        return self.max_bytes * 3 // 4
+
+
+def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
+    """
+    The bounds of a spool.
+
+    Args:
+        max_bytes: `pipeline.spool_max_bytes`; None: a quarter of `maxmemory` or, if Redis has no
+            `maxmemory`, 1/64 of its machine's memory; in both cases at most 128 MiB.
+        memory: the reply of Redis to `INFO memory`.
+    """
+    if max_bytes is None:
+        maxmemory = int(memory.get("maxmemory", 0))
+        machine = int(memory.get("total_system_memory", 0))
+        share = maxmemory // SHARE_OF_MAXMEMORY or machine // SHARE_OF_MACHINE
+        max_bytes = min(share or LARGEST_DEFAULT_BYTES, LARGEST_DEFAULT_BYTES)
+    return SpoolBounds(max_bytes)
+
+
+# `maxmemory` may change while the process runs.
+BOUNDS_FRESH_S = 60.0
+# Assumed size of a compressed body until the first one is measured.
+FIRST_GUESS_BYTES = 16_384.0
+# A token is its batch (random), the body's number in it, and the bytes that it counts for.
+BATCH_BYTES, BATCH_CHARS = 12, 16
+RESERVED = "r"
+
+
+class Spool:
+    """
+    Stores blobs under tokens. A call costs one or two round trips for each server that it uses, and
+    may raise `SpoolUnavailable`.
+
+    Args:
+        nodes: the servers that share the bodies, or a client of the only one; clients return bytes.
+        prefix: put before every key.
+        max_bytes: `pipeline.spool_max_bytes`, for each server; None: a share of its memory.
+        clock: only its monotonic time is used.
+    """
+
+    def __init__(
+        self,
+        nodes: redis.Redis | RedisNodes,
+        *,
+        prefix: str,
+        max_bytes: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._nodes = RedisNodes.of(nodes)
+        self._prefix = f"{prefix}spool:"
+        self._spool_key = f"{prefix}spool"
+        self._index_key = f"{prefix}spool.index"
+        self._max_bytes = max_bytes
+        self._clock = clock or SystemClock()
+        self._bounds: dict[redis.Redis, tuple[float, SpoolBounds]] = {}
+        self._mean_bytes = FIRST_GUESS_BYTES
+
+    def put_many(self, blobs: Sequence[bytes]) -> list[str]:
+        """Store the blobs of a later stage, in any case; returns their tokens in order."""
+        return self._put_within(blobs, lambda _: 0)
+
+    def reserve(self, count: int, *, urgent: bool) -> str | None:
+        """
+        Reserve room for `count` bodies of a fetch, by their recent mean size; None: no room.
+
+        If the fetch is not urgent, the bodies may exceed `claimed_bytes` by one. The reservation
+        counts as used until it is passed to `offer_many` or `free`.
+        """
+        size = int(self._mean_bytes)
+
+        def limit(bounds: SpoolBounds) -> int:
+            most = bounds.fetch_bytes
+            return most if urgent else min(most, bounds.claimed_bytes + size)
+
+        tokens = self._put_within([b""], limit, sizes=[count * size])
+        return tokens[0] if tokens else None
+
+    def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
+        """
+        Store the bodies of a fetch, in place of a reservation if there is one.
+
+        Returns their tokens in order, or None if there is no room for all; then nothing changes.
+        """
+        for blob in blobs:
+            self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
+        tokens = self._put_within(blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation)
+        return None if blobs and not tokens else tokens
+
+    def _put_within(
+        self,
+        blobs: Sequence[bytes],
+        limit: Callable[[SpoolBounds], int],
+        *,
+        sizes: Sequence[int] | None = None,
+        reservation: str = "",
+    ) -> list[str]:
+        if not blobs:
+            return []
+        sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
+        # A reservation and the bodies that take its place are on one server.
+        batch = _batch(reservation) or secrets.token_urlsafe(BATCH_BYTES)
+        client = self._nodes.client(batch)
+        marks = [RESERVED if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
+        tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
+        keys, limit_bytes = self._bodies(tokens), limit(self._bounds_of(client))
+        values = {
+            "spool": self._spool_key,
+            "index": self._index_key,
+            "bodies": keys,
+            "limit_bytes": limit_bytes,
+            "prefix_bytes": len(self._prefix.encode()),
+            "reservation": reservation,
+        }
+        with _our_errors():
+            if not limit_bytes:
+                taken = _script("put").run(client, **values, blobs=blobs)
+            else:
+                # Saves Redis two copies of each body, but is refused while its memory is full.
+                with client.pipeline(transaction=True) as pipe:
+                    if any(blobs):
+                        pipe.mset(dict(zip(keys, blobs, strict=True)))
+                    _script("put").queue(pipe, **values, blobs=())
+                    taken = pipe.execute()[-1]
+        return tokens if taken else []
+
+    def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
+        """The blobs, in order; None for a freed token. Reading a blob resets its idle time."""
+        result: list[bytes | None] = [None] * len(tokens)
+        placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
+        with _our_errors():
+            for client, pairs in self._nodes.group(placed):
+                placed_tokens = [token for _, token in pairs]
+                with client.pipeline(transaction=False) as pipe:
+                    pipe.mget(self._bodies(placed_tokens))
+                    _script("touch").queue(
+                        pipe, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
+                    )
+                    blobs, _ = pipe.execute()
+                for (at, _), blob in zip(pairs, blobs, strict=True):
+                    result[at] = blob
+        return result
+
+    def free(self, tokens: Sequence[str]) -> None:
+        """Delete the blobs; unknown tokens are ignored."""
+        self._forget(tokens, 0)
+
+    def state(self) -> SpoolState:
+        """
+        How full the spool is; also closes or opens it for all processes, by its marks.
+
+        With several servers it is closed or full if it is so on one of them.
+        """
+        states = [self._state(client) for client in self._nodes.clients]
+        return SpoolState(
+            sum(state.used_bytes for state in states),
+            any(state.closed for state in states),
+            any(state.full for state in states),
+            max(state.share for state in states),
+        )
+
+    def _state(self, client: redis.Redis) -> SpoolState:
+        bounds = self._bounds_of(client)
+        with _our_errors():
+            used, closed = _script("state").run(
+                client,
+                spool=self._spool_key,
+                high_bytes=bounds.high_bytes,
+                low_bytes=bounds.low_bytes,
+            )
+        share = used / bounds.high_bytes
+        return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
+
+    def idle(self, for_s: float, limit: int) -> list[str]:
+        """Tokens not written or read for `for_s`; of each server, those idle longest."""
+        result: list[bytes] = []
+        with _our_errors():
+            for client in self._nodes.clients:
+                result += _script("idle").run(
+                    client,
+                    index=self._index_key,
+                    idle_ms=int(for_s * 1000),
+                    limit=limit - len(result),
+                )
+                if len(result) >= limit:
+                    break
+        return [token.decode() for token in result]
+
+    def touch(self, tokens: Sequence[str]) -> None:
+        """Reset the idle time of the tokens."""
+        with _our_errors():
+            for client, placed_tokens in self._placed(tokens):
+                _script("touch").run(
+                    client, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
+                )
+
+    def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
+        """Delete the tokens that were not written or read for `for_s`; return how many."""
+        return self._forget(tokens, int(for_s * 1000))
+
+    def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
+        freed = 0
+        with _our_errors():
+            for client, placed_tokens in self._placed(tokens):
+                freed += _script("free").run(
+                    client,
+                    spool=self._spool_key,
+                    index=self._index_key,
+                    bodies=self._bodies(placed_tokens),
+                    prefix_bytes=len(self._prefix.encode()),
+                    idle_ms=idle_ms,
+                )
+        return freed
+
+    def bounds(self) -> SpoolBounds:
+        """
+        The bounds of all servers together.
+
+        Without `pipeline.spool_max_bytes` they depend on the servers' memory.
+        """
+        return SpoolBounds(sum(self._bounds_of(client).max_bytes for client in self._nodes.clients))
+
+    def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
+        now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)
+        if cached is None or now_s - cached[0] > BOUNDS_FRESH_S:
+            with _our_errors():
+                memory: Any = {} if self._max_bytes else client.info("memory")
+            cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
+        return cached[1]
+
+    def _placed(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+        return self._nodes.group((_batch(token), token) for token in tokens)
+
+    def _bodies(self, tokens: Sequence[str]) -> list[str]:
+        return [self._prefix + token for token in tokens]
+
+
+def _batch(token: str) -> str:
+    """The part of a token that all bodies of one put share, and that chooses their server."""
+    return token[:BATCH_CHARS]
+
+
+def _script(verb: str) -> LuaScript:
+    return load_script("aragog.crawl.pipeline", f"spool_{verb}")
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("spool", SpoolUnavailable)

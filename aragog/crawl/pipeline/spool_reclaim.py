@@ -1,0 +1,102 @@
+"""
+Free orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
+
+An orphaned body has not been written or read for a while, and no pending or running message names
+it. Only pinlater can list its messages; on other brokers the age of a body decides. This is safe to
+run twice and at any time: a body that is read in the meantime is no longer idle, and stays.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import orjson
+
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.spool import Spool
+from pinlater.admin import Admin
+from pinlater.models import JobInfo, JobState
+
+# A body is written before its message is sent, and each stage reads it when it begins.
+IDLE_S = 300.0
+STEP = 1000
+# In this order, a message that moves from one state to the other is seen in at least one.
+_WHERE = tuple(
+    (destination.queue, state)
+    for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
+    for state in (JobState.PENDING, JobState.RUNNING, JobState.PENDING)
+)
+
+
+class Waiting(Protocol):
+    """The messages on a broker."""
+
+    def tokens(self) -> set[str] | None:
+        """Tokens that messages name; None when the broker cannot list them all."""
+
+
+class WaitingJobs:
+    """The messages on a pinlater broker."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    def tokens(self) -> set[str] | None:
+        result: set[str] = set()
+        for queue, state in _WHERE:
+            status = self._admin.status(queue)
+            if status.missing_shards:
+                return None
+            most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
+            # More than were counted, because others may arrive in the meantime.
+            for job in self._admin.jobs(queue, state, limit=most + STEP):
+                result.update(tokens_of(job))
+        return result
+
+
+def tokens_of(job: JobInfo) -> Iterator[str]:
+    """The tokens that a job's message names; none for a foreign message. Pure."""
+    try:
+        message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
+    except (ValueError, LookupError, TypeError):
+        return
+    yield from tokens_in(message)
+
+
+def tokens_in(message: Any) -> Iterator[str]:
+    """The tokens that a message names, in its JSON form. Pure."""
+    if not isinstance(message, dict):
+        return
+    named: Iterable[Any] = [
+        message.get("token"),
+        *message.get("bodies", ()),
+        *(result.get("token") for result in message.get("results", ())),
+    ]
+    yield from (token for token in named if token)
+
+
+def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
+    """
+    Free idle bodies that no message names; returns how many were freed.
+
+    Args:
+        spool: the spool to sweep.
+        waiting: the messages on the broker; None for a broker that cannot list them.
+        idle_s: `pipeline.spool_ttl_s`.
+
+    Raises:
+        TransientError: Redis or the broker did not answer.
+    """
+    idle_s = idle_s if waiting is None else min(idle_s, IDLE_S)
+    if not spool.idle(idle_s, 1):
+        return 0
+    named = set[str]() if waiting is None else waiting.tokens()
+    if named is None:
+        return 0
+    freed = 0
+    while tokens := spool.idle(idle_s, STEP):
+        spool.touch([token for token in tokens if token in named])
+        freed += spool.free_idle([token for token in tokens if token not in named], idle_s)
+    return freed

@@ -1,0 +1,169 @@
+"""
+Back-pressure from the spool: which fetches may begin, and how they wait for room.
+
+On `pinlater://` workers claim no fetches while the spool is closed (`claim_limit`). On other
+brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.messages import URGENT
+from aragog.crawl.pipeline.ports import BoundedBodyStore
+from aragog.errors import TRANSIENT, SpoolUnavailable
+from aragog.runtime.clock import Clock, SystemClock
+from pinlater.gates import Opening
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+EVERY, NONE = 9, -1
+# Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
+NEARLY_FULL = 0.95
+# How long a task waits for room, and how often it checks.
+PATIENCE_S = 20.0
+LOOK_EVERY_S = 0.5
+# How long a worker uses the last state it read.
+FRESH_S = 0.1
+# On the way to the high mark, from this share of it on, a worker claims ever fewer batches at once:
+# `MOST_BATCHES` at first, finally one. Otherwise it would fill the spool in a burst, and then leave
+# its processor unused while the others store.
+NEARLY_CLOSED = 2 / 3
+MOST_BATCHES = 8
+
+
+def claim_limit(
+    spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
+) -> Callable[[], Opening]:
+    """
+    A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
+
+    It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
+
+    Args:
+        spool: receives the fetched bodies.
+        memory: memory use of its servers. While it is nearly full, the bodies in the spool are
+            stored before new ones are fetched.
+        clock: only its monotonic time is used.
+    """
+    stopwatch = clock or SystemClock()
+    seen: tuple[float, Opening] | None = None
+
+    def limit() -> Opening:
+        nonlocal seen
+        now_s = stopwatch.monotonic_s()
+        if seen is None or now_s - seen[0] > FRESH_S:
+            seen = now_s, _limit(spool, memory)
+        return seen[1]
+
+    return limit
+
+
+def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
+    try:
+        state = spool.state()
+        share = memory.usage().share if memory else 0.0
+    except TRANSIENT as error:
+        log.debug("nothing is claimed while the spool does not answer: %s", error)
+        return Opening(NONE)
+    # If the spool is empty, waiting would not free any memory.
+    if state.full or (share > NEARLY_FULL and state.used_bytes):
+        return Opening(NONE)
+    if state.closed:
+        return Opening(URGENT)
+    left = (1 - state.share) / (1 - NEARLY_CLOSED)
+    return Opening(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
+
+
+class Reservation(NamedTuple):
+    """Room for the bodies of a fetch."""
+
+    token: str
+    bodies: int
+    """How many it is for: fewer than were asked for where the spool is nearly full."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolRoom:
+    """
+    Reserves room for the bodies of fetches, and waits for it up to `PATIENCE_S`.
+
+    Args:
+        spool: receives the bodies.
+        clock: for waiting.
+        gated: workers claim no fetches while the spool is closed, so no task has to wait.
+    """
+
+    spool: BoundedBodyStore
+    clock: Clock
+    gated: bool = True
+
+    def reopened(self, priority: int) -> bool:
+        """Wait until a fetch of this priority may begin; False after `PATIENCE_S`."""
+        if self.gated:
+            return True
+        return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
+
+    @contextmanager
+    def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
+        """
+        A reservation for up to `count` bodies, released on exit; None: no room for a single one
+        within `PATIENCE_S`. Only urgent fetches fill a spool that is closed.
+
+        Raises:
+            SpoolUnavailable: Redis does not answer, or its memory is full.
+        """
+        room: Reservation | None = Reservation("", 0)
+        if count:
+            room = self._wait_for(lambda: self._reserve(count, urgent=urgent))
+        try:
+            yield room
+        finally:
+            if room and room.token:
+                with suppress(SpoolUnavailable):  # the sweep finds it
+                    self.spool.free([room.token])
+
+    def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
+        # Batches that only fit an empty spool would all be refused while the spool is neither
+        # empty nor closed: nothing would be fetched until the store stage frees some bodies.
+        while count:
+            if token := self.spool.reserve(count, urgent=urgent):
+                return Reservation(token, count)
+            count //= 2
+        return None
+
+    def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
+        """
+        Tokens of bodies, in order; None for one that found no room within `PATIENCE_S`.
+
+        Raises:
+            SpoolUnavailable: Redis does not answer, or its memory is full.
+        """
+        together = self.spool.offer_many(blobs, reservation)
+        if together is not None:
+            return list(together)
+        # The bodies are larger than the reservation, which was made from the recent mean size.
+        self.spool.free([reservation] if reservation else [])
+        tokens: list[str | None] = []
+        for blob in blobs:
+            offer = self._offer(blob)
+            offered = offer() if None in tokens else self._wait_for(offer)
+            tokens.append(offered[0] if offered else None)
+        return tokens
+
+    def _offer(self, blob: bytes) -> Callable[[], list[str] | None]:
+        return lambda: self.spool.offer_many([blob])
+
+    def _wait_for(self, ask: Callable[[], T | None]) -> T | None:
+        """The first result that is not None; None after `PATIENCE_S`."""
+        until_s = self.clock.monotonic_s() + PATIENCE_S
+        while (result := ask()) is None and self.clock.monotonic_s() < until_s:
+            self.clock.sleep_s(LOOK_EVERY_S)
+        return result

@@ -1,0 +1,73 @@
+"""
+Record in Redis which store it belongs to, so that workers with another store are detected.
+
+The first process that uses both writes the record, and all others compare it. Workers that share a
+Redis share its jobs, so they must also share one store. Two machines with an embedded store each
+would split the pages between them, and neither would notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import orjson
+import redis
+
+from aragog.fetch_record.known_fields import known
+from pinlater.redis.errors import redis_errors
+
+
+@dataclass(frozen=True, slots=True)
+class StoreIdentity:
+    """A store, and its location when the record was written."""
+
+    id: str
+    engine: str
+    where: str
+    """Host and folder, or gateways, as a text for people."""
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.where} (store id {self.id})"
+
+
+class StoreClaim:
+    """The record in Redis. Every call raises `BrokerUnavailable` when Redis does not answer."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}store"
+
+    def owner(self) -> StoreIdentity | None:
+        """The store that this Redis belongs to; None when no store has used it."""
+        with redis_errors("store id"):
+            return _read(self._redis.get(self._key))  # type: ignore[arg-type]
+
+    def claim(self, mine: StoreIdentity) -> StoreIdentity:
+        """The store that this Redis belongs to; it becomes `mine` if there was none."""
+        with redis_errors("store id"):
+            self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
+        return self.owner() or mine
+
+    def take(self, mine: StoreIdentity) -> None:
+        """Assign this Redis to `mine`, even if it belonged to another store."""
+        with redis_errors("store id"):
+            self._redis.set(self._key, orjson.dumps(asdict(mine)))
+
+
+def _read(value: bytes | None) -> StoreIdentity | None:
+    try:
+        return None if value is None else StoreIdentity(**known(StoreIdentity, orjson.loads(value)))
+    except (ValueError, TypeError):
+        return None
+
+
+def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
+    """An error message if the Redis belongs to another store, else None. Pure."""
+    if owner is None or owner.id == mine.id:
+        return None
+    return (
+        f"redis.url: {redis_url} works for another store, {owner}; this one is {mine}. Workers "
+        "that share a Redis must share one store, or the pages are split between them: set "
+        "store.engine to hbase on all machines, or give this one a Redis of its own. If the other "
+        "store is gone for good, run `aragog store adopt` here"
+    )

@@ -1,0 +1,281 @@
+"""
+What a takedown means outside the store: producers are told, and Redis and the broker are purged.
+
+`SiteBlocks` is a copy in Redis of what the store lists. It saves messages and informs callers
+immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
+refuse the URLs: they ask the store itself.
+
+Stages refuse such URLs when their messages come up; `Purge` is for what would stay until then:
+messages that wait or FAILED, bodies in the spool, deliveries that webhooks have not accepted yet,
+and the robots.txt rules of taken-down sites. A message that names other URLs, too, is replaced by
+one about those. Run it after the takedown; safe to repeat, and while workers run: a message that is
+claimed in the meantime is refused by its stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import redis
+
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.pipeline.ports import InFlight
+from aragog.crawl.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_reclaim import tokens_in
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.errors import InvalidMessage, InvalidUrl
+from aragog.urlstore.tombstones import DOMAIN, HOST, URL
+from pinlater.admin import Admin
+from pinlater.envelope import arguments
+from pinlater.models import JobInfo, JobState
+from pinlater.redis.errors import redis_errors
+from pinlater.shard import Shard
+from urlspelling import normalize
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+
+class SiteBlocks:
+    """
+    Taken-down hosts, domains and URLs in one Redis set.
+
+    Every call raises `BrokerUnavailable` when Redis does not answer.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}taken_down"
+
+    def refused(self, urls: Iterable[str]) -> set[str]:
+        """The normalized URLs that were taken down, or their site; usually one round trip."""
+        urls = list(urls)
+        with redis_errors("taken down hosts"):
+            if not urls or not self._redis.scard(self._key):
+                return set()
+            names = {name: _entries(name) for name in map(host, urls)}
+            entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
+            found = self._redis.smismember(self._key, entries)
+            blocked_entries = {entry for entry, is_in in zip(entries, found, strict=True) if is_in}
+        return {
+            url
+            for url in urls
+            if f"{URL}:{url}" in blocked_entries or blocked_entries & names[host(url)]
+        }
+
+    def replace(self, listed: Iterable[tuple[str, str]]) -> None:
+        """Replace the copy by what the store lists: (kind, name) each (`Takedowns.listed`)."""
+        entries = [f"{kind}:{name}" for kind, name in listed]
+        with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
+            pipe.delete(self._key)
+            if entries:
+                pipe.sadd(self._key, *entries)
+            pipe.execute()
+
+
+def _entries(name: str) -> set[str]:
+    return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in and_parents(name))}
+
+
+Refused = Callable[[Iterable[str]], set[str]]
+"""Returns which of the normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
+
+PAGE = 200
+PASSES = 3
+"""Messages that move while they are listed can be missed, so the queues are listed again."""
+_DESTINATIONS = {destination.task: destination for destination in Destination} | {
+    FETCH_BY_MODULE: Destination.FETCH
+}
+_STAGES = (
+    Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
+    Destination.STORE,
+)  # fmt: skip
+_ENTRIES = ("urls", "results", "changes", "origins")
+"""The lists of a message, of any stage, whose entries are independent of each other."""
+
+
+@dataclass(slots=True)
+class Purged:
+    """Counts of removed entries."""
+
+    messages: int = 0
+    """
+    How many messages that waited or FAILED it removed, except deliveries; on other brokers, how
+    many dead letters.
+    """
+    bodies: int = 0
+    """How many bodies it removed from the spool."""
+    deliveries: int = 0
+    """Webhook deliveries, sent again without the changes of these URLs."""
+    origins: int = 0
+    """Origins whose robots.txt rules were kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Json:
+    """A message in its JSON form."""
+
+    value: Any
+
+    def wire(self) -> Any:
+        return self.value
+
+
+@dataclass(slots=True, eq=False)
+class Purge:
+    """
+    Purges one Redis and one broker.
+
+    Args:
+        refused: asked for many URLs at once.
+        robots: the cache of rules.
+        spool: where bodies wait.
+        in_flight: URLs of deleted messages can be enqueued again once the takedown is lifted.
+        admin: the queues; None on a broker that cannot be asked.
+        sender: for messages about other URLs.
+        drop_dead_letters: removes dead letters of another broker, by their arguments, and counts.
+    """
+
+    refused: Refused
+    robots: RobotsCache
+    spool: Spool
+    in_flight: InFlight
+    admin: Admin | None
+    sender: Sender
+    drop_dead_letters: Callable[[Callable[[Any], bool]], int] = lambda _: 0
+
+    def run(self) -> Purged:
+        """
+        Purge; a walk over all keys of Redis, and all PENDING and FAILED messages.
+
+        Raises:
+            BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
+        """
+        done = Purged(origins=self.robots.forget(self.refused))
+        done.messages += self.drop_dead_letters(
+            lambda message: bool(self.refused(set(_urls(message))))
+        )
+        for _ in range(PASSES):
+            before = done.messages + done.deliveries
+            for queue in self.admin.queues() if self.admin else ():
+                for state in (JobState.PENDING, JobState.FAILED):
+                    self._of_queue(queue, state, done)
+            if done.messages + done.deliveries == before:
+                break
+        return done
+
+    def _of_queue(self, queue: str, state: JobState, done: Purged) -> None:
+        for shard, job, message in list(self._naming(queue, state)):
+            refused = self.refused(set(_urls(message)))
+            rest = _without(message, refused)
+            if rest == message:
+                continue
+            # Sent before it is deleted: killed in between, it is sent once more.
+            if (outgoing := _message_of_rest(job, rest)) is not None:
+                self.sender.send(outgoing)
+            tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
+            self.spool.free(sorted(tokens))
+            self.in_flight.clear(sorted(refused))
+            deleted = shard.delete(queue, state, ids=[job.job_id])
+            done.bodies += len(tokens)
+            if job.name == Destination.WEBHOOK.task:
+                done.deliveries += deleted
+            else:
+                done.messages += deleted
+
+    def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo, Any]]:
+        """Messages of aragog in a queue that name a taken-down URL."""
+        for shard in self.admin.cluster.shards if self.admin else ():
+            offset = 0
+            while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
+                offset += len(jobs)
+                read = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
+                urls = [set(_urls(message)) for _, message in read]
+                refused = self.refused(set().union(*urls))
+                for (job, message), job_urls in zip(read, urls, strict=True):
+                    if not refused.isdisjoint(job_urls):
+                        yield shard, job, message
+
+
+def _message(job: JobInfo) -> Any:
+    """The message of a job; None of one that cannot be read."""
+    try:
+        return arguments(job.body)[0]
+    except (InvalidMessage, LookupError):
+        return None
+
+
+def _without(message: Any, refused: set[str]) -> Any:
+    """The message without the entries that name a refused URL; None if no entry is left. Pure."""
+
+    def kept(entries: list[Any]) -> list[Any]:
+        return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
+
+    if isinstance(message, list):
+        return kept(message) or None
+    if not isinstance(message, Mapping):
+        return message if refused.isdisjoint(_urls(message)) else None
+    lists = {n: kept(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
+    rest = {**message, **lists}
+    if isinstance(message.get("slots"), Mapping):
+        left = set(lists.get("origins", ()))
+        rest["slots"] = {name: at for name, at in message["slots"].items() if name in left}
+    return rest if any(lists.values()) else None
+
+
+def _is_fetched_again(job: JobInfo) -> bool:
+    """
+    Whether the other URLs of a message are fetched again, instead of repeating it without some.
+
+    Page updates of a batch lie in the spool as one value; a FAILED message would only fail again.
+    """
+    destination = _DESTINATIONS[job.name]
+    failed = job.state is JobState.FAILED and destination in _STAGES
+    return failed or destination is Destination.STORE
+
+
+def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
+    if rest is None:
+        return None
+    wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
+    if not _is_fetched_again(job):
+        return OutgoingMessage(_DESTINATIONS[job.name], _Json(rest), wait_ms, job.priority)
+    jobs = tuple(replace(job, attempt=0) for job in _jobs(rest))
+    return (
+        OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
+        if jobs
+        else None
+    )
+
+
+def _tokens(message: Any) -> set[str]:
+    return set(tokens_in(message))
+
+
+def _jobs(message: Any) -> list[UrlJob]:
+    """The URL jobs of a message of any stage, those that can be read."""
+    if not isinstance(message, Mapping):
+        return []
+    items = [*(message.get("urls") or ()), *(message.get("results") or ())]
+    result = []
+    for item in items:
+        with suppress(InvalidMessage, TypeError):
+            result.append(UrlJob.read(item.get("job", item) if isinstance(item, Mapping) else item))
+    return result
+
+
+def _urls(value: Any) -> Iterator[str]:
+    """Every URL in a JSON value, normalized: also those of redirects, headers and origins."""
+    if isinstance(value, str):
+        if "://" in value:
+            with suppress(InvalidUrl):
+                yield normalize(value)
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            yield from _urls(member)
+    elif isinstance(value, list | tuple):
+        for member in value:
+            yield from _urls(member)

@@ -1,0 +1,93 @@
+"""
+The requests of one traced fetch: when each began, got its permit and ended, and its attributes.
+
+The fetcher knows nothing of traces. It asks a gate before each request and at each redirect, so a
+gate that notes the times sees every request (`aragog.crawl.fetcher.gate`).
+"""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlsplit
+
+from aragog.crawl.fetcher.gate import Admission, Gate, Go, Later
+from aragog.fetch_record.outcome import Outcome
+from aragog.observability.tracing.tracer import Value
+
+NS_PER_MS = 1_000_000
+
+
+class RequestTimes:
+    """One request of a fetch; times in ns since the epoch."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.begun_ns = time.time_ns()
+        self.ended_ns: int | None = None
+        self.events: list[tuple[str, int]] = []
+
+    def note(self, name: str) -> None:
+        """Note an event."""
+        self.events.append((name, time.time_ns()))
+
+
+class TimedGate:
+    """
+    A gate that notes when the requests of one fetch begin, get their permit, and end.
+
+    Args:
+        gate: decides.
+        url: of the first request.
+    """
+
+    def __init__(self, gate: Gate, url: str) -> None:
+        self._gate = gate
+        self._all = [RequestTimes(url)]
+
+    def ended(self) -> list[RequestTimes]:
+        """The requests, of which the last has ended now."""
+        self._all[-1].ended_ns = time.time_ns()
+        return self._all
+
+    def admit(self, url: str, given: str) -> Admission:
+        self._all[-1].ended_ns = time.time_ns()
+        admission = self._gate.admit(url, given)
+        if isinstance(admission, Go):
+            self._all.append(RequestTimes(url))
+        return admission
+
+    def acquire_permit(self, url: str) -> Later | None:
+        self._all[-1].note("connected")
+        later = self._gate.acquire_permit(url)
+        self._all[-1].note("send permit" if later is None else "no send permit")
+        return later
+
+    def release_permit(self, url: str) -> None:
+        self._all[-1].note("request sent")
+        self._gate.release_permit(url)
+
+    def busy(self, url: str, wait_s: float | None) -> None:
+        self._gate.busy(url, wait_s)
+
+
+def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
+    """The attributes of a request and its response, by OpenTelemetry's conventions. Pure."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    known: dict[str, Value | None] = {
+        "http.request.method": "GET",
+        "url.full": url,
+        "server.address": parts.hostname,
+        "server.port": port,
+        "http.response.status_code": status,
+    }
+    if outcome is not None:
+        known |= {
+            "aragog.outcome": outcome.outcome.value,
+            "network.peer.address": outcome.address,
+            "network.protocol.version": outcome.http_version,
+            "aragog.dns_ms": outcome.dns_ms,
+            "aragog.connect_ms": outcome.connect_ms,
+            "aragog.first_byte_ms": outcome.first_byte_ms,
+        }
+    return {name: value for name, value in known.items() if value is not None}

@@ -1,0 +1,121 @@
+"""
+Batches of enqueued URLs: which URLs a producer enqueued together, to report how many are left.
+
+A batch is a Redis list. Each element holds the URL keys of one call by rate-limit key, because what
+is left of a domain takes as long as its slots, and under the empty key the instant before which
+they are not fetched. A URL counts as done when it is no longer in flight; one that somebody
+enqueues again counts as in flight again.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import orjson
+import redis
+
+from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S
+from aragog.errors import BadInput
+from pinlater.redis.errors import redis_errors
+from urlspelling import url_key
+
+MOST_CALLS = 100
+"""Calls that add to one batch, of up to 1,000 URLs each, which are 32 KB in Redis."""
+KEPT_S = COUNTS_FOR_S + 86_400
+"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
+flight."""
+WHERE = "redis, batches"
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
+_SLICE = 5000
+_NOT_BEFORE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch is."""
+
+    total: int
+    in_flight: Mapping[str, int]
+    """URLs that are left, by rate-limit key."""
+    not_before_ms: Mapping[str, int]
+    """The instants before which the last of them are not fetched, by rate-limit key."""
+
+
+class UrlBatches:
+    """The batches of one system. Every call may raise `BrokerUnavailable`."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = prefix
+
+    def add(
+        self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
+    ) -> str:
+        """
+        Add normalized URLs, by rate-limit key, to a batch (None: a new one); returns its id.
+
+        Args:
+            batch: the id of the batch.
+            urls: normalized.
+            not_before_ms: they are not fetched before this instant; 0: at once.
+
+        Raises:
+            BadInput: the id is malformed, or `MOST_CALLS` have added to the batch.
+        """
+        batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
+        call: dict[str, str | int] = {
+            domain: b"".join(map(url_key, domain_urls)).hex()
+            for domain, domain_urls in urls.items()
+        }
+        if not_before_ms:
+            call[_NOT_BEFORE] = not_before_ms
+        key = f"{self._prefix}batch:{batch}"
+        with redis_errors(WHERE):
+            if int(self._redis.llen(key)) >= MOST_CALLS:
+                raise BadInput(f"batch: {MOST_CALLS} calls have added to it; begin another")
+            with self._redis.pipeline() as pipe:
+                pipe.rpush(key, orjson.dumps(call))
+                pipe.expire(key, KEPT_S)
+                pipe.execute()
+        return batch
+
+    def state(self, batch: str) -> BatchState | None:
+        """How many of its URLs are left; None for an unknown batch. A round trip for 5,000 URLs."""
+        with redis_errors(WHERE):
+            calls = self._redis.lrange(f"{self._prefix}batch:{checked_id(batch)}", 0, -1)
+        if not calls:
+            return None
+        by_domain: dict[str, set[bytes]] = defaultdict(set)
+        not_before_ms: dict[str, int] = {}
+        for call in calls:
+            keys_of_domains = orjson.loads(call)
+            at_ms = keys_of_domains.pop(_NOT_BEFORE, 0)
+            for domain, keys in keys_of_domains.items():
+                if at_ms > not_before_ms.get(domain, 0):
+                    not_before_ms[domain] = at_ms
+                data = bytes.fromhex(keys)
+                by_domain[domain].update(data[at : at + 16] for at in range(0, len(data), 16))
+        left = {domain: self._in_flight(list(keys)) for domain, keys in by_domain.items()}
+        total = sum(map(len, by_domain.values()))
+        in_flight = {domain: count for domain, count in left.items() if count}
+        return BatchState(total, in_flight, not_before_ms)
+
+    def _in_flight(self, keys: list[bytes]) -> int:
+        count = 0
+        with redis_errors(WHERE):
+            now_s = self._redis.time()[0]
+            for at in range(0, len(keys), _SLICE):
+                until = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
+                count += sum(1 for until_s in until if until_s and float(until_s) > now_s)
+        return count
+
+
+def checked_id(batch: str) -> str:
+    """The id; raises BadInput if it cannot be one."""
+    if not _ID.fullmatch(batch):
+        raise BadInput("batch: must be an id as POST /v1/enqueue returned it")
+    return batch

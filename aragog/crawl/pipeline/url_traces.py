@@ -1,0 +1,345 @@
+"""
+The spans of URLs: one trace for each traced URL, from `enqueue` to `store`.
+
+Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
+its span `enqueue`, and each stage adds a span below that one, in whatever process and at whatever
+attempt it runs. A job without a context costs a comparison. Spans of URLs, not of messages: a
+message carries many URLs, which come together and part again (docs/adr/0079).
+
+A stage that is killed leaves no span, because spans are exported when they end. The next run of its
+message has one in the same trace, with the number of the delivery.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import OutgoingMessage
+from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange
+from aragog.fetch_record.outcome import Outcome
+from aragog.observability.tracing.context import is_sampled, log_ids, read
+from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
+
+MOST_IN_CALLERS_TRACE = 25
+"""URLs of one call that continue its trace; a trace of thousands of URLs cannot be read."""
+SHORTEST_WAIT_NS = 5_000_000
+"""A shorter wait for a slot has no span."""
+
+delivery: ContextVar[int] = ContextVar("delivery", default=1)
+"""Which delivery of its message a stage works on; more than 1 after a failed or killed run."""
+
+
+def now_ms() -> int:
+    """The time of this machine, in ms since the epoch."""
+    return time.time_ns() // NS_PER_MS
+
+
+class CallSpans:
+    """
+    The spans `enqueue` of one call that enqueues.
+
+    Args:
+        tracer: makes them; None: tracing is off.
+        caller: the context of the span in which the call is made; "": the program's own, if any.
+        found_on: the context of the page that names the URLs; their traces are linked to it.
+        rng: chooses URLs, as `random.random`.
+    """
+
+    def __init__(
+        self, tracer: Tracer | None, caller: str, found_on: str, rng: Callable[[], float]
+    ) -> None:
+        self._tracer = tracer
+        self._rng = rng
+        self._link = found_on
+        self._caller = caller or (tracer.active() if tracer and not found_on else "")
+        self._left = MOST_IN_CALLERS_TRACE
+        self._spans: dict[str, Span] = {}
+
+    @contextmanager
+    def sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
+        """Begin the spans of those URLs that are traced, and end them when they are sent."""
+        if self._tracer is None:
+            yield
+            return
+        self._spans = self._begun(self._tracer, urls, attributes)
+        problem = ""
+        try:
+            yield
+        except Exception as error:
+            problem = _text(error)
+            raise
+        finally:
+            for span in self._spans.values():
+                span.end(error=problem)
+
+    def _begun(
+        self, tracer: Tracer, urls: Sequence[str], attributes: Attributes
+    ) -> dict[str, Span]:
+        context = read(self._caller) if self._caller else None
+        if context is not None and not context.sampled:
+            return {}
+        found: dict[str, Span | None] = {}
+        if context is not None:
+            for url in urls[: self._left]:
+                about = {"url.full": url, **attributes}
+                found[url] = tracer.child("enqueue", self._caller, SpanPart.PRODUCER, about)
+            self._left -= len(found)
+        for url in urls[len(found) :]:
+            if self._rng() < tracer.ratio:
+                about, link = {"url.full": url, **attributes}, self._link or self._caller
+                found[url] = tracer.root("enqueue", SpanPart.PRODUCER, about, link)
+        return {url: span for url, span in found.items() if span is not None}
+
+    def job(self, url: str) -> dict[str, Any]:
+        """What the job of a URL carries of its trace; nothing unless it is traced."""
+        span = self._spans.get(url)
+        return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
+
+    def ids(self, url: str) -> dict[str, str]:
+        """The ids of its span, for its line in the log."""
+        span = self._spans.get(url)
+        return {} if span is None else log_ids(span.traceparent)
+
+
+class StageSpans:
+    """
+    The spans of one run of a stage: one for each traced URL of its message.
+
+    Methods about a job whose URL is not traced do nothing.
+    """
+
+    def __init__(self, tracer: Tracer | None, stage: str, jobs: Sequence[UrlJob]) -> None:
+        self._tracer = tracer
+        self._spans: dict[str, Span] = {}
+        self._started_ns = 0
+        if tracer is None:
+            return
+        self._started_ns = time.time_ns()
+        for job in jobs:
+            if job.traceparent and job.traceparent not in self._spans:
+                self._begin(tracer, stage, job, len(jobs))
+
+    def _begin(self, tracer: Tracer, stage: str, job: UrlJob, urls: int) -> None:
+        if not is_sampled(job.traceparent):
+            return
+        if job.left_at_ms is not None:
+            waited(tracer, job, "wait in queue", self._started_ns)
+        attributes: dict[str, Value] = {"url.full": job.url, "aragog.request_id": job.request_id}
+        attributes |= {"aragog.attempt": job.attempt + 1, "aragog.delivery": delivery.get()}
+        attributes["messaging.batch.message_count"] = urls
+        span = tracer.child(stage, job.traceparent, SpanPart.CONSUMER, attributes, self._started_ns)
+        if span is not None:
+            self._spans[job.traceparent] = span
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for span in self._spans.values():
+            span.end(error="" if error is None else _text(error))
+
+    def __bool__(self) -> bool:
+        """Whether a URL of this run is traced."""
+        return bool(self._spans)
+
+    def of(self, job: UrlJob) -> Span | None:
+        """The job's span in this run."""
+        return self._spans.get(job.traceparent) if self._spans else None
+
+    def ids(self, job: UrlJob) -> dict[str, str]:
+        """`trace_id` and `span_id` for a line of the log; of the span `enqueue` if this is off."""
+        if not job.traceparent:
+            return {}
+        span = self.of(job)
+        return log_ids(span.traceparent if span else job.traceparent)
+
+    def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
+        """Add an event to the job's span; attributes that are None are left out."""
+        if span := self.of(job):
+            known = {f"aragog.{key}": v for key, v in attributes.items() if v is not None}
+            span.event(name, known)
+
+    def set(self, job: UrlJob, **attributes: Value | None) -> None:
+        """Add attributes to the job's span; those that are None are left out."""
+        if span := self.of(job):
+            span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
+
+    @contextmanager
+    def part(self, job: UrlJob, name: str, attributes: Attributes | None = None) -> Iterator[None]:
+        """A span below the job's for the block."""
+        span = self._below(job, name, SpanPart.INTERNAL, attributes or {})
+        problem = ""
+        try:
+            yield
+        except BaseException as error:
+            problem = _text(error)
+            raise
+        finally:
+            if span is not None:
+                span.end(error=problem)
+
+    def _below(
+        self,
+        job: UrlJob,
+        name: str,
+        kind: SpanPart,
+        about: Attributes,
+        started_ns: int | None = None,
+    ) -> Span | None:
+        above = self.of(job)
+        if above is None or self._tracer is None:
+            return None
+        return self._tracer.child(name, above.traceparent, kind, about, started_ns)
+
+    def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
+        """What notes the requests of a job's fetch; None: its URL is not traced."""
+        return TimedGate(gate, job.next_url) if self.of(job) else None
+
+    def requested(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
+        """Add a span for the wait for the slot, and for each request of a fetch that is over."""
+        spans, ended_ns = requests.ended(), time.time_ns()
+        if spans[0].begun_ns - self._started_ns > SHORTEST_WAIT_NS:
+            self._record(job, "wait for slot", self._started_ns, spans[0].begun_ns)
+        statuses: list[int | None] = []
+        statuses += [hop.status for hop in outcome.hops[len(job.hops) :]][: len(spans) - 1]
+        statuses += [None] * (len(spans) - 1 - len(statuses))
+        for request, status in zip(spans, [*statuses, outcome.status], strict=True):
+            last = request is spans[-1]
+            about = exchange(request.url, status, outcome if last else None)
+            span = self._below(job, "GET", SpanPart.CLIENT, about, request.begun_ns)
+            if span is None:
+                return
+            for name, at_ns in request.events:
+                span.event(name, {}, at_ns)
+            failed = last and (status is None or status >= 400)
+            problem = (getattr(outcome, "reason", "") or outcome.outcome.value) if failed else ""
+            span.end(at_ns=request.ended_ns or ended_ns, error=problem)
+
+    def exchanged(self, job: UrlJob, url: str, outcome: Outcome) -> None:
+        """Add a span for a fetch that other URLs share, by the times of its outcome."""
+        started_ns = outcome.fetched_at_ms * NS_PER_MS
+        about = exchange(url, outcome.status, outcome)
+        span = self._below(job, "GET", SpanPart.CLIENT, about, started_ns)
+        if span is not None:
+            took_ns = int((outcome.total_ms or 0) * NS_PER_MS)
+            span.end(at_ns=started_ns + took_ns)
+
+    def _record(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
+        span = self._below(job, name, SpanPart.INTERNAL, {}, started_ns)
+        if span is not None:
+            span.end(at_ns=ended_ns)
+
+    def left(self, job: UrlJob) -> UrlJob:
+        """The job as the stage hands it on: the next one shows how long it waited."""
+        return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
+
+    def handed_on(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
+        """The messages of the stage with the time at which traced URLs left it."""
+        return [self._stamped(message) for message in outgoing] if self._spans else outgoing
+
+    def _stamped(self, what: OutgoingMessage) -> OutgoingMessage:
+        match what.message:
+            case FetchBatch() | RobotsBatch() | PageBatch() as batch:
+                jobs = tuple(map(self.left, batch.jobs))
+                return replace(what, message=replace(batch, jobs=jobs))
+            case ResultBatch() as batch:
+                results = tuple(replace(r, job=self.left(r.job)) for r in batch.results)
+                return replace(what, message=replace(batch, results=results))
+            case _:
+                return what
+
+
+UNTRACED = StageSpans(None, "", ())
+
+
+class UrlTraces:
+    """
+    Makes the spans of a process.
+
+    Args:
+        tracer: None: tracing is off.
+        rng: chooses the URLs that begin a trace.
+    """
+
+    def __init__(
+        self, tracer: Tracer | None = None, rng: Callable[[], float] = random.random
+    ) -> None:
+        self.tracer = tracer
+        self._rng = rng
+
+    def call(self, caller: str, found_on: str) -> CallSpans:
+        """The spans of one call that enqueues; see `CallSpans`."""
+        return CallSpans(self.tracer, caller, found_on, self._rng)
+
+    def adopted(self, batch: FetchBatch, caller: str) -> FetchBatch:
+        """
+        The URLs of a message that no producer of aragog's sent, in the trace of its header.
+
+        Args:
+            batch: its URLs.
+            caller: the `traceparent` among its headers; "" or one that is not sampled: none.
+        """
+        if self.tracer is None or not is_sampled(caller):
+            return batch
+        call = self.call(caller, "")
+        with call.sending([job.url for job in batch.jobs], {}):
+            return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
+
+    def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:
+        """The spans of one run of a stage; they end with its `with` block."""
+        return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))
+
+    def delivery(self, first: str, url: str, changes: int) -> Span | None:
+        """
+        A span for one attempt of a webhook's delivery; None: it is not traced.
+
+        Args:
+            first: the context of the span of its first attempt; "": this is the first.
+            url: of the receiver.
+            changes: how many it has.
+        """
+        if self.tracer is None:
+            return None
+        about: dict[str, Value] = {"http.request.method": "POST", "url.full": url}
+        about["messaging.batch.message_count"] = changes
+        if first:
+            return self.tracer.child("webhook", first, SpanPart.CLIENT, about)
+        if self._rng() >= self.tracer.ratio:
+            return None
+        return self.tracer.root("webhook", SpanPart.CLIENT, about)
+
+    def out_of_line(self, job: UrlJob) -> UrlJob:
+        """A job that leaves the line of its domain: its wait there becomes a span."""
+        if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
+            return job
+        waited(self.tracer, job, "wait in line", time.time_ns())
+        return replace(job, left_at_ms=now_ms())
+
+
+OFF = UrlTraces()
+
+
+def waited(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
+    """Add a span from when a job left a stage until now; the clocks of two machines may differ."""
+    started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
+    span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
+    if span is not None:
+        span.end(at_ns=until_ns)
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

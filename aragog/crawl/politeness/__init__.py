@@ -1,0 +1,22 @@
+"""
+Politeness: rate limits per domain, and robots.txt rules per origin.
+
+Public:
+
+    limiter         slots and permits of all domains, on their Redis servers
+    limiter_ring    which server decides for which domain, and changes of that
+    slots           inputs and results of the limiter
+    permits         send permits
+    lines           requests that wait for a slot of their domain
+    overrides       rates and stops of single domains that an operator sets
+    live_overrides  those that are set while the system runs
+    quiet_hours     hours without requests
+    blocked_hosts   hosts without requests
+    host_names      names of hosts in settings
+    robots_rules    which URLs robots.txt allows
+    robots_cache    rules by origin, in Redis and in memory
+    robots_records  what the cache holds of an origin
+    robots_engines  the parsers of robots.txt
+    tdm_file        /.well-known/tdmrep.json
+    shared_clock    the time of a server
+"""

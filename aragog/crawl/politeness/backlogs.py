@@ -1,0 +1,85 @@
+"""What the limiter's servers know of domains: backlogs, errors in a row, and latency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from aragog.crawl.politeness.lines import Lines, is_of_rules
+from aragog.crawl.politeness.nodes.ring import NodeRing
+from aragog.crawl.politeness.rates import Rates
+from aragog.crawl.politeness.slots import DomainReport, ceil_ms, slowed_us, unpack_state
+
+
+class Backlogs:
+    """Reads the state of domains. Raises `LimiterUnavailable`."""
+
+    def __init__(self, nodes: NodeRing, rates: Rates, lines: Lines | None) -> None:
+        self._nodes = nodes
+        self._rates = rates
+        self._lines = lines
+
+    def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        """Return the state of domains; one round trip per node, and per server with lines."""
+        waiting = self._lines.waiting(keys) if self._lines else {}
+        reports: dict[str, DomainReport] = {}
+        for node, group in self._nodes.group((key, key) for key in keys):
+            states = node.get_many([node.key("slot", key) for key in group])
+            now_us = node.now_us()
+            for key, packed in zip(group, states, strict=True):
+                state = unpack_state(packed)
+                factors = state.factor / 100, state.latency_factor
+                interval_us = slowed_us(self._rates.interval_us(key), *factors)
+                latency_ms, usual_latency_ms = state.latencies_ms
+                next_us = state.planned_us + interval_us
+                ahead_us = max(0.0, next_us - now_us)
+                in_line = waiting.get(key, 0)
+                reports[key] = DomainReport(
+                    key=key,
+                    qps=1e6 / interval_us,
+                    next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
+                    backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
+                    backoff_factor=factors[0],
+                    errors_in_a_row=state.streak,
+                    max_concurrent=self._rates.max_concurrent(key),
+                    stopped=self._rates.stopped(key),
+                    quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),
+                    waiting=in_line,
+                    paused_ms=max(0, ceil_ms(state.last_us - now_us)),
+                    latency_factor=factors[1],
+                    latency_ms=latency_ms,
+                    usual_latency_ms=usual_latency_ms,
+                )
+        return reports
+
+    def busiest(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return the domains with the longest lines, by how long these take.
+
+        One round trip per server with lines, and one per node.
+        """
+        longest = self._lines.longest(count) if self._lines else {}
+        reports = self.describe([key for key in longest if not is_of_rules(key)]).values()
+        return sorted(reports, key=lambda report: -report.backlog_ms)
+
+    def failing(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return domains with errors in a row or a backoff, most errors first.
+
+        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
+        """
+        reports = [
+            report
+            for report in self._failing(count)
+            if report.errors_in_a_row or report.backoff_factor > 1
+        ]
+        return sorted(
+            reports, key=lambda report: (-report.errors_in_a_row, -report.backoff_factor)
+        )[:count]
+
+    def _failing(self, count: int) -> Iterable[DomainReport]:
+        named = [
+            name.decode()
+            for node in self._nodes
+            for name in node.last_members(node.key("slots", "failing"), count)
+        ]
+        return self.describe(named).values()

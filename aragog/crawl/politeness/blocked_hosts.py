@@ -1,0 +1,85 @@
+"""Hosts and domains that the setting `politeness.blocked_hosts` blocks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from aragog.crawl.politeness.host_names import HostNames
+from aragog.errors import CONFIG
+
+log = logging.getLogger(__name__)
+SETTING = "politeness.blocked_hosts"
+
+
+class BlockedHosts:
+    """
+    Names that are blocked with all hosts below them. Thread-safe.
+
+    Args:
+        names: host names in any case, Unicode or Punycode.
+        file: the settings file; None: `names` never change.
+        read: the setting as it is now, asked after a change of the file. While it raises
+            `ConfigError`, and while there is no file, the last names stay blocked.
+
+    Raises:
+        ConfigError: a name is not a host name.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        *,
+        file: Path | None = None,
+        read: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._names = HostNames(names, SETTING)
+        self._file = WatchedFile(file) if file else None
+        self._read = read
+
+    @property
+    def reloads(self) -> bool:
+        """True if the names can change."""
+        return self._file is not None
+
+    def find(self, host: str) -> str | None:
+        """Return the name that blocks `host`; None if none does."""
+        return self._names.find(host)
+
+    def refresh(self) -> None:
+        """Read the setting again if the file changed."""
+        if self._file is None or not self._file.changed() or not self._file.path.exists():
+            return
+        try:
+            names = HostNames(self._read(), SETTING)
+        except CONFIG as error:
+            log.warning(
+                "the settings file is invalid, the blocked hosts stay as they were: %s", error
+            )
+            return
+        if names.names != self._names.names:
+            self._names = names
+            log.info("reloaded %s: %d names", SETTING, len(names.names))
+
+
+class WatchedFile:
+    """A file and the state in which it was last seen; a check costs one stat(2)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen = _signature(path)
+
+    def changed(self) -> bool:
+        """Report whether the file changed, appeared or was removed since the last call."""
+        before, self._seen = self._seen, _signature(self.path)
+        return self._seen != before
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return mtime, size and inode (for a file renamed over it); None without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

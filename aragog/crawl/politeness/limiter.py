@@ -1,0 +1,378 @@
+"""
+The rate limiter: slots and send permits per domain, decided by one Redis server for all workers.
+
+It works in two steps. `reserve` plans: each request gets the next free instant of its domain, an
+interval after the previous one. `acquire_permit` enforces: a sender on a busy machine wakes up
+milliseconds late, so a plan alone guarantees nothing. With its connection open, a sender acquires
+the permit of the domain, which is granted an interval after the previous request was written.
+
+    pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
+    queued       other slots precede it: one request for the permit, one report after sending
+
+The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: a quarter of a
+second after `slot_window_ms`).
+Instants are microseconds by the server's clock internally, and `…_ms` in the interface.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import struct
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from aragog.crawl.politeness.backlogs import Backlogs
+from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.politeness.nodes import scripts
+from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
+from aragog.crawl.politeness.nodes.record import LEASE_S
+from aragog.crawl.politeness.nodes.ring import NodeRing
+from aragog.crawl.politeness.nodes.scripts import Ask, Reserved
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.permits import ALLOWANCE_US, Permits
+from aragog.crawl.politeness.rates import Rates
+from aragog.crawl.politeness.slots import (
+    DomainReport,
+    RateExceeded,
+    Slot,
+    SlotRequest,
+    ceil_ms,
+)
+from aragog.observability.instruments import SLOTS
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.runtime.secret import reveal
+from aragog.settings import PolitenessSettings
+
+# Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
+PATIENCE = 3
+SLOWEST = 3_200
+MOST_DOMAINS = 100_000
+# No slot is handed to another process so far ahead: one that seems to be is by another clock.
+MOST_AHEAD_S = 10.0
+# A URL of a domain that an operator stopped is tried again after about this long.
+STOPPED_AGAIN_S = 300.0
+_RESERVED = SLOTS.of("reserved")
+
+
+class Limiter:
+    """
+    One rate per domain for any number of workers. Thread-safe; may be used across a fork.
+
+    Args:
+        nodes: Redis URLs; one node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
+            They apply until operators change the ring.
+        settings: rates, horizon and windows.
+        overrides: the operator's overrides for single domains.
+        prefix: prefix of every key.
+        clock: its `sleep_s` waits for slots and permits; its wall clock is the caller's.
+        lines: what waits for slots, for reports; None: nothing does.
+        shared: `redis.url`, which has the record of the ring; None: the first of `nodes`.
+        lease_s: how long a process uses the first record of the ring after it read it.
+
+    Raises:
+        ConfigError: a node is not a Redis URL. Nothing is connected before the first call.
+
+    Every method that calls a server raises `LimiterUnavailable` when the server does not respond.
+    The call may have taken effect, which costs at most one slot.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        settings: PolitenessSettings,
+        overrides: Overrides | None = None,
+        prefix: str = "aragog:",
+        clock: Clock | None = None,
+        lines: Lines | None = None,
+        shared: str | None = None,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        self._settings = settings
+        self.rates = Rates(settings, overrides or Overrides())
+        self._clock = clock or SystemClock()
+        self._window_us = settings.slot_window_ms * 1000
+        urls, hold_us = [reveal(url) for url in nodes], pre_granted_hold_us(settings)
+        self._nodes = NodeRing(urls, prefix, hold_us, shared and reveal(shared), lease_s)
+        self._backoff = Backoff(self._nodes)
+        self.lines = lines
+        self._backlogs = Backlogs(self._nodes, self.rates, lines)
+        self.permits = Permits(self._nodes, self.rates, self._clock, self._window_us)
+
+    def key_for(self, url: str) -> str:
+        """Return the limiter key of a normalized URL; see `Rates.key_for`."""
+        return self.rates.key_for(url)
+
+    def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
+        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
+        return self.rates.interval_us(key, crawl_delay_s)
+
+    def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
+        """
+        Reserve a slot for each request, in their order; one round trip for each node.
+
+        A request whose slot would be further away than it can wait reserves nothing.
+
+        Safe to repeat: an unused slot costs its domain one interval.
+        """
+        result: list[Slot | RateExceeded | None] = [None] * len(asks)
+        stopped = {key for key in {ask.key for ask in asks} if self.closed(key)}
+        for number, ask in enumerate(asks):
+            if ask.key in stopped:
+                result[number] = self._not_now(ask.key)
+        numbered = (
+            (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
+        )
+        for group, slots in self._nodes.call_each(numbered, self._reserve_at):
+            for (number, _), slot in zip(group, slots, strict=True):
+                result[number] = slot
+        return [slot for slot in result if slot is not None]
+
+    def closed(self, key: str) -> bool:
+        """
+        Report whether `key` gets no request now: an operator stopped it, or it has quiet hours.
+
+        Quiet hours are those of the node's clock. Only the first call needs a round trip.
+        """
+        return self.rates.closed(key, self._nodes.of(key).now_us)
+
+    def _not_now(self, key: str) -> RateExceeded:
+        """No slot while the domain is closed; spread, so that not all ask at once."""
+        wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
+        return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
+
+    def _reserve_at(
+        self, node: LimiterNode, numbered: Sequence[tuple[int, SlotRequest]]
+    ) -> list[Slot | RateExceeded]:
+        asks = [ask for _, ask in numbered]
+        intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
+        tokens = _tokens(len(asks))
+        now_us, replies = scripts.reserve(
+            node,
+            [ask.key for ask in asks],
+            [
+                self._ask(ask, interval, token)
+                for ask, interval, token in zip(asks, intervals, tokens, strict=True)
+            ],
+        )
+        return [
+            self._slot(
+                ask,
+                node=node.name,
+                now_us=now_us,
+                reserved=reserved,
+                interval_us=interval,
+                token=token,
+            )
+            for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
+        ]
+
+    def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> Ask:
+        within_ms = self._settings.horizon_s * 1000 if ask.within_ms is None else ask.within_ms
+        asks_for_permit = ask.handed_on or self.rates.max_concurrent(ask.key)
+        return Ask(interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent)
+
+    def _slot(
+        self,
+        ask: SlotRequest,
+        *,
+        node: str,
+        now_us: float,
+        reserved: Reserved,
+        interval_us: float,
+        token: int,
+    ) -> Slot | RateExceeded:
+        key = ask.key
+        if reserved.failing:
+            self._backoff.remember(key)
+        if reserved.refused:
+            return RateExceeded(key, ceil_ms(reserved.at_us))
+        _RESERVED.add()
+        wait_ms = ceil_ms(reserved.at_us - now_us)
+        until = 0.0
+        if reserved.pre_granted:
+            until = reserved.at_us + self._window_us - ALLOWANCE_US
+            self.permits.hold(token)
+        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent, node)
+
+    def resume(
+        self,
+        key: str,
+        slot_at_ms: int,
+        crawl_delay_s: float | None = None,
+        *,
+        urgent: bool = False,
+    ) -> Slot:
+        """
+        Return the slot of a job that was rescheduled to it, possibly to another process.
+
+        No round trip. Check `is_usable` first.
+        """
+        interval = self.interval_us(key, crawl_delay_s)
+        node, at_us = self._nodes.of(key), slot_at_ms * 1000.0
+        wait_ms = max(0, ceil_ms(at_us - node.now_us()))
+        token = _tokens(1)[0]
+        return Slot(key, at_us, wait_ms, interval, token, urgent=urgent, node=node.name)
+
+    def ahead(self, ask: SlotRequest) -> Slot:
+        """
+        Return a slot an interval from now, ahead of the slots that are reserved; only its permit
+        decides when it may be used.
+
+        For a caller that cannot wait for the slot that it reserved, and leaves that one unused: the
+        domain is asked as often as planned. Only the first call needs a round trip.
+        """
+        interval = self.interval_us(ask.key, ask.crawl_delay_s)
+        node = self._nodes.of(ask.key)
+        at_us = node.now_us() + interval
+        return Slot(ask.key, at_us, ceil_ms(interval), interval, _tokens(1)[0], node=node.name)
+
+    def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
+        """
+        Report whether the window of a slot is still open; if not, reserve again.
+
+        The slots of a domain that is closed are not; see `closed`. Nor is one that is more than
+        `MOST_AHEAD_S` ahead: its domain has moved to a node with another clock.
+
+        Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
+        round trip.
+        """
+        if key and self.closed(key):
+            return False
+        node = self._nodes.of(key) if key else self._nodes.first()
+        late_us = node.now_us() - slot_at_ms * 1000
+        return -MOST_AHEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
+
+    def utc_s(self, url: str) -> float:
+        """
+        Return the seconds since the epoch by the clock of the node that decides for a URL.
+
+        Only the first call needs a round trip.
+        """
+        return self._nodes.of(self.key_for(url)).now_us() / 1e6
+
+    def note_latency(self, key: str, ms: float, address: str | None) -> None:
+        """
+        Note how long a response of `key` took; see `PendingLatencies.note`.
+
+        No round trip: the next request of this process to the domain reports it.
+        """
+        if self.rates.max_latency_slowdown(key) > 1:
+            self.permits.latencies.note(key, ms, address)
+
+    def acquire_permit(self, slot: Slot) -> bool:
+        """Wait for the permit to send, with the connection open; see `Permits.acquire`."""
+        return self.permits.acquire(slot)
+
+    def release_permit(self, slot: Slot, *, written: bool = True) -> None:
+        """Report that the request was written, or will not be; see `Permits.release`."""
+        self.permits.release(slot, written=written)
+
+    def finished(self, slot: Slot) -> None:
+        """End a request, sent or not; see `Permits.finished`."""
+        self.permits.finished(slot)
+
+    def wait_ms(self, key: str, at_ms: int) -> int:
+        """
+        Return the ms from now to an instant of this limiter for `key`; 0 if it has passed.
+
+        Measured by the clock of the node of `key`, not by the caller's clock. Only the first call
+        needs a round trip.
+        """
+        return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.of(key).now_us()))
+
+    def pause_until(self, key: str, until_ms: int) -> None:
+        """
+        Pause `key` until `until_ms` by the caller's clock; see `pause`.
+
+        The node receives only the difference to the current time.
+        """
+        self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
+
+    def pause(self, key: str, wait_s: float) -> None:
+        """
+        Grant no permit for `key` for `wait_s` seconds (Retry-After, 429, 503), up to the horizon.
+
+        It is a duration because the clocks of caller and limiter may differ by hours. One round
+        trip. Safe to repeat: a pause only gets longer.
+        """
+        wait_us = min(wait_s, self._settings.horizon_s) * 1e6
+        self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))
+
+    def _pause_at(self, node: LimiterNode, key: str, wait_us: float) -> None:
+        if not node.clock.known:
+            node.ask_time()
+        until_us = node.clock.latest_us(stopwatch_us()) + wait_us
+        self.permits.note_pause(key, until_us)
+        scripts.pause_until(node, key, until_us, self.interval_us(key))
+
+    def report(self, key: str, ok: bool) -> None:
+        """Report whether a request succeeded; see `Backoff.report_many`."""
+        self._backoff.report_many([(key, ok)])
+
+    def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
+        """Report whether requests succeeded; see `Backoff.report_many`."""
+        self._backoff.report_many(reports)
+
+    def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        """Return the state of domains; one round trip per node."""
+        return self._backlogs.describe(keys)
+
+    def busiest(self, count: int = 20) -> list[DomainReport]:
+        """Return domains with requests in line, most first; see `Backlogs.busiest`."""
+        return self._backlogs.busiest(count)
+
+    def failing(self, count: int = 20) -> list[DomainReport]:
+        """Return domains with errors in a row or a backoff; see `Backlogs.failing`."""
+        return self._backlogs.failing(count)
+
+    def close(self) -> None:
+        """Send the remaining feedback and close the connections."""
+        self.permits.close()
+        self._nodes.close()
+
+
+def pre_granted_hold_us(settings: PolitenessSettings) -> int:
+    """
+    Return for how long a node holds a pre-granted permit, which is longer than any other.
+
+    Both kinds of permits expire as long after the last instant at which they may be used.
+    """
+    return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
+
+
+class Backoff:
+    """Backoff factors. Thread-safe. Raises `LimiterUnavailable`."""
+
+    def __init__(self, nodes: NodeRing) -> None:
+        self._nodes = nodes
+        self._failing: set[str] = set()
+
+    def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
+        """
+        Report whether requests succeeded, which adjusts the backoff factor of their domains.
+
+        Three consecutive errors halve the rate, and each further one again, down to 1/32; each
+        success reduces the factor by a quarter. Successes of domains without errors need no round
+        trip. Safe to repeat.
+        """
+        reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
+        for group, factors in self._nodes.call_each(
+            reported, partial(scripts.report, errors_to_slow=PATIENCE, max_factor=SLOWEST)
+        ):
+            for (key, _), factor in zip(group, factors, strict=True):
+                if factor:
+                    self.remember(key)
+                else:
+                    self._failing.discard(key)
+
+    def remember(self, key: str) -> None:
+        """A domain has recent errors: its successes must also be reported."""
+        if len(self._failing) > MOST_DOMAINS:
+            self._failing.clear()  # learned again with the next slot
+        self._failing.add(key)
+
+
+def _tokens(count: int) -> list[int]:
+    """Return random tokens, never 0; a collision matters only within one domain and second."""
+    return [token or 1 for token in struct.unpack(f"<{count}I", secrets.token_bytes(4 * count))]

@@ -1,0 +1,281 @@
+"""
+Changes of the limiter's ring while it is in use: nodes join, are drained, leave or are given up.
+
+A change publishes a record with a higher version, which names the active nodes before. Every node
+of both rings gets it, and from then refuses callers with the earlier one. The state of each domain
+that has another node now is taken over there, by the first worker that needs it or by this module,
+which walks the keys of the former nodes. Then a last record says that all have moved. A walk that
+was interrupted is done again by the next command; two at once do the same work twice
+(docs/adr/0085).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Literal
+
+from aragog.crawl.politeness.limiter import pre_granted_hold_us
+from aragog.crawl.politeness.nodes.handover import MOST_AT_ONCE
+from aragog.crawl.politeness.nodes.node import LimiterNode, OtherRing
+from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
+from aragog.crawl.politeness.nodes.ring import LeasedRing, NodeRing
+from aragog.crawl.politeness.slots import DomainState, unpack_state
+from aragog.errors import LimiterUnavailable
+from aragog.runtime.secret import reveal
+from aragog.settings import PolitenessSettings
+
+NodeState = Literal["active", "drained", "leaving"]
+# An instant of restart that is older delays no domain.
+DAY_US = 86_400e6
+# Added to the time after which no worker can use a permit of a lost node.
+MARGIN_S = 1.0
+_EPOCH = struct.Struct("<dd")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """A node of the ring, for operators."""
+
+    node: str
+    """Its URL without user and password, or `redis.url`."""
+    state: NodeState
+    """active: decides for domains; drained: for none; leaving: domains still move away from it."""
+    answers: bool
+    ring: bool
+    """It has the newest record. If not, the next caller brings it."""
+    share: float
+    """The share of the domains for which it decides, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RingReport:
+    """The ring, for operators."""
+
+    epoch: int
+    """How many records there were."""
+    moving: bool
+    """Domains move to other nodes."""
+    lost: tuple[str, ...]
+    """Nodes that were given up while domains move."""
+    nodes: tuple[NodeReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainPlace:
+    """Which node decides for a domain."""
+
+    node: str
+    before: tuple[str, ...]
+    """The nodes that decided before, while domains move."""
+    state: DomainState
+
+
+class LimiterRing:
+    """
+    Shows and changes the ring.
+
+    Every method raises `LimiterUnavailable` if a server does not answer.
+
+    Args:
+        urls: the nodes of the settings.
+        settings: those of the workers.
+        prefix: the start of every key.
+        shared: `redis.url`; None: the first of `urls`.
+        lease_s: of the first record.
+        sleep_s: waits for so many seconds.
+        note: is told what is done.
+    """
+
+    def __init__(
+        self,
+        urls: Iterable[str],
+        settings: PolitenessSettings,
+        prefix: str = "aragog:",
+        *,
+        shared: str | None = None,
+        lease_s: float = LEASE_S,
+        sleep_s: Callable[[float], None],
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        hold_us = pre_granted_hold_us(settings)
+        self._ring = NodeRing(
+            [reveal(url) for url in urls], prefix, hold_us, shared and reveal(shared), lease_s
+        )
+        self._sleep_s, self._note = sleep_s, note
+
+    def report(self) -> RingReport:
+        """Return the ring and its nodes; a few round trips a node."""
+        record = self._ring.refresh().record
+        names = dict.fromkeys((*record.members, *record.exporters))
+        nodes = tuple(self._reported(record, name) for name in names)
+        return RingReport(record.epoch, record.moving, record.lost, nodes)
+
+    def _reported(self, record: RingRecord, name: str) -> NodeReport:
+        state: NodeState = "drained"
+        if name in record.active:
+            state = "active"
+        elif name in record.exporters:
+            state = "leaving"
+        try:
+            copy = self._ring.server(name).ring_copy()
+        except LimiterUnavailable:
+            return NodeReport(name, state, answers=False, ring=False, share=record.share(name))
+        current = copy is not None and RingRecord.parse(copy).version == record.version
+        return NodeReport(name, state, answers=True, ring=current, share=record.share(name))
+
+    def where(self, key: str) -> DomainPlace:
+        """Return which node decides for a limiter key, and its state there."""
+        leased = self._ring.refresh()
+        owner = leased.of(key)
+        state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
+        return DomainPlace(owner.name, leased.record.owners_before(key), state)
+
+    def urls(self) -> tuple[str, ...]:
+        """Return the URLs of the nodes, with passwords; none if there is no record. One trip."""
+        record = self._ring.authority.read()
+        return tuple(map(self._ring.addresses.url, record.members)) if record else ()
+
+    def in_settings(self) -> set[str]:
+        """Return the names of the nodes in the settings."""
+        return set(self._ring.addresses.first)
+
+    def add(self, url: str) -> None:
+        """Have a node decide for its share of the domains, which it takes over."""
+        name = self._ring.addresses.name(url)
+        self._ring.server(name).ask_time()
+        self.finish()
+        self._change(lambda record: record.adding(name))
+        self.finish()
+
+    def drain(self, url: str) -> None:
+        """
+        Have a node decide for no domain any more; the others take its domains over.
+
+        Raises:
+            BadInput: it is no member, or the only one.
+        """
+        name = self._ring.addresses.name(url)
+        self.finish()
+        if name in self._ring.refresh().record.active:
+            self._ring.server(name).ask_time()
+        self._change(lambda record: record.draining(name))
+        self.finish()
+
+    def remove(self, url: str, *, lost: bool = False) -> None:
+        """
+        Drain a node and forget it; see `drain`.
+
+        Args:
+            url: its URL or name.
+            lost: give it up without its state: no domain of it is asked for as long as a worker
+                that still reaches it could use its permits, and then each one waits an interval.
+                Pauses, backoffs and latencies of its domains are lost.
+        """
+        if not lost:
+            self.drain(url)
+        name = self._ring.addresses.name(url)
+        self._change(lambda record: record.losing(name) if lost else record.removing(name))
+        if lost:
+            self._fence(name)
+        self.finish()
+        self._spread()
+
+    def _change(self, change: Callable[[RingRecord], RingRecord]) -> None:
+        while True:
+            record = self._ring.refresh().record
+            wanted = change(record)
+            if wanted is record:
+                return
+            if self._ring.replace(wanted, record).version == wanted.version:
+                self._note(f"the ring has epoch {wanted.epoch}")
+                return
+
+    def _fence(self, name: str) -> None:
+        """A lost node that answers after all grants nothing to workers with the earlier ring."""
+        try:
+            self._ring.install(name)
+        except LimiterUnavailable as error:
+            self._note(str(error))
+
+    def finish(self) -> None:
+        """
+        Move all domains that still have to move; returns at once if there are none.
+
+        Raises:
+            LimiterUnavailable: a node that takes part does not answer; call it again when it does.
+        """
+        waited = 0
+        while (leased := self._ring.refresh()).record.moving:
+            record = leased.record
+            try:
+                self._install(record)
+                if record.lost and waited != record.version:
+                    self._wait_for_lost(record)
+                    waited = record.version
+                self._walk(leased)
+                restart = bool(record.lost) or self._restarted(leased)
+            except OtherRing as error:
+                self._ring.renew(error.node)
+                continue
+            except LimiterUnavailable as error:
+                raise LimiterUnavailable(error.where, _unfinished(error)) from error
+            self._ring.replace(record.settled(restart=restart), record)
+        self._spread()
+
+    def _install(self, record: RingRecord) -> None:
+        for name in dict.fromkeys((*record.exporters, *record.active)):
+            self._ring.install(name)
+
+    def _spread(self) -> None:
+        """Give the ring to all nodes that answer; callers bring it to the others."""
+        for name in self._ring.refresh().record.members:
+            try:
+                self._ring.install(name)
+            except LimiterUnavailable as error:
+                self._note(str(error))
+
+    def _wait_for_lost(self, record: RingRecord) -> None:
+        seconds = record.lease_s + self._ring.hold_us / 1e6 + MARGIN_S
+        self._note(f"waiting {seconds:.0f} s, until no worker uses permits of {record.lost[-1]}")
+        self._sleep_s(seconds)
+
+    def _walk(self, leased: LeasedRing) -> None:
+        """Take over every domain that a former node has state of."""
+        record, moved = leased.record, 0
+        for name in record.exporters:
+            domains = _domains(leased.nodes[name])
+            while keys := list(islice(domains, MOST_AT_ONCE)):
+                moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
+                for node, group in leased.group((key, key) for key in moving):
+                    leased.bring(node, group)
+                moved += len(moving)
+        self._note(f"{moved} domains with state have moved")
+
+    def _restarted(self, leased: LeasedRing) -> bool:
+        """Whether a former node lost sends lately: its domains without a state may have some."""
+        for name in leased.record.exporters:
+            node = leased.nodes[name]
+            packed = node.get_many([node.key("slots", "epoch")])[0]
+            if packed and _EPOCH.unpack(packed)[1] > node.now_us() - DAY_US:
+                return True
+        return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._ring.close()
+
+
+def _domains(node: LimiterNode) -> Iterator[str]:
+    """The domains of which a node has state."""
+    for key in chain(node.keys("slot"), node.keys("concurrent")):
+        yield key.decode()
+
+
+def _unfinished(error: LimiterUnavailable) -> str:
+    return (
+        f"{error.reason}; domains still move and those of this node wait: run the command again "
+        "when it answers, or give it up with `aragog limiter remove NODE --lost`"
+    )

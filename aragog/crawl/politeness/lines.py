@@ -1,0 +1,279 @@
+"""
+The lines in which requests wait for a slot of their domain, the most urgent first.
+
+The limiter reserves slots for the next second or two only. Everything else waits here without an
+instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
+one Redis list for each priority, and it is looked at when its domain has a slot to give.
+
+URLs that wait until the robots.txt of an origin can be fetched have a line of that origin: they
+need no slot to leave it.
+
+An entry that was taken is leased: it returns to its line if the process that took it dies before it
+settles. Every call raises `BrokerUnavailable` when Redis does not answer.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import redis
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+# Another process looks at a line again if the one that claimed it has not settled by then.
+LOOK_LEASE_MS = 10_000
+# Entries that were taken return to their lines after this. Settling them takes milliseconds.
+TAKEN_LEASE_MS = 60_000
+# One call puts at most so many entries into lines, because Redis serves nobody else meanwhile.
+MOST_AT_ONCE = 1_000
+
+
+def is_of_rules(key: str) -> bool:
+    """Whether a line is that of an origin whose robots.txt its URLs wait for."""
+    return "://" in key
+
+
+@dataclass(frozen=True, slots=True)
+class LineEntry:
+    """A request that waits in the line of its domain."""
+
+    key: str
+    """The key of the domain, from `Limiter.key_for`; or an origin, see `is_of_rules`."""
+    priority: int
+    """0 (the most urgent) to 9."""
+    payload: bytes
+    """What the caller needs to send it on."""
+    crawl_delay_s: float | None = None
+    """The Crawl-delay of robots.txt, in seconds."""
+    look_after_ms: int = 0
+    """The line is looked at after this time at the latest."""
+    front: bool = False
+    """It was at the front of the line before."""
+
+
+class TakenEntry(NamedTuple):
+    """An entry that was taken from its line."""
+
+    key: str
+    priority: int
+    crawl_delay_s: float | None
+    payload: bytes
+    place: tuple[bytes, bytes]
+    """Its list and its stored form, to put it back."""
+
+
+class Lines:
+    """
+    The lines of all domains. Thread-safe; may be used across a fork.
+
+    Args:
+        nodes: the servers that share the lines by domain, or a client of the only one.
+        prefix: the start of every key.
+        lease_ms: entries that were taken and not settled return to their lines after this.
+    """
+
+    def __init__(
+        self, nodes: redis.Redis | RedisNodes, *, prefix: str, lease_ms: int = TAKEN_LEASE_MS
+    ) -> None:
+        self._nodes = RedisNodes.of(nodes)
+        self._prefix = prefix
+        self.servers = tuple(LineServer(client, prefix, lease_ms) for client in self._nodes.clients)
+
+    def park(self, entries: Sequence[LineEntry]) -> None:
+        """Put requests into the lines of their domains; one round trip for 1,000 of a server."""
+        for client, group in self._nodes.group((entry.key, entry) for entry in entries):
+            for start in range(0, len(group), MOST_AT_ONCE):
+                _park(client, self._prefix, group[start : start + MOST_AT_ONCE])
+
+    def waiting(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return how many requests wait in the line of each of `keys`."""
+        found = dict.fromkeys(keys, 0)
+        for server in self.servers if keys else ():
+            for key, count in zip(keys, server.waiting(keys), strict=True):
+                found[key] += count
+        return found
+
+    def look(self, keys: Sequence[str], after_ms: int) -> None:
+        """Have the lines of `keys` looked at after this time at the latest, wherever they are."""
+        for server in self.servers if keys else ():
+            server.look(keys, after_ms)
+
+    def longest(self, count: int) -> dict[str, int]:
+        """Return the `count` longest lines, and how many requests wait in each."""
+        lines = [line for server in self.servers for line in server.longest(count)]
+        return dict(sorted(lines, key=lambda line: -line[1])[:count])
+
+    def total(self) -> int:
+        """Return how many requests wait in all lines."""
+        return sum(server.total() for server in self.servers)
+
+    def waiting_for_rules(self) -> int:
+        """Return how many of all requests wait for a robots.txt, and for no slot."""
+        return sum(server.total(of_rules=True) for server in self.servers)
+
+    def contents(self, key: str, most: int) -> list[bytes]:
+        """Return the payloads of the first `most` requests in the line of `key`, in order."""
+        found: list[bytes] = []
+        for server in self.servers:
+            found += server.contents(key, most - len(found))
+        return found
+
+
+class LineServer:
+    """The lines on one server."""
+
+    def __init__(self, client: redis.Redis, prefix: str, lease_ms: int) -> None:
+        self._redis = client
+        self._lease_ms = lease_ms
+        self._prefix = prefix
+        self._lists = f"{prefix}line:"
+        self._due, self._waiting = f"{prefix}lines:due", f"{prefix}lines:waiting"
+        self._taken, self._leases = f"{prefix}lines:taken", f"{prefix}lines:leases"
+
+    def due(self, most: int) -> dict[str, int]:
+        """Claim up to `most` lines that are to be looked at; their domains and lengths."""
+        with _errors():
+            reply = load_script("aragog.crawl.politeness", "line_due", prelude="line_prelude").run(
+                self._redis,
+                due=self._due,
+                waiting=self._waiting,
+                taken=self._taken,
+                leases=self._leases,
+                most=most,
+                lease_ms=LOOK_LEASE_MS,
+                prefix_bytes=len(self._lists.encode()),
+            )
+        return {key.decode(): count for key, count in zip(reply[::2], reply[1::2], strict=True)}
+
+    def take(self, counts: Mapping[str, int]) -> tuple[str, list[TakenEntry]]:
+        """
+        Take up to so many entries from the line of each domain, the most urgent first.
+
+        Returns the token for `settle`, and the entries.
+        """
+        token = secrets.token_hex(8)
+        with _errors():
+            reply = load_script("aragog.crawl.politeness", "line_take", prelude="line_prelude").run(
+                self._redis,
+                waiting=self._waiting,
+                taken=self._taken,
+                leases=self._leases,
+                token=token,
+                lease_ms=self._lease_ms,
+                prefix=self._lists,
+                asks=[value for ask in counts.items() for value in ask],
+            )
+        return token, list(self._entries(reply))
+
+    def _entries(self, reply: Sequence[bytes]) -> Iterator[TakenEntry]:
+        prefix = len(self._lists.encode())
+        for place in zip(reply[::2], reply[1::2], strict=True):
+            priority, _, key = place[0][prefix:].partition(b":")
+            delay_s, _, payload = place[1].partition(b"|")
+            yield TakenEntry(
+                key.decode(), int(priority), float(delay_s) if delay_s else None, payload, place
+            )
+
+    def settle(
+        self, token: str, returned: Sequence[TakenEntry], look_after_ms: Mapping[str, int]
+    ) -> None:
+        """
+        End a `take`: put some entries back in front, and say when to look at the lines again.
+
+        Args:
+            token: from `take`.
+            returned: the entries that go back, in the order in which they were taken.
+            look_after_ms: by domain, for every line that `due` returned.
+        """
+        with _errors():
+            load_script("aragog.crawl.politeness", "line_settle", prelude="line_prelude").run(
+                self._redis,
+                due=self._due,
+                waiting=self._waiting,
+                taken=self._taken,
+                leases=self._leases,
+                token=token,
+                prefix_bytes=len(self._lists.encode()),
+                returned=len(returned),
+                rest=[
+                    *(part for entry in returned for part in entry.place),
+                    *(part for look in look_after_ms.items() for part in look),
+                ],
+            )
+
+    def domains(self) -> Iterator[str]:
+        """Yield the domains that have a line."""
+        with _errors():
+            for key, _ in self._redis.zscan_iter(self._due, count=1_000):
+                yield key.decode()
+
+    def look_now(self, keys: Iterable[str]) -> None:
+        """Let the lines of these domains be looked at now."""
+        with _errors():
+            looks = dict.fromkeys(keys, 0)
+            if looks:
+                self._redis.zadd(self._due, looks, xx=True)
+
+    def look(self, keys: Iterable[str], after_ms: int) -> None:
+        """Have lines looked at after this time at the latest, also if they are put up meanwhile."""
+        with _errors():
+            load_script("aragog.crawl.politeness", "line_look", prelude="line_prelude").run(
+                self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
+            )
+
+    def waiting(self, keys: Sequence[str]) -> list[int]:
+        """Return the length of each line."""
+        with _errors():
+            scores = cast("list[Any]", self._redis.zmscore(self._waiting, list(keys)))
+        return [int(score or 0) for score in scores]
+
+    def longest(self, count: int) -> list[tuple[str, int]]:
+        """Return the longest lines with their lengths, longest first."""
+        with _errors():
+            found: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
+        return [(key.decode(), int(score)) for key, score in found]
+
+    def total(self, *, of_rules: bool = False) -> int:
+        """Return how many requests wait, or those for a robots.txt; reads every line's length."""
+        with _errors():
+            return sum(
+                int(score)
+                for key, score in self._redis.zscan_iter(self._waiting, count=1000)
+                if not of_rules or is_of_rules(key.decode())
+            )
+
+    def contents(self, key: str, most: int) -> list[bytes]:
+        """Return the payloads of the first `most` requests in a line."""
+        with _errors(), self._redis.pipeline(transaction=False) as pipe:
+            for priority in range(10):
+                pipe.lrange(f"{self._lists}{priority}:{key}", 0, max(0, most - 1))
+            found = [entry for entries in pipe.execute() for entry in entries]
+        return [entry.partition(b"|")[2] for entry in found[:most]]
+
+
+def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:
+    lists = f"{prefix}line:"
+    with _errors():
+        load_script("aragog.crawl.politeness", "line_park", prelude="line_prelude").run(
+            client,
+            due=f"{prefix}lines:due",
+            waiting=f"{prefix}lines:waiting",
+            lists=[f"{lists}{entry.priority}:{entry.key}" for entry in entries],
+            prefix_bytes=len(lists.encode()),
+            entries=[value for entry in entries for value in _values(entry)],
+        )
+
+
+def _values(entry: LineEntry) -> tuple[int, int, bytes]:
+    delay = b"" if entry.crawl_delay_s is None else f"{entry.crawl_delay_s:g}".encode()
+    return max(0, entry.look_after_ms), int(entry.front), delay + b"|" + entry.payload
+
+
+def _errors() -> AbstractContextManager[None]:
+    return redis_errors("redis, lines of domains")

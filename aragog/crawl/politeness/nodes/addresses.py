@@ -1,0 +1,59 @@
+"""Names of limiter nodes in the ring's record, which has no passwords, and their URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.runtime.secret import reveal
+from pinlater.redis.address import hosts_of, is_sentinel, plain
+
+# The name of the server of `redis.url`, whose address may change.
+SHARED = "redis.url"
+
+
+class NodeAddresses:
+    """
+    Names by URL, and URLs by name.
+
+    Args:
+        urls: those of the settings, with user and password.
+        shared: `redis.url`; None: there is no such server.
+    """
+
+    def __init__(self, urls: Sequence[str], shared: str | None) -> None:
+        self._shared = None if shared is None else reveal(shared)
+        self.first = tuple(self.name(url) for url in urls)
+        """The names of these URLs."""
+        self._urls = {self.name(url): reveal(url) for url in urls}
+        known = [*urls, *([] if shared is None else [shared])]
+        self._hosts = frozenset[str]().union(*map(hosts_of, known))
+
+    def name(self, url: str) -> str:
+        """Return the name of a URL: the URL without user and password, or `redis.url`."""
+        text = reveal(url)
+        if text in (SHARED, self._shared):
+            return SHARED
+        scheme, separator, rest = plain(text).partition("://")
+        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+    def url(self, name: str) -> str:
+        """
+        Return the URL of a node.
+
+        User and password are those of the same server in the settings. A server on a host of the
+        settings that they do not name itself gets those of `redis.url`; any other host gets none,
+        because whoever can write the record could name a host of his own.
+        """
+        if name == SHARED and self._shared is not None:
+            return self._shared
+        return self._urls.get(name) or self._with_login(name)
+
+    def _with_login(self, name: str) -> str:
+        shared = self._shared or ""
+        login, at, _ = shared.partition("://")[2].rpartition("@")
+        scheme, separator, place = name.partition("://")
+        if scheme == "unix" or is_sentinel(name) != is_sentinel(shared):
+            return name
+        if not hosts_of(name) <= self._hosts:
+            return name
+        return f"{scheme}{separator}{login}{at}{place}"

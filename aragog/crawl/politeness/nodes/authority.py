@@ -1,0 +1,69 @@
+"""The record of the limiter's ring in the shared Redis, which decides what the record is."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from aragog.crawl.politeness.nodes.record import RingRecord
+from aragog.errors import LimiterUnavailable
+from aragog.runtime.secret import without_password
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+TIMEOUT_S = 2.0
+
+
+class RingAuthority:
+    """
+    Reads and replaces the record; one round trip each. Connects on first use.
+
+    Every method raises `LimiterUnavailable` when the server does not answer.
+
+    Args:
+        url: of the server.
+        prefix: the start of every key.
+    """
+
+    def __init__(self, url: str, prefix: str) -> None:
+        self._where = f"{without_password(url)}, ring of the limiter"
+        self._key = f"{prefix}limiter.ring"
+        self._redis = connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=2)
+        self._last: tuple[bytes, RingRecord] | None = None
+
+    def read(self) -> RingRecord | None:
+        """The record; None if there is none."""
+        with redis_errors(self._where, LimiterUnavailable):
+            packed = cast("bytes | None", self._redis.hget(self._key, "record"))
+        if packed is None:
+            return None
+        if self._last is None or self._last[0] != packed:
+            self._last = packed, RingRecord.parse(packed)
+        return self._last[1]
+
+    def publish(self, record: RingRecord, *, replaces: int | None = None) -> RingRecord:
+        """
+        Store a record; returns the one that is stored afterward.
+
+        Args:
+            record: the new one. A lower version than the stored one changes nothing.
+            replaces: the version that must be stored for it, 0: none; None: any lower one.
+        """
+        with redis_errors(self._where, LimiterUnavailable):
+            stored = load_script("aragog.crawl.politeness", "ring_publish").run(
+                self._redis,
+                ring=self._key,
+                version=record.version,
+                record=record.packed(),
+                replaces="" if replaces is None else replaces,
+            )
+        return RingRecord.parse(stored)
+
+    def is_first_ring_of(self, node: str) -> bool:
+        """Whether a node never had a ring; True once for each."""
+        with redis_errors(self._where, LimiterUnavailable):
+            return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._redis.close()

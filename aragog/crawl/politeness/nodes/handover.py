@@ -1,0 +1,130 @@
+"""
+Take over the state of domains that move to another limiter node.
+
+A node gives a state away only when it has the ring of the caller: from then it refuses callers with
+an earlier ring, so the state does not change any more, and may be read by several at once. The new
+owner accepts it once under each ring. Until then its callers ask nothing about the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+from aragog.crawl.politeness.nodes.node import LimiterNode
+from aragog.crawl.politeness.nodes.record import RingRecord
+
+# One call handles at most so many domains, because Redis serves nobody else meanwhile.
+MOST_AT_ONCE = 200
+
+
+class TakenDomain(NamedTuple):
+    """What the new owner of a domain receives."""
+
+    key: str
+    own_counts: bool
+    """The owner was a node of the domain before, so what it has of it counts."""
+    closed_us: float
+    """For how long a lost node may have granted a permit; 0: none is lost."""
+    exports: Sequence[bytes]
+    """From each former owner that knows something."""
+
+
+def take_over(
+    record: RingRecord,
+    nodes: Mapping[str, LimiterNode],
+    owner: LimiterNode,
+    keys: Sequence[str],
+) -> None:
+    """
+    Have an owner take over domains that have not arrived.
+
+    Four round trips, one if all have arrived. Safe to repeat, and in several processes at once.
+
+    Args:
+        record: the ring.
+        nodes: by name, at the version of the ring.
+        owner: the node that decides for all of `keys`.
+        keys: domains whose owner changed.
+
+    Raises:
+        OtherRing: a node has another ring.
+        LimiterUnavailable: a node does not answer.
+    """
+    for start in range(0, len(keys), MOST_AT_ONCE):
+        missing = _missing(owner, keys[start : start + MOST_AT_ONCE])
+        if missing:
+            _import(owner, _exported(record, nodes, owner, missing))
+
+
+def _missing(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
+    reply = owner.call(
+        "domain_arrived",
+        epoch=owner.key("slots", "epoch"),
+        arrived=owner.key("slots", "arrived"),
+        ring=f"{owner.version:.0f}",
+        domains=keys,
+    )
+    return [key for key, arrived in zip(keys, reply[8:], strict=True) if not arrived]
+
+
+def _exported(
+    record: RingRecord,
+    nodes: Mapping[str, LimiterNode],
+    owner: LimiterNode,
+    keys: Sequence[str],
+) -> list[TakenDomain]:
+    before = {key: record.owners_before(key) for key in keys}
+    exports: dict[str, list[bytes]] = {key: [] for key in keys}
+    for name in record.exporters:
+        asked = [key for key in keys if name in before[key] and name != owner.name]
+        for key, export in zip(asked, _export(nodes[name], asked), strict=True):
+            exports[key] += [export] if export else []
+    closed_us = record.lease_s * 1e6 + owner.hold_us
+    return [
+        TakenDomain(
+            key,
+            owner.name in before[key],
+            0.0 if set(record.lost).isdisjoint(before[key]) else closed_us,
+            exports[key],
+        )
+        for key in keys
+    ]
+
+
+def _pairs(node: LimiterNode, keys: Sequence[str]) -> list[str]:
+    return [node.key(kind, key) for key in keys for kind in ("slot", "concurrent")]
+
+
+def _export(node: LimiterNode, keys: Sequence[str]) -> list[bytes]:
+    if not keys:
+        return []
+    reply = node.run(
+        "domain_export",
+        epoch=node.key("slots", "epoch"),
+        pairs=_pairs(node, keys),
+        ring=f"{node.version:.0f}",
+    )
+    return cast("list[bytes]", reply)
+
+
+def _import(owner: LimiterNode, domains: Sequence[TakenDomain]) -> None:
+    owner.call(
+        "domain_import",
+        epoch=owner.key("slots", "epoch"),
+        arrived=owner.key("slots", "arrived"),
+        failing=owner.key("slots", "failing"),
+        pairs=_pairs(owner, [domain.key for domain in domains]),
+        ring=f"{owner.version:.0f}",
+        domains=[
+            value
+            for domain in domains
+            for value in (
+                domain.key,
+                int(domain.own_counts),
+                domain.closed_us,
+                len(domain.exports),
+                *domain.exports,
+            )
+        ],
+    )

@@ -1,0 +1,210 @@
+"""
+The Redis servers of the limiter: scripts, clocks, and errors as aragog's errors.
+
+A server that restarted, or a replica that became the master, may have lost the last sends. Clients
+notice by a lost connection: `restart.lua` runs first on each new one, and makes sure that what was
+lost cannot bring two requests too close together. That the server does not know the scripts would
+be no sign: before version 7, Redis keeps them in its append-only file and sends them to replicas.
+
+Every response with the server's time bounds the offset between its clock and the local monotonic
+clock: the server read its clock between the request and the response. Recent bounds are
+intersected, so the error is about half the fastest recent round trip.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from copy import copy
+from typing import Any, cast
+
+import redis
+
+from aragog.errors import LimiterUnavailable
+from aragog.runtime.secret import without_password
+from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
+
+# The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
+DRIFT = 0.0005
+TIMEOUT_S = 2.0
+# Every response starts with the server's time.
+_NOW = struct.Struct("<d")
+_LITERAL = re.compile(r"[\\*?\[\]^-]")
+
+
+class OtherRing(Exception):
+    """The node has another version of the ring than the caller; it did nothing."""
+
+    def __init__(self, node: LimiterNode) -> None:
+        super().__init__(node.shown)
+        self.node = node
+
+
+class LimiterNode:
+    """
+    A server of the ring. Safe to share between threads and to use after a fork.
+
+    Args:
+        url: `redis://…` or `unix://…`.
+        prefix: the start of every key.
+        hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
+        name: of the node in the ring; None: the URL.
+    """
+
+    def __init__(self, url: str, prefix: str, hold_us: int, name: str | None = None) -> None:
+        self.url = url
+        self.name = name or url
+        self.version = 0.0
+        """The version of the ring under which this node was chosen."""
+        self.shown = without_password(url)
+        self.prefix = prefix
+        self.hold_us = hold_us
+        self.clock = ServerClock()
+        self.client = connect(
+            url,
+            setting="politeness.limiter_urls",
+            timeout_s=TIMEOUT_S,
+            connect_timeout_s=TIMEOUT_S,
+            attempts=2,
+        )
+        pool: Any = self.client.connection_pool
+        pool.connection_kwargs["redis_connect_func"] = self._connected
+
+    def _connected(self, connection: Any) -> None:
+        """Set up a new connection of the client; `restart.lua` is its first command."""
+        connection.on_connect()
+        keys = self.key("slots", "run"), self.key("slots", "epoch")
+        connection.send_command("EVAL", _script("restart").script, 2, *keys, self.hold_us)
+        connection.read_response()
+
+    def key(self, kind: str, name: str) -> str:
+        """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
+        return f"{self.prefix}{kind}:{name}"
+
+    def at(self, version: float) -> LimiterNode:
+        """The same server, with the same connections and clock, for callers with this version."""
+        node = copy(self)
+        node.version = version
+        return node
+
+    def call(self, name: str, **values: Any) -> bytes:
+        """
+        Run lua/<name>.lua with its declared keys and arguments.
+
+        Returns the script's result, which starts with the server's time.
+
+        Raises:
+            OtherRing: the node has another version than this one.
+            LimiterUnavailable: the server did not answer; the script may still have run.
+        """
+        sent_us = stopwatch_us()
+        reply = cast("bytes", self.run(name, **values))
+        self.clock.observe(sent_us, _NOW.unpack_from(reply)[0], stopwatch_us())
+        return reply
+
+    def run(self, name: str, **values: Any) -> Any:
+        """Run a script whose result does not start with the server's time; see `call`."""
+        with self._errors():
+            try:
+                return _script(name).run(self.client, **values)
+            except redis.ResponseError as error:
+                if str(error).startswith("OTHERRING"):
+                    raise OtherRing(self) from None
+                raise
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return redis_errors(self.shown, LimiterUnavailable)
+
+    def now_us(self) -> float:
+        """The server's clock, from its last response; asks the server if there was none."""
+        if not self.clock.known:
+            self.ask_time()
+        now = stopwatch_us()
+        return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
+
+    def ask_time(self) -> None:
+        """Read the server's clock, in one round trip."""
+        with self._errors():
+            sent_us = stopwatch_us()
+            seconds, us = self.client.time()
+        self.clock.observe(sent_us, seconds * 1_000_000 + us, stopwatch_us())
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """The values of keys; one round trip."""
+        with self._errors():
+            return cast("list[bytes | None]", self.client.mget(keys))
+
+    def last_members(self, key: str, count: int) -> list[bytes]:
+        """The members of a sorted set with the highest scores, highest first."""
+        with self._errors():
+            return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
+
+    def ring_copy(self) -> bytes | None:
+        """The record of the ring that this server has; None if it has none."""
+        with self._errors():
+            return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
+
+    def keys(self, kind: str) -> Iterator[bytes]:
+        """The names of all keys of a kind, in no order; some may come twice."""
+        pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
+        with self._errors():
+            for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
+                yield key[len(self.key(kind, "").encode()) :]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+
+def _script(name: str) -> LuaScript:
+    return load_script("aragog.crawl.politeness", name, prelude="prelude")
+
+
+def stopwatch_us() -> float:
+    """Microseconds on this process's monotonic clock."""
+    return time.monotonic_ns() / 1000
+
+
+class ServerClock:
+    """
+    Bounds on a server's clock. All instants are microseconds. Thread-safe.
+
+    After a step of the server's clock the bounds have no intersection; the newest one then counts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._low_us = float("-inf")
+        self._high_us = float("inf")
+        self._at_us = 0.0
+
+    @property
+    def known(self) -> bool:
+        """False until the first response."""
+        return self._high_us != float("inf")
+
+    def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
+        """Record a response: the monotonic clock before and after, and the server's clock."""
+        low, high = server_us - received_us, server_us - sent_us
+        with self._lock:
+            drift = max(0.0, received_us - self._at_us) * DRIFT
+            both = max(low, self._low_us - drift), min(high, self._high_us + drift)
+            self._low_us, self._high_us = both if both[0] <= both[1] else (low, high)
+            self._at_us = received_us
+
+    def earliest_us(self, stopwatch_us: float) -> float:
+        """Return the lower bound of the server's clock."""
+        return stopwatch_us + self._low_us - self._drift(stopwatch_us)
+
+    def latest_us(self, stopwatch_us: float) -> float:
+        """Return the upper bound of the server's clock."""
+        return stopwatch_us + self._high_us + self._drift(stopwatch_us)
+
+    def _drift(self, stopwatch_us: float) -> float:
+        return max(0.0, stopwatch_us - self._at_us) * DRIFT

@@ -1,0 +1,234 @@
+"""
+The record of the limiter's ring: which nodes decide for domains, and which did before. Pure.
+
+A record never changes: each change makes one with a higher version. That is its epoch (a count)
+and a random number, so that two changes of one record have different versions.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+from aragog.crawl.politeness.nodes.addresses import SHARED
+from aragog.crawl.shared_redis.nodes import Ring
+from aragog.errors import BadInput, LimiterUnavailable
+from pinlater.redis.address import is_usable
+
+_MOST_NODES = 1_000
+_MOST_FORMER = 1_000
+_MOST_NAME_CHARS = 500
+_LONGEST_LEASE_S = 3_600.0
+# How long a process uses a record after it read it, in seconds.
+LEASE_S = 30.0
+_NONCE = 1 << 20
+_SAMPLE = 2_000
+
+
+@dataclass(frozen=True)
+class RingRecord:
+    """
+    The nodes of the limiter under one version.
+
+    A node is named by its URL without user and password, or `redis.url` for the server of that
+    setting.
+    """
+
+    version: int
+    """Higher than that of every earlier record; below 2^53."""
+    active: tuple[str, ...]
+    """The nodes that decide for domains."""
+    drained: tuple[str, ...] = ()
+    """Nodes that decide for no domain."""
+    lost: tuple[str, ...] = ()
+    """Nodes that left without handing over their state."""
+    former: tuple[tuple[str, ...], ...] = ()
+    """The active nodes of earlier records, oldest first, while domains move; else empty."""
+    restart_version: int = 0
+    """The version from which the nodes count as restarted, because state was lost; 0: none."""
+    lease_s: float = LEASE_S
+    """How long a process uses the record after it read it."""
+
+    @classmethod
+    def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
+        """The record of a ring that has had none."""
+        return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self:
+        """
+        Decode what `packed` returned, of this or a later release.
+
+        Whoever can write to a server of the limiter can write a record, so it is checked.
+
+        Raises:
+            LimiterUnavailable: it is no record.
+        """
+        try:
+            return cls(**_checked(json.loads(text)))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            reason = f"is invalid: {type(error).__name__}: {str(error)[:200]}"
+            raise LimiterUnavailable("the record of the limiter's ring", reason) from error
+
+    def packed(self) -> bytes:
+        """Encode the record as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @property
+    def epoch(self) -> int:
+        """How many records there were, with this one."""
+        return self.version // _NONCE
+
+    @property
+    def moving(self) -> bool:
+        """Whether domains move to other nodes."""
+        return bool(self.former)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """All nodes, without those that were removed or are lost."""
+        return self.active + self.drained
+
+    @property
+    def exporters(self) -> tuple[str, ...]:
+        """The nodes that may have state of domains that move, without those that are lost."""
+        named = (node for nodes in self.former for node in nodes if node not in self.lost)
+        return tuple(dict.fromkeys(named))
+
+    @cached_property
+    def ring(self) -> Ring:
+        """Which active node decides for a domain."""
+        return Ring(self.active)
+
+    @cached_property
+    def _former_rings(self) -> tuple[Ring, ...]:
+        return tuple(Ring(nodes) for nodes in self.former)
+
+    def owners_before(self, key: str) -> tuple[str, ...]:
+        """The nodes that decided for a domain while `former` applied, oldest first."""
+        return tuple(dict.fromkeys(ring.node_for(key) for ring in self._former_rings))
+
+    def share(self, node: str) -> float:
+        """The share of all domains for which a node decides, 0 to 1, to about one percent."""
+        if node not in self.active:
+            return 0.0
+        mine = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
+        return mine / _SAMPLE
+
+    def moves(self, key: str) -> bool:
+        """Whether another node than its owner may have state of a domain."""
+        owner = self.ring.node_for(key)
+        return any(ring.node_for(key) != owner for ring in self._former_rings)
+
+    def adding(self, node: str) -> RingRecord:
+        """The record with a node that decides for domains; the same if it does already."""
+        if node in self.active:
+            return self
+        rest = tuple(each for each in self.drained if each != node)
+        lost = tuple(each for each in self.lost if each != node)
+        return self._moved((*self.active, node), drained=rest, lost=lost)
+
+    def draining(self, node: str) -> RingRecord:
+        """
+        The record with a member that decides for no domain; the same if it does not already.
+
+        Raises:
+            BadInput: not a member, or no other node would decide for domains.
+        """
+        self._check_member(node)
+        if node in self.drained:
+            return self
+        return self._moved(self._active_without(node), drained=(*self.drained, node))
+
+    def removing(self, node: str) -> RingRecord:
+        """The record without a drained node; see `draining`."""
+        if node not in self.drained:
+            return self
+        return self._next(drained=tuple(each for each in self.drained if each != node))
+
+    def losing(self, node: str) -> RingRecord:
+        """
+        The record without a node that cannot hand over its state; see `draining`.
+
+        The same if it is lost already.
+        """
+        if node in self.lost:
+            return self
+        if node not in self.exporters:
+            self._check_member(node)
+        active = self._active_without(node) if node in self.active else self.active
+        drained = tuple(each for each in self.drained if each != node)
+        if node in self.drained and node not in self.exporters:
+            return self._next(drained=drained)
+        return self._moved(active, drained=drained, lost=(*self.lost, node))
+
+    def settled(self, *, restart: bool = False) -> RingRecord:
+        """
+        The record after all domains have moved.
+
+        Args:
+            restart: state was lost: every domain waits an interval.
+        """
+        after = self._next(former=(), lost=())
+        return replace(after, restart_version=after.version) if restart else after
+
+    def _check_member(self, node: str) -> None:
+        if node not in self.members:
+            raise BadInput(f"{node}: is no node of the limiter; they are {', '.join(self.members)}")
+
+    def _active_without(self, node: str) -> tuple[str, ...]:
+        active = tuple(each for each in self.active if each != node)
+        if not active:
+            raise BadInput(f"{node}: is the only node that decides for domains; add another first")
+        return active
+
+    def _moved(self, active: tuple[str, ...], **changes: tuple[str, ...]) -> RingRecord:
+        return self._next(active=active, former=(*self.former, self.active), **changes)
+
+    def _next(self, **changes: tuple[str, ...] | tuple[tuple[str, ...], ...]) -> RingRecord:
+        version = (self.epoch + 1) * _NONCE + secrets.randbelow(_NONCE)
+        return replace(self, version=version, **changes)  # type: ignore[arg-type]
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """The known members of a record; raises ValueError and its like if one cannot be."""
+    active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
+    former = values["former"]
+    if not active or set(active) & set(drained) or len(former) > _MOST_FORMER:
+        raise ValueError("its nodes contradict each other")
+    lease_s = float(values["lease_s"])
+    if not 0 < lease_s <= _LONGEST_LEASE_S:
+        raise ValueError(f"its lease is {lease_s} s")
+    return {
+        "version": _version(values["version"]),
+        "active": active,
+        "drained": drained,
+        "lost": lost,
+        "former": tuple(map(_names, former)),
+        "restart_version": _version(values["restart_version"]),
+        "lease_s": lease_s,
+    }
+
+
+def _version(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ValueError("a version is a number from 0 to 2^53")
+    return value
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    """Names of nodes, each once: `redis.url`, or a URL without a login."""
+    if not isinstance(values, list) or len(values) > _MOST_NODES:
+        raise ValueError(f"nodes are a list of {_MOST_NODES} at most")
+    for name in values:
+        if not isinstance(name, str) or len(name) > _MOST_NAME_CHARS:
+            raise ValueError("a node has a name that is no short text")
+        if name != SHARED and ("@" in name or not is_usable(name)):
+            raise ValueError("a node has a name that is no URL of Redis without a login")
+    if len(set(values)) < len(values):
+        raise ValueError("a node is named twice")
+    return tuple(values)

@@ -1,0 +1,185 @@
+"""The limiter's scripts on one server: their packed arguments and results."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from aragog.crawl.politeness.latencies import Latency
+from aragog.crawl.politeness.nodes.node import LimiterNode
+from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, gentle_steps
+
+# A permit expires after this if its holder does not report, because it is dead or stuck.
+PERMIT_TTL_US = 750_000
+# A permit is granted for an instant up to this far ahead.
+BOOK_AHEAD_US = 8_000
+# A concurrency slot (`max_concurrent`) of a killed sender expires after this.
+CONCURRENCY_TTL_S = 120
+
+_PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
+_ASK = struct.Struct("<ddIB")
+_SLOT_REPLY = struct.Struct("<dB")
+_PERMIT_REQUEST = struct.Struct("<ddIdddddBd")
+_PERMIT_REPLY = struct.Struct("<dBd")
+_PERMIT_RELEASE = struct.Struct("<dIdBHf")
+_PAUSE = struct.Struct("<ddd")
+_RESERVE_HEAD = struct.Struct("<dd")
+
+
+class Ask(NamedTuple):
+    """What `reserve` is asked for one request."""
+
+    interval_us: float
+    longest_us: float
+    """How far ahead the slot may be."""
+    token: int
+    """0: without a pre-granted permit."""
+    urgent: bool
+
+
+class Reserved(NamedTuple):
+    """The result of `reserve` for one request."""
+
+    at_us: float
+    """The slot; if it was refused, the instant at which to ask again."""
+    pre_granted: bool
+    """The slot includes the permit, because the domain was idle."""
+    refused: bool
+    """The next free slot is later than the request can wait."""
+    failing: bool
+    """The domain has had errors lately."""
+
+
+def reserve(
+    node: LimiterNode,
+    keys: Sequence[str],
+    asks: Iterable[Ask],
+) -> tuple[float, Iterator[Reserved]]:
+    """
+    Reserve a slot for each of `keys`, in their order.
+
+    Args:
+        node: the server.
+        keys: the limiter keys of the domains.
+        asks: what is wanted of each.
+
+    Returns:
+        The server's time in microseconds, and what was reserved for each.
+    """
+    prefix = node.key("slot", "")
+    reply = node.call(
+        "reserve",
+        epoch=node.key("slots", "epoch"),
+        slots=[prefix + key for key in keys],
+        ring=_RESERVE_HEAD.pack(node.version, node.hold_us),
+        requests=b"".join(_ASK.pack(*ask) for ask in asks),
+    )
+    (now_us,) = struct.unpack_from("<d", reply)
+    return now_us, (
+        Reserved(at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING))
+        for at_us, flags in _SLOT_REPLY.iter_unpack(reply[8:])
+    )
+
+
+def acquire_permit(
+    node: LimiterNode, slot: Slot, *, places: int, window_us: float
+) -> PermitDecision:
+    """
+    Request the permit of a slot.
+
+    Args:
+        node: the server.
+        slot: as it was reserved.
+        places: `max_concurrent` of its domain; 0: unlimited.
+        window_us: how late after its slot a request may be.
+    """
+    reply = node.call(
+        "acquire_permit",
+        epoch=node.key("slots", "epoch"),
+        slot=node.key("slot", slot.key),
+        running=node.key("concurrent", slot.key),
+        request=_PERMIT_REQUEST.pack(
+            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
+            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent, node.version,
+        ),
+    )  # fmt: skip
+    _, verdict, at_us = _PERMIT_REPLY.unpack(reply)
+    return PermitDecision(VERDICTS[verdict], at_us)
+
+
+class Departure(NamedTuple):
+    """What `release_permits` reports of one slot."""
+
+    slot: Slot
+    at_us: float
+    """When its request was written; 0: nothing was."""
+    latency: Latency
+    """The latency of earlier responses of its domain."""
+    max_slowdown: float
+    """The largest latency factor of its domain; 1: latency does not count."""
+
+
+def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[int]:
+    """
+    Release the permits of slots, and report the latency of their domains.
+
+    Returns the positions of those whose domains have moved to another node: nothing was done.
+    """
+    reply = node.call(
+        "release_permit",
+        slots=[node.key("slot", one.slot.key) for one in departures],
+        departures=b"".join(
+            _PERMIT_RELEASE.pack(
+                one.at_us, one.slot.token, one.slot.interval_us, gentle_steps(one.max_slowdown),
+                one.latency.servers, one.latency.log_ms,
+            )
+            for one in departures
+        ),
+    )  # fmt: skip
+    return [number - 1 for (number,) in struct.iter_unpack("<H", reply[8:])]
+
+
+def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:
+    """Grant no permit for `key` before `until_us`, by the server's clock."""
+    pause = _PAUSE.pack(until_us, interval_us, node.version)
+    epoch = node.key("slots", "epoch")
+    node.call("pause_until", epoch=epoch, slot=node.key("slot", key), pause=pause)
+
+
+def report(
+    node: LimiterNode,
+    results: Sequence[tuple[str, bool]],
+    *,
+    errors_to_slow: int,
+    max_factor: int,
+) -> list[int]:
+    """
+    Report whether requests succeeded.
+
+    Returns the backoff factor of each domain in percent; 0: it had no errors lately.
+    """
+    prefix = node.key("slot", "")
+    reply = node.call(
+        "report",
+        epoch=node.key("slots", "epoch"),
+        failing=node.key("slots", "failing"),
+        slots=[prefix + key for key, _ in results],
+        results=bytes(ok for _, ok in results),
+        errors_to_slow=errors_to_slow,
+        max_factor=max_factor,
+        prefix_bytes=len(prefix.encode()),
+        ring=f"{node.version:.0f}",
+    )
+    return [factor for (factor,) in struct.iter_unpack("<H", reply[8:])]
+
+
+def end_request(node: LimiterNode, key: str, token: int) -> None:
+    """Free the concurrency slot of a request; harmless if it has none."""
+    node.call(
+        "end_request",
+        epoch=node.key("slots", "epoch"),
+        running=node.key("concurrent", key),
+        ring=f"{node.version:.0f}",
+        token=token,
+    )

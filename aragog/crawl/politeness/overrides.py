@@ -1,0 +1,263 @@
+"""
+The operator's overrides of single domains and hosts: those of a file, with the live ones on top.
+
+The file is TOML with a table for each domain or host. It is read again within seconds of a change.
+The longest name that is the host or a parent of it applies.
+
+    ["example.com"]            # example.com and every host under it, together
+    qps = 2
+
+    ["shops.example"]          # each host under shops.example separately
+    scope = "host"
+    max_concurrent = 4
+
+docs/politeness.md lists all keys.
+"""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from aragog.crawl.politeness.blocked_hosts import BlockedHosts, WatchedFile
+from aragog.crawl.politeness.host_names import host_name
+from aragog.crawl.politeness.live_overrides import MAX_QPS, LiveOverrides
+from aragog.crawl.politeness.quiet_hours import QuietHours, quiet_hours
+from aragog.errors import BAD_INPUT, CONFIG, TRANSIENT, ConfigError
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
+from urlspelling.hosts import longest_match
+
+log = logging.getLogger(__name__)
+# How often the file is checked, with one stat(2), and the live overrides, in one round trip;
+# documented as 5 s.
+CHECK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The override for one domain or host. None: the setting applies."""
+
+    name: str
+    """Lower case, punycode, no trailing dot."""
+    qps: float | None = None
+    """Requests per second; above 0."""
+    scope: Literal["domain", "host"] = "domain"
+    """`domain`: all hosts under `name` share the rate. `host`: each host has its own."""
+    max_concurrent: int | None = None
+    """Concurrent requests in the whole cluster."""
+    crawl_delay_cap_s: float | None = None
+    """The longest Crawl-delay that is applied, in seconds; 0: ignore Crawl-delay."""
+    max_latency_slowdown: float | None = None
+    """How many times less often it is asked at most because it takes longer than usual; 1: not."""
+    quiet_hours: QuietHours | None = None
+    """When it gets no request; None: at no time of the day."""
+    blocked: bool = False
+    """True: its URLs are not fetched."""
+    stopped: bool = False
+    """True: no request is sent; its URLs wait until it is resumed."""
+
+
+class Overrides:
+    """
+    The last valid content of the overrides file, with the live overrides applied. Thread-safe.
+
+    Args:
+        path: the TOML file; None: no file.
+        clock: measures when to check again.
+        blocked_hosts: further names that are blocked with all hosts below them; None: none.
+        live: the live overrides, read with the first use of an override. While they cannot be read,
+            the last known ones apply. None: there are none.
+
+    Raises:
+        ConfigError: the file is invalid; every problem names file, key and value.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        clock: Clock | None = None,
+        *,
+        blocked_hosts: BlockedHosts | None = None,
+        live: LiveOverrides | None = None,
+    ) -> None:
+        self.path = path
+        self.live = live
+        self._blocked = blocked_hosts or BlockedHosts()
+        self.problem: str | None = None
+        """Why the current file is not used; None while it is used."""
+        self._clock = clock or SystemClock()
+        self._checked_s = float("-inf") if live else self._clock.monotonic_s()
+        self._file = WatchedFile(path) if path else None
+        self._of_file: Mapping[str, Override] = read_overrides(path) if path else {}
+        self._live_values: Mapping[str, Mapping[str, Any]] = {}
+        self._table = self._of_file
+
+    def find(self, host: str) -> Override | None:
+        """Return the override of the longest name that is `host` or a parent of it."""
+        return _of(self.table(), host)
+
+    def blocked(self, host: str) -> str | None:
+        """Return which setting blocks `host`, for messages; None if none does."""
+        override = self.find(host)
+        if override is not None and override.blocked:
+            return f"{self.path} blocks {override.name}"
+        name = self._blocked.find(host)
+        return name and f"politeness.blocked_hosts has {name}"
+
+    def stopped(self, key: str) -> bool:
+        """Report whether requests to a limiter key are stopped."""
+        override = self.find(key)
+        return override is not None and override.stopped
+
+    def table(self) -> Mapping[str, Override]:
+        """Return all overrides by name; checks for changes at most every `CHECK_EVERY_S`."""
+        if self.path is None and self.live is None and not self._blocked.reloads:
+            return self._table
+        now_s = self._clock.monotonic_s()
+        if now_s - self._checked_s >= CHECK_EVERY_S:
+            self._checked_s = now_s
+            self.refresh()
+        return self._table
+
+    def refresh(self) -> None:
+        """Check for changes now."""
+        self._blocked.refresh()
+        changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
+        if self._read_live() or changed:
+            self._table = with_live(self._of_file, self._live_values)
+
+    def _reload(self, path: Path) -> bool:
+        """Read the file; True: its overrides are new."""
+        try:
+            self._of_file = read_overrides(path)
+        except CONFIG as error:
+            self.problem = str(error)
+            log.warning(
+                "the overrides file is invalid, the previous overrides stay in use: %s", error
+            )
+            return False
+        # At the level of the earlier warning, so that the operator who fixed the file sees it.
+        level = logging.WARNING if self.problem else logging.INFO
+        self.problem = None
+        log.log(level, "reloaded overrides: %d names in %s", len(self._of_file), path)
+        return True
+
+    def _read_live(self) -> bool:
+        """Read the live overrides if they changed; True: they are new."""
+        if self.live is None:
+            return False
+        try:
+            values = self.live.changed_values()
+        except TRANSIENT as error:
+            # Fetching needs this server for more than overrides, so it waits as well.
+            log.debug("the live overrides were not read, the last ones stay in use: %s", error)
+            return False
+        if values is None:
+            return False
+        self._live_values = values
+        return True
+
+
+def _of(table: Mapping[str, Override], host: str) -> Override | None:
+    name = longest_match(host, table) if table else None
+    return None if name is None else table[name]
+
+
+def with_live(
+    table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Override]:
+    """A table with live values on top: a name keeps what else applied to it before."""
+    merged = dict(table)
+    for name, changes in values.items():
+        base = _of(table, name) or Override(name)
+        merged[name] = replace(base, name=name, **changes)
+    return merged
+
+
+def read_overrides(path: Path) -> dict[str, Override]:
+    """
+    Read the overrides in a file, by name.
+
+    Raises:
+        ConfigError: the file is invalid; names the file and every invalid key and value.
+    """
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: cannot be read: {error}; fix it, or unset politeness.overrides_file"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from error
+    problems: list[str] = []
+    overrides: dict[str, Override] = {}
+    for name, values in document.items():
+        override = _read_one(f"{path}: [{name!r}]", name, values, problems)
+        if override.name in overrides:
+            problems.append(f"{path}: [{name!r}]: is listed twice; keep one")
+        overrides[override.name] = override
+    if problems:
+        raise ConfigError(*problems)
+    return overrides
+
+
+def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
+    if not isinstance(values, dict):
+        problems.append(f'{at}: must be a table; write ["{name}"] above its keys')
+        return Override(name)
+    if any(isinstance(value, dict) for value in values.values()):
+        # [example.com] is TOML for com inside example.
+        problems.append(f'{at}: quote a name with dots: ["{name}.…"]')
+        return Override(name)
+    names = [field.name for field in fields(Override) if field.name != "name"]
+    problems += [
+        f"{at}.{key}: is not a known key; use {', '.join(names)}"
+        for key in sorted(values.keys() - set(names))
+    ]
+    for key, value in values.items():
+        requirement = _requirement(key, value)
+        if requirement:
+            problems.append(f"{at}.{key}: must be {requirement}, got {value!r}")
+    host = host_name(name)
+    if host is None:
+        problems.append(
+            f"{at}: is not a domain or host name; write it without scheme, port or path"
+        )
+    settings = {key: value for key, value in values.items() if key in names}
+    if "quiet_hours" in settings:
+        try:
+            settings["quiet_hours"] = quiet_hours(str(settings["quiet_hours"]))
+        except BAD_INPUT as error:
+            problems.append(f"{at}.quiet_hours: {error}")
+    return Override(host or name, **cast("dict[str, Any]", settings))
+
+
+def _requirement(key: str, value: Any) -> str | None:
+    """Return what the value of `key` must be; None if it is valid or the key is unknown."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    match key:
+        case "qps":
+            valid, requirement = (
+                number and 0 < value <= MAX_QPS,
+                f"a number above 0, up to {MAX_QPS}",
+            )
+        case "scope":
+            valid, requirement = value in ("domain", "host"), '"domain" or "host"'
+        case "max_concurrent":
+            valid = isinstance(value, int) and number and 1 <= value <= 10_000
+            requirement = "a whole number from 1 to 10000"
+        case "crawl_delay_cap_s":
+            valid, requirement = number and 0 <= value <= 86_400, "seconds from 0 to 86400"
+        case "max_latency_slowdown":
+            valid = number and 1 <= value <= MAX_LATENCY_SLOWDOWN
+            requirement = f"a number from 1 to {MAX_LATENCY_SLOWDOWN}"
+        case "blocked" | "stopped":
+            valid, requirement = isinstance(value, bool), "true or false"
+        case _:
+            return None
+    return None if valid else requirement

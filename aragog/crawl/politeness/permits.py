@@ -1,0 +1,399 @@
+"""
+Send permits: at most one sender a domain writes at a time, an interval after the previous one.
+
+A pre-granted permit came with its slot and needs no round trip. Others are requested from the
+domain's node, which waits until the holder has reported or its permit has expired.
+
+Slots with a pre-granted permit and domains with very short intervals send without a round trip. A
+pause that this process reported, or read from the limiter's state, makes them request a permit.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from aragog.crawl.politeness.latencies import NOTHING, Latency, PendingLatencies
+from aragog.crawl.politeness.nodes import scripts
+from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
+from aragog.crawl.politeness.nodes.ring import NodeRing
+from aragog.crawl.politeness.rates import Rates
+from aragog.crawl.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
+from aragog.errors import LimiterUnavailable
+from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.runtime.clock import Clock
+
+# Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
+MAX_DOMAINS = 10_000
+# How often a process reads whether another process reported a pause.
+LOOK_US = 100_000.0
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+# A sender that could not write within this long after the grant requests the permit again. It is
+# far below PERMIT_TTL_US: only a pause as long as the difference, between the last clock check and
+# the write, breaks the promise.
+ALLOWANCE_US = 250_000
+# Intervals this short are within the tolerance: they are planned but not enforced.
+NO_PERMIT_US = 2_000
+# By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
+CATCH_UP_US = 500
+# So often a report follows a domain that moved.
+ATTEMPTS = 3
+# Reports that nobody waits for are this much late at most, and join others.
+TELL_AFTER_S = 0.01
+# Where intervals are at least this long, the next sender asks only after the report of the last.
+UNHURRIED_US = 40_000
+_USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
+_LATENESS = SLOT_LATENESS_SECONDS.of()
+
+
+class Permits:
+    """
+    The permits that this process holds and requests. Raises `LimiterUnavailable`.
+
+    Args:
+        nodes: the limiter's nodes by domain.
+        rates: which domains are stopped, or bounded in their concurrency.
+        clock: its `sleep_s` waits for slots and permits.
+        window_us: a permit is granted this long past its slot at most.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeRing,
+        rates: Rates,
+        clock: Clock,
+        window_us: int,
+    ) -> None:
+        self._nodes = nodes
+        self._rates = rates
+        self._clock = clock
+        self._window_us = window_us
+        self._pauses = Pauses()
+        self._held: dict[int, None] = {}
+        """Tokens of the slots whose permit this process has, oldest first."""
+        self._sent_us: dict[str, float] = {}
+        """When this process last wrote a request to a domain, by its stopwatch."""
+        self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
+        self.latencies = PendingLatencies()
+        """What `report` adds to the next report of each domain."""
+
+    def hold(self, token: int) -> None:
+        """Note that this process has the permit of the slot with this token."""
+        if len(self._held) > 100_000:
+            self._held.pop(next(iter(self._held)), None)  # abandoned; its permit expires
+        self._held[token] = None
+
+    def note_pause(self, key: str, until_us: float) -> None:
+        """Note that a domain is paused until that instant, by its node's clock."""
+        self._pauses.remember(key, until_us)
+
+    def acquire(self, slot: Slot) -> bool:
+        """
+        Wait for the permit to send; call it with the connection open.
+
+        True: send now and call `release` right after. False: too late, or an operator stopped
+        the domain: reserve again; no permit is held. Sleeps until the slot, and then while
+        another sender has the permit, at most `slot_window_ms` past the slot. A pre-granted permit
+        needs no round trip, others one or a few. A slot serves one request: a repeated request
+        (after a closed connection) requests a new permit and waits an interval.
+        """
+        node = self._nodes.of(slot.key)
+        if self._rates.closed(slot.key, node.now_us):
+            return False
+        slot = self._at(node, slot)
+        planned_only = self._is_planned_only(slot)
+        if planned_only:
+            self._sleep_until(node, slot.at_us)
+        paused = self._paused(slot, node, look=planned_only)
+        if planned_only and not paused:
+            return True
+        if slot.pre_granted_until_us:
+            unused = slot.token in self._held and not paused and self._nodes.is_current(node)
+            if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
+                return True
+            self._feedback.flush()  # or the node would still treat it as the holder
+        self._sleep_until(node, self._ask_at_us(node, slot))
+        while not self._rates.closed(slot.key, node.now_us):
+            node, slot, decision = self._request(slot)
+            if decision.verdict == "late":
+                _MISSED.add()
+                return False
+            if decision.verdict == "wait" or self._is_early(node, decision.at_us):
+                self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
+                continue
+            self._sleep_until(node, decision.at_us)
+            in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US
+            # Without a lease, a node that this process does not know of may have granted one, too.
+            if in_time and self._nodes.is_current(node):
+                self.hold(slot.token)
+                return True
+        self.report([(slot, None)])
+        return False
+
+    def _at(self, node: LimiterNode, slot: Slot) -> Slot:
+        """
+        Return the slot by the clock of a node, which may not be the one that gave it.
+
+        A pre-granted permit then has to be requested: the new node of the domain knows of it.
+        """
+        if slot.node in ("", node.name):
+            return slot
+        ahead_us = node.now_us() - self._nodes.server(slot.node).now_us()
+        at_us = slot.at_us + ahead_us
+        return replace(slot, at_us=at_us, pre_granted_until_us=0.0, node=node.name)
+
+    def _ask_at_us(self, node: LimiterNode, slot: Slot) -> float:
+        """
+        Return when to request the permit of a slot: not before the node can grant it.
+
+        The node grants it an interval after the last request, which may have been late for its own
+        slot. That of another process is unknown here; then the node says when to ask again.
+        """
+        if slot.urgent:
+            return slot.ask_at_us
+        sent_us = self._sent_us.get(slot.key)
+        if sent_us is None:
+            return slot.ask_at_us
+        free_us = node.clock.latest_us(sent_us) + slot.interval_us - CATCH_UP_US
+        return max(slot.ask_at_us, free_us - ASK_AHEAD_US)
+
+    def request(self, slot: Slot) -> PermitDecision:
+        """Request a send permit in one round trip, without the sleep of `acquire`."""
+        return self._request(slot)[2]
+
+    def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
+        """Request a permit; returns the node that decided, and the slot by its clock."""
+        places = self._rates.max_concurrent(slot.key) or 0
+
+        def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
+            here, late_us = self._at(node, slot), self._window_us
+            return node, here, scripts.acquire_permit(node, here, places=places, window_us=late_us)
+
+        return self._nodes.call_one(slot.key, ask)
+
+    def release(self, slot: Slot, *, written: bool = True) -> None:
+        """
+        Report that the request was written, and release the permit.
+
+        A pre-granted permit, and one of a domain with long intervals, is reported within 10 ms, in
+        a batch; others immediately, because the next sender waits for it. `written=False`: nothing
+        was sent (the connection broke).
+        """
+        written_us = stopwatch_us() if written else None
+        if written_us is not None:
+            _USED.add()
+            _LATENESS.observe(max(0.0, self._late_us(slot, written_us) / 1e6))
+            if len(self._sent_us) >= MAX_DOMAINS:
+                self._sent_us.clear()
+            self._sent_us[slot.key] = written_us
+        held = slot.token in self._held
+        self._held.pop(slot.token, None)
+        if not held and self._is_planned_only(slot):
+            return
+        if slot.pre_granted_until_us or slot.interval_us >= UNHURRIED_US:
+            self._feedback.add((slot, written_us))
+        else:
+            self.report([(slot, written_us)])
+
+    def _late_us(self, slot: Slot, written_us: float) -> float:
+        """How long after its slot a request was written, by the clock of the slot."""
+        node = self._nodes.server(slot.node) if slot.node else self._nodes.last_of(slot.key)
+        return node.clock.latest_us(written_us) - slot.at_us if node.clock.known else 0.0
+
+    def report(self, departures: Sequence[tuple[Slot, float | None]]) -> None:
+        """
+        Report when the requests of slots were written; ends their permits.
+
+        Each comes with the stopwatch after its request; None: nothing was sent. The latencies of
+        their domains that were noted since the last report go along.
+        """
+        latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
+
+        def send(node: LimiterNode, group: Sequence[tuple[Slot, float | None]]) -> None:
+            sent = [self._departure(node, one, latencies.pop(one[0].key, NOTHING)) for one in group]
+            for number in scripts.release_permits(node, sent):
+                latencies[sent[number].slot.key] = sent[number].latency
+                left.append(group[number])
+
+        for _ in range(ATTEMPTS):
+            left: list[tuple[Slot, float | None]] = []
+            self._nodes.call_each(((one[0].key, one) for one in departures), send)
+            if not left:
+                return
+            self._nodes.refresh()  # another node has these domains
+            departures = left
+
+    def _departure(
+        self, node: LimiterNode, departure: tuple[Slot, float | None], latency: Latency
+    ) -> scripts.Departure:
+        slot, written_us = departure
+        if not node.clock.known:
+            node.ask_time()
+        at_us = 0.0 if written_us is None else node.clock.latest_us(written_us)
+        return scripts.Departure(slot, at_us, latency, self._rates.max_latency_slowdown(slot.key))
+
+    def finished(self, slot: Slot) -> None:
+        """
+        End a request, sent or not: release its permit and concurrency slot.
+
+        No round trip if it holds neither. Safe to repeat.
+        """
+        if slot.token in self._held:
+            self.release(slot, written=False)
+        if self._rates.max_concurrent(slot.key):
+            self._nodes.call_one(
+                slot.key, lambda node: scripts.end_request(node, slot.key, slot.token)
+            )
+
+    @staticmethod
+    def _is_early(node: LimiterNode, at_us: float) -> bool:
+        """An urgent sender has its permit long before: it confirms it, as the domain may pause."""
+        return node.clock.latest_us(stopwatch_us()) < at_us - scripts.BOOK_AHEAD_US
+
+    def _is_planned_only(self, slot: Slot) -> bool:
+        return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
+
+    def _paused(self, slot: Slot, node: LimiterNode, *, look: bool) -> bool:
+        """
+        Report whether the domain is paused, so that every sender must request a permit.
+
+        `look`: also read every 100 ms whether another process paused it, in one round trip, and
+        have latencies reported, which go with permits otherwise.
+        """
+        key, now_us = slot.key, node.now_us()
+        if look and self._pauses.look_due(key, now_us):
+            if self.latencies.has(key):
+                self._feedback.add((slot, None))
+            state = unpack_state(node.get_many([node.key("slot", key)])[0])
+            if state.last_us > now_us:
+                self._pauses.remember(key, state.last_us)
+        return self._pauses.active(key, now_us)
+
+    def close(self) -> None:
+        """Send the remaining reports."""
+        self._feedback.close()
+
+    def flush(self) -> None:
+        """Send the reports that wait for others to join them."""
+        self._feedback.flush()
+
+    def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
+        """Sleep until the server's clock has certainly reached `at_us`."""
+        if not node.clock.known:
+            node.ask_time()
+        while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
+            self._clock.sleep_s(left_us / 1e6)
+
+
+class Pauses:
+    """Pauses by domain. Instants are microseconds on the limiter's clock. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until_us: dict[str, float] = {}
+        self._looked_us: dict[str, float] = {}
+
+    def remember(self, key: str, until_us: float) -> None:
+        """Record that `key` is paused until that instant."""
+        with self._lock:
+            if len(self._until_us) >= MAX_DOMAINS:
+                self._until_us.clear()
+            self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
+
+    def active(self, key: str, now_us: float) -> bool:
+        """True while `key` is known to be paused."""
+        until_us = self._until_us.get(key)
+        if until_us is None:
+            return False
+        if until_us > now_us:
+            return True
+        with self._lock:
+            self._until_us.pop(key, None)
+        return False
+
+    def look_due(self, key: str, now_us: float) -> bool:
+        """Return True to one caller every `LOOK_US`, who must read the state of `key`."""
+        with self._lock:
+            if now_us - self._looked_us.get(key, float("-inf")) < LOOK_US:
+                return False
+            if len(self._looked_us) >= MAX_DOMAINS:
+                self._looked_us.clear()
+            self._looked_us[key] = now_us
+            return True
+
+
+class FeedbackQueue(Generic[T]):
+    """
+    Collects items and sends them in one batch, `after_s` after the first item.
+
+    Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
+    are dropped: the limiter replaces missing feedback by a timeout.
+
+    Args:
+        send: sends one batch; called from the thread.
+        after_s: seconds between the first item and the batch.
+    """
+
+    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
+        self._send = send
+        self._after_s = after_s
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._has_items = threading.Event()
+        self._closed = threading.Event()
+        self._items: list[T] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, item: T) -> None:
+        """Queue `item`; returns immediately."""
+        if self._pid != os.getpid():
+            self._start()  # the child has no thread, and the parent sends its own items
+        with self._lock:
+            self._items.append(item)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="limiter feedback", daemon=True
+                )
+                self._thread.start()
+        self._has_items.set()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._has_items.wait()
+            self._closed.wait(self._after_s)
+            self._has_items.clear()
+            self.flush()
+
+    def flush(self) -> None:
+        """Return when all items added before have been sent or dropped."""
+        if self._pid != os.getpid():
+            return
+        with self._sending:
+            with self._lock:
+                items, self._items = self._items, []
+            if not items:
+                return
+            try:
+                self._send(items)
+            except LimiterUnavailable as error:
+                log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
+            except Exception:
+                # Without this thread every later permit would have to expire.
+                log.exception("dropped limiter feedback for %d requests", len(items))
+
+    def close(self) -> None:
+        """Send the remaining items and stop the thread."""
+        self._closed.set()
+        self._has_items.set()
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join(5)
+        self.flush()

@@ -1,0 +1,65 @@
+"""The rate of each domain, by the settings and the operator's overrides. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.settings import PolitenessSettings
+from urlspelling.domain import host, registered_domain
+
+
+class Rates:
+    """Rates by limiter key."""
+
+    def __init__(self, settings: PolitenessSettings, overrides: Overrides) -> None:
+        self._settings = settings
+        self._overrides = overrides
+
+    def key_for(self, url: str) -> str:
+        """Return the limiter key of a normalized URL: registered domain, or as overridden."""
+        name = host(url)
+        override = self._overrides.find(name)
+        if override is None:
+            return registered_domain(name)
+        return name if override.scope == "host" else override.name
+
+    def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
+        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
+        override = self._overrides.find(key)
+        qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
+        if override is not None:
+            qps = override.qps or qps
+            cap_s = cap_s if override.crawl_delay_cap_s is None else override.crawl_delay_cap_s
+        return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
+
+    def max_concurrent(self, key: str) -> int | None:
+        """Return the maximum of concurrent requests to `key`; None: unlimited."""
+        override = self._overrides.find(key)
+        return override.max_concurrent if override else None
+
+    def max_latency_slowdown(self, key: str) -> float:
+        """Return how many times longer latency makes the interval of `key` at most; 1: not."""
+        override = self._overrides.find(key)
+        most = override.max_latency_slowdown if override else None
+        return self._settings.max_latency_slowdown if most is None else most
+
+    def stopped(self, key: str) -> bool:
+        """Whether an operator stopped `key`."""
+        return self._overrides.stopped(key)
+
+    def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
+        """
+        How many seconds the quiet hours of `key` still last; 0.0: it may be asked.
+
+        Args:
+            key: the limiter key.
+            now_us: reads a clock; called only for a key with quiet hours.
+        """
+        override = self._overrides.find(key)
+        hours = override.quiet_hours if override else None
+        return hours.left_s(now_us() / 1e6) if hours else 0.0
+
+    def closed(self, key: str, now_us: Callable[[], float]) -> bool:
+        """Whether `key` gets no request now: it is stopped, or has its quiet hours."""
+        return self.stopped(key) or self.quiet_s(key, now_us) > 0

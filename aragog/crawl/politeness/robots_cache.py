@@ -1,0 +1,424 @@
+"""
+A cache of robots.txt rules by origin, shared by all workers in Redis and kept parsed in each.
+
+`aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means, and
+`aragog.crawl.politeness.robots_records` how long it is valid.
+
+Rules in use are refreshed in the background before they expire. Rules that are no longer requested
+expire, so memory use follows the number of active origins. Times are in ms since the epoch: stored
+times use the server's clock, times in arguments and results the caller's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from aragog.crawl.politeness.robots_records import (
+    HEAD,
+    MAX_VALIDATORS_BYTES,
+    MISSING,
+    UNREADABLE_RECORD,
+    CachedRules,
+    RobotsRecord,
+    RobotsResult,
+    RulesState,
+    Validators,
+    is_error,
+    judged,
+    pack_record,
+    unpack_head,
+    unpack_rules,
+    unpack_validators,
+)
+from aragog.crawl.politeness.robots_refreshes import RobotsRefreshes, robots_errors
+from aragog.crawl.politeness.robots_rules import RobotsRules, product_token, rules_for_status
+from aragog.crawl.politeness.shared_clock import SharedClock
+from aragog.crawl.shared_redis.leases import field
+from aragog.runtime.clock import Clock, SystemClock
+from aragog.settings import PolitenessSettings
+from pinlater.redis.connect import connect
+from pinlater.redis.scripts import load_script
+from urlspelling.domain import registered_domain
+
+log = logging.getLogger(__name__)
+
+# A record takes about 0.5 KB.
+MAX_ORIGINS = 50_000
+# Files, and rules in all of them together; a rule takes about 250 bytes with its matcher.
+MAX_FILES = 5_000
+MAX_RULES = 200_000
+# A process answers from its own memory for this long before it checks whether the rules changed.
+LOOK_AGAIN_S = 5.0
+# The space of a record in Redis besides its own bytes: key, expiry, entry in the refresh index.
+RECORD_OVERHEAD_BYTES = 300
+_NO_VERSION = bytes(8)
+# robots_put packs the bytes of a record into the low bits of its score.
+_SIZES = 1 << 20
+
+
+class RobotsCache:
+    """
+    Rules by origin (`https://example.com`, port only when it is not the scheme's own).
+
+    Thread-safe; may be used after a fork. Every method raises `RobotsUnavailable` when Redis does
+    not answer. A cache keeps only the rules for `agent` and `*`, so it serves no other agent.
+
+    Args:
+        redis_url: of the shared Redis.
+        settings: how long rules are valid, and how much memory one registered domain may use.
+        prefix: the start of every key.
+        clock: measures ages and how long this process's memory is trusted.
+        agent: the User-Agent or product token whose rules are kept.
+        memory: the rules that this process keeps; None: one with the default bounds.
+        asks_tdm: rules without those of the origin's tdmrep.json are as good as none.
+        server_ms: queries the time of Redis in ms since the epoch; None: asks it.
+    """
+
+    def __init__(
+        self,
+        redis_url: str,
+        settings: PolitenessSettings,
+        prefix: str = "aragog:",
+        clock: Clock | None = None,
+        agent: str = "",
+        memory: RobotsMemory | None = None,
+        *,
+        asks_tdm: bool = False,
+        server_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._agent = product_token(agent)
+        self._asks_tdm = asks_tdm
+        self._prefix = prefix
+        self._clock = clock or SystemClock()
+        self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
+        self._shared = SharedClock(self._clock, server_ms or self._server_ms, "the robots cache")
+        self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
+        self._memory = memory or RobotsMemory()
+        self._useless: set[str] = set()
+        """Origins with a record that this process cannot use; no error keeps it."""
+
+    def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
+        """The rules of each origin; one round trip, none for those checked within the last 5 s."""
+        distinct = list(dict.fromkeys(origins))
+        looked_s = self._clock.monotonic_s()
+        ahead_ms = self._shared.ahead_ms()
+        local = {origin: self._remembered(origin, looked_s) for origin in distinct}
+        # Only usable rules are returned from memory. Another process may have fetched rules that
+        # have just expired here; MISSING would make the caller fetch them again.
+        unsure = [
+            origin
+            for origin in distinct
+            if self._judged(local[origin], ahead_ms).state is not RulesState.FRESH
+        ]
+        if unsure:
+            local.update(self._read_redis(unsure, looked_s))
+        return {origin: self._judged(local[origin], ahead_ms) for origin in distinct}
+
+    def get(self, origin: str) -> CachedRules:
+        """The rules of one origin."""
+        return self.get_many([origin])[origin]
+
+    def rules_of_admitted(self, origin: str) -> RobotsRules | None:
+        """
+        The rules by which `get_many` has just admitted a request, also if they are due for a look.
+
+        No round trip, unless this process has dropped them; None: there are none any more.
+        """
+        cached = self._memory.get(origin)
+        return cached[1] if cached is not None else self.get(origin).rules
+
+    def outgrown(self, origins: Iterable[str]) -> None:
+        """Note that the rules of these origins lack what a job needs: no error keeps them."""
+        self._useless.update(origins)
+
+    def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
+        """
+        The rules of each origin as a crawl would find them, for reports; one round trip.
+
+        It does not count as a use: rules that nothing else requests still expire.
+        """
+        if not origins:
+            return {}
+        ahead_ms = self._shared.ahead_ms()
+        with robots_errors():
+            replies: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
+        cached_rules = {}
+        for origin, reply in zip(origins, replies, strict=True):
+            cached = None
+            if reply is not None:
+                cached = self._read(reply)
+            cached_rules[origin] = self._judged(cached, ahead_ms)
+        return cached_rules
+
+    def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
+        """The origin of each registered domain whose rules came last; one round trip."""
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for domain in domains:
+                pipe.zrevrange(self._key("robots.domain", domain), 0, 0)
+            replies = pipe.execute()
+        return {
+            domain: names[0].decode()
+            for domain, names in zip(domains, replies, strict=True)
+            if names and names[0]
+        }
+
+    def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
+        """The rules in this process's memory, if they were checked recently enough."""
+        cached = self._memory.get(origin)
+        if cached is None or looked_s - cached[2] >= LOOK_AGAIN_S:
+            return None
+        return cached[:2]
+
+    def _read_redis(
+        self, origins: Sequence[str], looked_s: float
+    ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
+        """Read the rules from Redis and remember them."""
+        # Keep references to the rules here, since they may be evicted from memory before Redis has
+        # confirmed that they are current.
+        remembered = [self._memory.get(origin) for origin in origins]
+        versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
+        keys = [self._key("robots", origin) for origin in origins]
+        with robots_errors():
+            replies = cast(
+                "list[bytes | None]",
+                load_script("aragog.crawl.politeness", "robots_get").run(
+                    self._redis, records=keys, versions=versions, head_bytes=HEAD.size
+                ),
+            )
+        rules_of: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
+        for origin, reply, cached in zip(origins, replies, remembered, strict=True):
+            if reply is None:
+                continue
+            found = self._read(reply, cached)
+            if found is None:
+                self._useless.add(origin)
+            else:
+                self._memory.keep(origin, *found, looked_s)
+                rules_of[origin] = found
+        return rules_of
+
+    def _read(
+        self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
+    ) -> tuple[RobotsRecord, RobotsRules] | None:
+        """
+        The rules of a record; None: they are of no use here, and robots.txt is fetched again.
+
+        So it is with rules of another crawl, and of a version that writes them in another form.
+        """
+        try:
+            record = unpack_head(reply)
+            is_current = remembered is not None and remembered[0].version == record.version
+            rules = remembered[1] if remembered and is_current else self._parse(record, reply)
+        except UNREADABLE_RECORD as error:
+            log.debug("rules of another version are fetched again: %s", error)
+            return None
+        return (record, rules) if self._is_for_this_crawl(record, rules) else None
+
+    def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
+        """False for rules of another User-Agent, or without the tdmrep.json that is asked for."""
+        is_complete = rules.tdm is not None or not self._asks_tdm or not record.good
+        return is_complete and rules.agent in (None, self._agent)
+
+    def _parse(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
+        rules = self._memory.rules(record.version)
+        if rules is not None:
+            return rules
+        packed = unpack_rules(reply)
+        if 200 <= record.status < 300:
+            return RobotsRules.unpack(packed)
+        rules = rules_for_status(record.status if record.status > 0 else None)
+        return rules.with_tdm(RobotsRules.unpack(packed).tdm) if packed else rules
+
+    def _judged(
+        self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int
+    ) -> CachedRules:
+        if cached is None:
+            return MISSING
+        return judged(*cached, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)
+
+    def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
+        """
+        Store the result of fetching robots.txt, and release the claim on its refresh.
+
+        Safe to repeat, and to call late: an older result never replaces a newer one.
+
+        Args:
+            origin: as for `get_many`.
+            status: of the last response, after redirects; None: there was none (DNS, connect,
+                timeout), or it was unreadable; 304: the kept rules have not changed.
+            body: only its first 500 KiB count.
+            fetched_at_ms: when the response arrived, or when the attempt was given up.
+        """
+        self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
+
+    def put_many(self, results: Sequence[RobotsResult]) -> None:
+        """`put` of each; two round trips for all of them."""
+        script = load_script("aragog.crawl.politeness", "robots_put")
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for result in results:
+                script.queue(pipe, **self._put_values(result))
+            pipe.execute()
+        for result in results:
+            self._memory.drop(result.origin)
+            self._useless.discard(result.origin)
+
+    def _put_values(self, result: RobotsResult) -> dict[str, Any]:
+        """The keys and arguments of robots_put.lua."""
+        origin, status, settings = result.origin, result.status, self._settings
+        error = is_error(status)
+        fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
+        held_s = settings.robots_error_s if error else settings.robots_fresh_s
+        life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
+        usable_ms = settings.robots_usable_s * 1000
+        keeps_older = not error or origin not in self._useless
+        packed = b""
+        if status is not None and 200 <= status < 300:
+            packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
+        elif result.tdm is not None and not error:
+            packed = RobotsRules(tdm=result.tdm).packed()
+        return {
+            "record": self._key("robots", origin),
+            "claims": self.refreshes.claims.key,
+            "due": self.refreshes.due_key,
+            "domain": self._key("robots.domain", registered_domain(origin)),
+            "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
+            "is_error": int(error),
+            "ttl_ms": int(life_s * 1000),
+            "min_fetched_at_ms": fetched_at_ms - (usable_ms if keeps_older else -usable_ms),
+            "due_at_ms": fetched_at_ms + held_s * 1000,
+            "origin": origin,
+            "claim": field(origin),
+            "forget_before_ms": fetched_at_ms - usable_ms,
+            "record_prefix": self._key("robots", ""),
+            "overhead_bytes": RECORD_OVERHEAD_BYTES,
+            "domain_max_bytes": settings.robots_domain_max_bytes,
+            "domain_ttl_ms": int(settings.robots_usable_s * 1000),
+        }
+
+    def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
+        """
+        What a conditional request for the rules of each origin sends; one round trip.
+
+        Nothing for rules that are not kept, that an older parser read, or whose text is older than
+        `politeness.robots_usable_s`: they are fetched in full. Ask only for origins whose rules
+        `get_many` returned.
+        """
+        if not origins:
+            return {}
+        last = HEAD.size + MAX_VALIDATORS_BYTES
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.getrange(self._key("robots", origin), 0, last)
+            records = pipe.execute()
+        usable_ms = self._settings.robots_usable_s * 1000
+        since_ms = self._clock.now_ms() + self._shared.ahead_ms() - usable_ms
+        return {
+            origin: unpack_validators(record, since_ms=since_ms)
+            for origin, record in zip(origins, records, strict=True)
+        }
+
+    def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
+        """
+        Drop the rules of the origins whose root URL `refused` returns; return how many.
+
+        Scans all keys of the server. Other processes may answer from memory for 5 s more.
+        """
+        dropped = 0
+        with robots_errors():
+            for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
+                pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
+                sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
+                refused_urls = refused({f"{origin}/" for origin in sizes})
+                for origin in [origin for origin in sizes if f"{origin}/" in refused_urls]:
+                    self._drop(key, origin, sizes.pop(origin), last=not sizes)
+                    dropped += 1
+        return dropped
+
+    def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
+        with self._redis.pipeline() as pipe:
+            pipe.delete(self._key("robots", origin))
+            pipe.hdel(self.refreshes.claims.key, field(origin))
+            pipe.zrem(self.refreshes.due_key, origin)
+            if last:
+                pipe.delete(domain_key)
+            else:
+                pipe.zrem(domain_key, origin)
+                pipe.zincrby(domain_key, -size, "")
+            pipe.execute()
+        self._memory.drop(origin)
+
+    def _server_ms(self) -> int:
+        with robots_errors():
+            seconds, micros = self._redis.time()
+        return int(seconds * 1000 + micros // 1000)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._redis.close()
+
+    def _key(self, kind: str, origin: str) -> str:
+        return f"{self._prefix}{kind}:{origin}"
+
+
+class RobotsMemory:
+    """
+    An LRU cache of records by origin and rules by version. Thread-safe.
+
+    Origins with equal rules share them, because their records have the same version.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_origins: int = MAX_ORIGINS,
+        max_files: int = MAX_FILES,
+        max_rules: int = MAX_RULES,
+    ) -> None:
+        self._max_origins, self._max_files, self._max_rules = max_origins, max_files, max_rules
+        self._lock = threading.Lock()
+        self._records: OrderedDict[str, tuple[RobotsRecord, float]] = OrderedDict()
+        self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
+        self._rules_count = 0
+
+    def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
+        """Return the record and rules of `origin` and when they were read; None if not cached."""
+        with self._lock:
+            record, looked_s = self._records.get(origin, (None, 0.0))
+            rules = self._rules.get(record.version) if record else None
+            return (record, rules, looked_s) if record and rules is not None else None
+
+    def rules(self, version: bytes) -> RobotsRules | None:
+        """Return the rules of a version; None if not cached."""
+        with self._lock:
+            return self._rules.get(version)
+
+    def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, looked_s: float) -> None:
+        """Cache what was read at `looked_s` (monotonic clock)."""
+        with self._lock:
+            self._records[origin] = record, looked_s
+            self._records.move_to_end(origin)
+            while len(self._records) > self._max_origins:
+                self._records.popitem(last=False)
+            if record.version not in self._rules:
+                self._rules_count += rules.size
+            self._rules[record.version] = rules
+            self._rules.move_to_end(record.version)
+            while len(self._rules) > 1 and self._too_many():
+                self._rules_count -= self._rules.popitem(last=False)[1].size
+
+    def _too_many(self) -> bool:
+        return len(self._rules) > self._max_files or self._rules_count > self._max_rules
+
+    def drop(self, origin: str) -> None:
+        """Remove the record of `origin`, which was replaced."""
+        with self._lock:
+            self._records.pop(origin, None)
+
+    def __len__(self) -> int:
+        """Return the number of cached files."""
+        return len(self._rules)

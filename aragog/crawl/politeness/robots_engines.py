@@ -1,0 +1,92 @@
+"""
+The engines of the robots port: the built-in matcher, and reppy as a second opinion.
+
+The crawl uses `BuiltinEngine` only (docs/adr/0004). `ReppyEngine` receives the same rules without
+those that reppy interprets differently or that could cause excessive backtracking, and reports how
+many were left out.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Protocol
+
+from aragog.crawl.politeness.robots_parser.match import MAX_WORK
+from aragog.crawl.politeness.robots_parser.parse import Rule
+from aragog.crawl.politeness.robots_parser.spelling import comparable_pattern
+from aragog.crawl.politeness.robots_rules import RobotsRules, comparable_url
+from aragog.runtime.extras import has
+
+_STARS = re.compile(r"\*+")
+# Escaped wildcards act as wildcards in reppy, and a `$` within a pattern ends it.
+_READ_DIFFERENTLY = re.compile(r"%2[Aa4]|\$(?!\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """The result of one engine."""
+
+    allowed: bool | None
+    """Whether the URL is allowed; None when the engine cannot decide this safely."""
+    reason: str
+
+
+class RobotsEngine(Protocol):
+    """Decides by rules that were parsed already. Never raises because of a file or URL."""
+
+    name: str
+
+    def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
+        """Decide whether `user_agent` may fetch `url`."""
+
+
+class BuiltinEngine:
+    """The engine that the crawl uses."""
+
+    name = "builtin"
+
+    def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
+        return Opinion(rules.allows(user_agent, url), rules.explain(user_agent, url))
+
+
+class ReppyEngine:
+    """reppy 0.4.14, limited to patterns with one wildcard: two take seconds, six take minutes."""
+
+    name = "reppy"
+
+    def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
+        all_rules = rules.rules_for(user_agent)
+        if not has("reppy"):
+            return Opinion(None, "not installed; docs/deployment.md states how to build it")
+        lines = [line for rule in all_rules if (line := _line(rule))]
+        left_out = len(all_rules) - len(lines)
+        path = comparable_url(url)
+        if not path.isprintable():
+            return Opinion(
+                None, "the path has a literal * or $, which reppy interprets as a wildcard"
+            )
+        if len(path) * sum(map(len, lines)) > MAX_WORK:
+            return Opinion(None, "the path is too long for that many rules")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from reppy.robots import Robots  # noqa: PLC0415 - takes a second to import, rarely used
+        body = "\n".join(("User-agent: *", *lines, "Disallow:"))
+        robots = Robots.parse("https://a.invalid/robots.txt", body.encode())
+        allowed = bool(robots.allowed(f"https://a.invalid{path}", "*"))
+        counted = f"{len(lines)} rule{'' if len(lines) == 1 else 's'}"
+        reason = counted + (f", {left_out} left out" if left_out else "")
+        return Opinion(allowed, reason)
+
+
+def _line(rule: Rule) -> str | None:
+    """Return a rule as a line for reppy; None for a rule that is left out."""
+    pattern = _STARS.sub("*", rule.pattern)
+    if pattern.count("*") > 1 or _READ_DIFFERENTLY.search(pattern):
+        return None
+    body, anchored = comparable_pattern(pattern, allow=rule.allow)
+    return f"{'Allow' if rule.allow else 'Disallow'}: {body}{'$' * anchored}"
+
+
+ENGINES: tuple[RobotsEngine, ...] = (BuiltinEngine(), ReppyEngine())

@@ -1,0 +1,182 @@
+"""
+The matcher of robots rules: the longest matching rule decides (RFC 9309 section 2.2.2).
+
+Of two equally long rules, Allow wins. `*` matches any characters and a final `$` the end. The
+matcher does not backtrack: it searches the literal parts of a pattern one after the other, so a
+match costs at most the length of the path times that of the pattern, as in Google's parser. Plain
+prefixes, which most rules are, are looked up in a dictionary by length. The cost of one call is
+limited.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aragog.crawl.politeness.robots_parser.parse import Rule
+from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comparable_pattern
+
+# Up to this many rules with wildcards, trying each is faster than an index.
+MAX_UNINDEXED = 24
+
+# Limit for the cost of one call in character comparisons, about 20 ms. Ordinary files need less
+# than a hundredth of it.
+MAX_WORK = 40_000_000
+# Fixed cost of trying one rule, and of one character of the path, in comparisons.
+RULE_WORK, CHAR_WORK = 1_500, 100
+
+
+class TooCostly(Exception):
+    """The decision about this path would cost more than `MAX_WORK`."""
+
+
+class _Wild(NamedTuple):
+    """A rule with a wildcard or an end anchor."""
+
+    priority: int
+    allow: bool
+    needle: str
+    """Its longest literal part, which every matching path contains."""
+    parts: tuple[str, ...]
+    anchored: bool
+    size: int
+    """The length of the pattern."""
+    rule: Rule
+
+
+class Matcher:
+    """
+    The indexed rules of one agent.
+
+    Args:
+        rules: in the order of the file; of two equal rules the first is reported.
+    """
+
+    __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._prefixes: dict[str, Rule] = {}
+        wild: dict[tuple[bool, str, bool], _Wild] = {}
+        for rule in rules:
+            pattern, anchored = comparable_pattern(rule.pattern, allow=rule.allow)
+            if anchored or "*" in pattern:
+                key = (rule.allow, pattern, anchored)
+                if key not in wild:
+                    wild[key] = _wild(rule, pattern, anchored, len(pattern) + anchored)
+            else:
+                previous = self._prefixes.setdefault(pattern, rule)
+                if rule.allow and not previous.allow:
+                    self._prefixes[pattern] = rule
+            if rule.allow and (also := _index_page(rule, pattern)):
+                wild.setdefault((True, also.parts[0], True), also)
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes})
+        self._index(sorted(wild.values(), key=_order))
+
+    def _index(self, wild: list[_Wild]) -> None:
+        """
+        Index rules with wildcards by one trigram of their longest literal part.
+
+        A rule can only match a path that contains this trigram.
+        """
+        self._by_gram: dict[str, list[_Wild]] = {}
+        self._others: list[_Wild] = wild
+        if len(wild) > MAX_UNINDEXED:
+            self._others = [w for w in wild if len(w.needle) < 3]
+            for w in wild:
+                if len(w.needle) >= 3:
+                    self._by_gram.setdefault(_rarest(w.needle, self._by_gram), []).append(w)
+        self._grams = frozenset(self._by_gram)
+
+    def best(self, path: str) -> Rule | None:
+        """
+        Return the rule that decides about `path` (path and query, any spelling); None if none
+        matches.
+
+        Raises:
+            TooCostly: the path is too long for the number of wildcards.
+        """
+        path = comparable_path(path)
+        rule, priority = self._longest_prefix(path)
+        allow = rule.allow if rule else False
+        for wild in self._candidates(path):
+            if wild.priority < priority or (
+                wild.priority == priority and (allow or not wild.allow)
+            ):
+                break
+            if _matches(path, wild):
+                return wild.rule
+        return rule
+
+    def _candidates(self, path: str) -> list[_Wild]:
+        """Return the rules whose longest part is in the path, highest priority first."""
+        if not self._others and not self._grams:
+            return []
+        if len(path) * CHAR_WORK > MAX_WORK:
+            raise TooCostly
+        if not self._grams:
+            _bound(path, self._others)
+            return [w for w in self._others if w.needle in path]
+        rules = self._others.copy()
+        for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
+            rules += self._by_gram[gram]
+        _bound(path, rules)
+        return sorted([w for w in rules if w.needle in path], key=_order)
+
+    def _longest_prefix(self, path: str) -> tuple[Rule | None, int]:
+        prefixes, lengths = self._prefixes, self._lengths
+        for at in range(bisect_right(lengths, len(path)) - 1, -1, -1):
+            rule = prefixes.get(path[: lengths[at]])
+            if rule is not None:
+                return rule, lengths[at]
+        return None, 0
+
+
+def _bound(path: str, rules: list[_Wild]) -> None:
+    """Raise TooCostly if trying these rules on `path` could take too long."""
+    if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
+        raise TooCostly
+
+
+def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _Wild:
+    parts = tuple(pattern.split("*"))
+    # Empty parts in the middle are redundant; the first and the last part match the ends.
+    parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
+    needle = max(parts, key=len)
+    return _Wild(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
+
+
+def _order(wild: _Wild) -> tuple[int, bool, int]:
+    return (-wild.priority, not wild.allow, wild.rule.line)
+
+
+def _rarest(needle: str, by_gram: dict[str, list[_Wild]]) -> str:
+    """Return the trigram near the end of `needle` with the fewest rules in the index."""
+    end = len(needle)
+    grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
+    return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
+
+
+def _index_page(rule: Rule, pattern: str) -> _Wild | None:
+    """`Allow: /a/index.html` also allows `/a/`, as in Google's parser."""
+    slash = pattern.rfind("/")
+    if slash < 0 or not pattern.startswith("/index.htm", slash):
+        return None
+    return _wild(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
+
+
+def _matches(path: str, wild: _Wild) -> bool:
+    parts = wild.parts
+    if not path.startswith(parts[0]):
+        return False
+    at = len(parts[0])
+    if len(parts) == 1:
+        return not wild.anchored or at == len(path)
+    for part in parts[1:-1]:
+        position = path.find(part, at)
+        if position < 0:
+            return False
+        at = position + len(part)
+    if wild.anchored:
+        return len(path) - at >= len(parts[-1]) and path.endswith(parts[-1])
+    return path.find(parts[-1], at) >= 0

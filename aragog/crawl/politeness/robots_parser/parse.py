@@ -1,0 +1,363 @@
+"""
+The parser for robots.txt files: bytes in, groups out. It never raises. Pure.
+
+It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
+names, frequent typos, a missing colon, every line ending, a byte order mark.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeVar
+
+from aragog.crawl.politeness.robots_parser.timed_rules import TimedRule
+
+# RFC 9309 section 2.5 requires at least 500 KiB. Google uses the same limit.
+MAX_BYTES = 500 * 1024
+
+# The limit of Google's parser, which ignores the rest of a longer line: eight times the 2,083
+# characters that browsers once allowed a URL, minus one.
+MAX_LINE_BYTES = 8 * 2083 - 1
+
+# Distinct rules per agent; a file of 500 KiB can only have more if they are very short.
+MAX_RULES = 30_000
+
+ALL_AGENTS = "*"
+
+Field = Literal[
+    "user-agent", "allow", "disallow", "sitemap", "crawl-delay", "content-usage", "content-signal",
+    "license", "request-rate", "visit-time", "",
+]  # fmt: skip
+
+# Checked in this order, by prefix and ignoring case.
+_FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
+    ("user-agent", (b"user-agent", b"useragent", b"user agent")),
+    ("allow", (b"allow",)),
+    ("disallow", (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw")),
+    ("sitemap", (b"sitemap", b"site-map")),
+    ("crawl-delay", (b"crawl-delay", b"crawldelay", b"crawl delay")),
+)
+# Their names are compared as a whole, and need their colon: values without it are ambiguous.
+_WHOLE_NAMES: dict[bytes, Field] = {
+    b"content-usage": "content-usage",
+    b"content-signal": "content-signal",
+    b"license": "license",
+    b"request-rate": "request-rate",
+    b"visit-time": "visit-time",
+}
+MAX_LICENSES = 20
+# Of one group.
+MAX_TIMED = 50
+_BOM = b"\xef\xbb\xbf"
+_TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_TOKEN = re.compile(rb"[A-Za-z_-]*")
+_NAME_END = re.compile(rb"[/\s]")
+_RATE = re.compile(
+    rb"(?P<documents>[0-9]{1,6})\s*/\s*(?P<time>[0-9]{1,6})(?P<unit>[smh]?)"
+    rb"(?:\s+(?P<begin>[0-9]{4})\s*-\s*(?P<end>[0-9]{4}))?"
+)
+_VISIT = re.compile(rb"(?P<begin>[0-9]{4})\s*-\s*(?P<end>[0-9]{4})")
+_UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600}
+_SECONDS = re.compile(rb"[0-9]{1,12}(?:[.,][0-9]{0,12})?|[.,][0-9]{1,12}")
+_THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,3}(?![0-9])")
+
+T = TypeVar("T")
+
+
+class Rule(NamedTuple):
+    """One Allow or Disallow line."""
+
+    allow: bool
+    pattern: str
+    """ASCII, with other octets as `%XX` in upper case. Never empty."""
+    line: int
+    """The line number, from 1."""
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
+
+
+class UsageRule(NamedTuple):
+    """One Content-Usage or Content-Signal line: preferences about the uses of some paths."""
+
+    syntax: Literal["content-usage", "content-signal"]
+    pattern: str
+    """The paths, as in `Rule`; empty: all of them."""
+    value: str
+    """The preferences as written."""
+    line: int
+
+    def __str__(self) -> str:
+        name = "Content-Usage" if self.syntax == "content-usage" else "Content-Signal"
+        return f"robots.txt line {self.line}, {name}: {f'{self.pattern} {self.value}'.strip()}"
+
+
+@dataclass(slots=True)
+class RobotsLines:
+    """
+    The parsed lines of a file by agent: lower-case names, `*` for all agents.
+
+    Agents of one group share one list, so the size is proportional to the file.
+    """
+
+    groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
+    """The rules of each group of each named agent, in the order of the file."""
+    delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
+    """Lists of at most one delay for each agent."""
+    sitemaps: list[str] = field(default_factory=list)
+    usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
+    """The preferences of each group of each named agent; none for agents without any."""
+    signals: list[UsageRule] = field(default_factory=list)
+    """Content-Signal lines before the first group: they are for all agents."""
+    licenses: list[tuple[str, int]] = field(default_factory=list)
+    """The value and the number of each License line; they belong to no group."""
+    timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
+    """The Request-rate and Visit-time lines of each group of each named agent."""
+
+    def timed_rules(self, agent: str) -> list[TimedRule]:
+        """Return the Request-rate and Visit-time lines of an agent."""
+        return [rule for group in self.timed.get(agent, ()) for rule in group]
+
+    def usage_rules(self, agent: str) -> list[UsageRule]:
+        """Return the preferences for an agent, in the order of the file."""
+        return self.signals + [rule for group in self.usage.get(agent, ()) for rule in group]
+
+    def rules(self, agent: str) -> list[Rule]:
+        """Return all rules of an agent, in the order of the file."""
+        groups = self.groups.get(agent, [])
+        return groups[0] if len(groups) == 1 else [rule for group in groups for rule in group]
+
+    def delay_s(self, agent: str) -> float | None:
+        """Return the longest Crawl-delay of an agent in seconds; None if it has none."""
+        return max((s for delay in self.delays_s.get(agent, ()) for s in delay), default=None)
+
+
+def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
+    """
+    Parse the groups of a robots.txt file, in time linear in the body.
+
+    A group consists of consecutive User-agent lines and the rules after them. Sitemap and unknown
+    lines neither start nor end a group (RFC 9309 section 2.2.4).
+
+    Args:
+        body: the file; only the first 500 KiB count.
+        agents: keep the groups of these agents, in lower case; None: keep all groups.
+    """
+    reader = _Reader(None if agents is None else frozenset(agents))
+    for number, line in enumerate(_lines(body), 1):
+        name, value = _directive(line)
+        if name:
+            reader.read(name, value, number)
+    return reader.lines
+
+
+class _Reader:
+    """The state of the parser: the current group and the result so far."""
+
+    def __init__(self, agents: frozenset[str] | None) -> None:
+        self.lines = RobotsLines()
+        self._agents = agents
+        self._in_groups = False
+        self._begin_group()
+        self._begin_delay()
+
+    def _begin_group(self) -> None:
+        self._group: list[Rule] = []
+        self._known: set[tuple[bool, str]] = set()
+        self._usage: list[UsageRule] = []
+        self._timed: list[TimedRule] = []
+        self._agents_of_group: list[str] = []
+        self._group_wanted = self._group_over = False
+
+    def _begin_delay(self) -> None:
+        self._delay: list[float] = []
+        self._delay_wanted = self._delay_over = False
+
+    def read(self, name: Field, value: bytes, number: int) -> None:
+        """Process one line."""
+        if name == "user-agent":
+            self._user_agent(value)
+        elif name in ("allow", "disallow"):
+            self._group_over = self._delay_over = True
+            if value and self._group_wanted:
+                self._rule(name == "allow", escaped(value), number)
+        elif name == "crawl-delay":
+            # Some files list agents with their delays without rules in between. A delay therefore
+            # ends the list of agents for delays, but not for rules.
+            self._delay_over = True
+            seconds = _seconds(value) if self._delay_wanted else None
+            if seconds is not None:
+                self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
+        elif name in ("request-rate", "visit-time"):
+            self._delay_over = True
+            self._timed_rule(timed_rule(name == "visit-time", value, number))
+        elif name in ("content-usage", "content-signal"):
+            self._group_over = self._delay_over = True
+            self._preference(name, value, number)
+        elif name == "license":
+            if value and len(self.lines.licenses) < MAX_LICENSES:
+                self.lines.licenses.append((value.decode("utf-8", "replace"), number))
+        elif value:
+            self.lines.sitemaps.append(value.decode("utf-8", "replace"))
+
+    def _preference(
+        self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
+    ) -> None:
+        """A line that is a rule of its group: it ends the list of agents, wherever it stands."""
+        path = b""
+        if value[:1] == b"/":
+            path, _, value = value.replace(b"\t", b" ").partition(b" ")
+        text = value.strip().decode("latin-1")
+        rule = UsageRule(name, escaped(path), text, number)
+        if not self._in_groups:
+            if name == "content-signal":
+                self.lines.signals.append(rule)
+        elif text and self._group_wanted and len(self._usage) < MAX_RULES:
+            if not self._usage:
+                for agent in self._agents_of_group:
+                    _share(self.lines.usage, agent, self._usage)
+            self._usage.append(rule)
+
+    def _timed_rule(self, rule: TimedRule | None) -> None:
+        if rule is None or not self._group_wanted or len(self._timed) >= MAX_TIMED:
+            return
+        if not self._timed:
+            for agent in self._agents_of_group:
+                _share(self.lines.timed, agent, self._timed)
+        self._timed.append(rule)
+
+    def _user_agent(self, value: bytes) -> None:
+        self._in_groups = True
+        if self._group_over:
+            self._begin_group()
+        if self._delay_over:
+            self._begin_delay()
+        for agent in agent_names(value):
+            if self._agents is None or agent in self._agents:
+                self._group_wanted = self._delay_wanted = True
+                self._agents_of_group.append(agent)
+                _share(self.lines.groups, agent, self._group)
+                _share(self.lines.delays_s, agent, self._delay)
+
+    def _rule(self, allow: bool, pattern: str, number: int) -> None:
+        # One more than the limit is kept, so that the matcher can detect the excess.
+        if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
+            self._known.add((allow, pattern))
+            self._group.append(Rule(allow, pattern, number))
+
+
+def _share(lists: dict[str, list[list[T]]], agent: str, group: list[T]) -> None:
+    """Add `group` to the groups of `agent`, once."""
+    groups = lists.setdefault(agent, [])
+    if not groups or groups[-1] is not group:
+        groups.append(group)
+
+
+def _lines(body: bytes) -> list[bytes]:
+    if len(body) > MAX_BYTES:
+        body = body[: MAX_BYTES + 1]
+        end = max(body.rfind(b"\n"), body.rfind(b"\r"))
+        body = body[:end] if end > 0 else body[:MAX_BYTES]
+    # A partial byte order mark is skipped as well.
+    skip = 0
+    while skip < len(_BOM) and body[skip : skip + 1] == _BOM[skip : skip + 1]:
+        skip += 1
+    # For bytes, splitlines splits at CR, LF and CR LF only.
+    return body[skip:].splitlines()
+
+
+def _directive(line: bytes) -> tuple[Field, bytes]:
+    """Return field and value of a line; the field is empty for anything else."""
+    if len(line) > MAX_LINE_BYTES:
+        line = line[:MAX_LINE_BYTES]
+    line = line.partition(b"\0")[0].partition(b"#")[0]
+    name, colon, value = line.partition(b":")
+    if colon:
+        name = name.strip()
+        return _WHOLE_NAMES.get(name.lower()) or field_of(name), value.strip()
+    words = line.strip().replace(b"\t", b" ").split(b" ")
+    words = [word for word in words if word]
+    # A missing colon is a frequent error; two words are unambiguous.
+    return (field_of(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
+
+
+def field_of(name: bytes) -> Field:
+    """Return the field with this name; empty for unknown names."""
+    low = name.lower()
+    for field_name, prefixes in _FIELDS:
+        if low.startswith(prefixes):
+            return field_name
+    return ""
+
+
+def agent_names(value: bytes) -> list[str]:
+    """
+    Return the names that a User-agent value matches, in lower case.
+
+    The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
+    `FooBot (all)` give `foobot`. Names of real crawlers also contain digits and dots, so the text
+    up to `/` or a blank is a name as well.
+    """
+    if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
+        return [ALL_AGENTS]
+    token = _TOKEN.match(value)
+    name = _NAME_END.split(value, maxsplit=1)[0]
+    names = (token.group() if token else b"", b"" if name == b"*" else name)
+    return list(dict.fromkeys(n.lower().decode("utf-8", "replace") for n in names))
+
+
+def escaped(value: bytes) -> str:
+    """Return the value in ASCII: octets above 127 as `%XX`, escapes in upper case."""
+    if value.isascii() and b"%" not in value:
+        return value.decode("ascii")
+    return _TO_ESCAPE.sub(_escape, value).decode("ascii")
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    text = match.group()
+    return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
+
+
+def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
+    """
+    Return the rule of a Request-rate or Visit-time line; None if it has no meaning.
+
+    "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both: `Request-rate:
+    1/10m 1300-1659` is one document in ten minutes (s, the default, m or h) between these times,
+    and `Visit-time: 0600-0845` the times at which robots may come. Times are UTC; both minutes
+    belong to the span.
+    """
+    match = (_VISIT if is_visit else _RATE).fullmatch(value.lower())
+    if match is None:
+        return None
+    begin, end = match["begin"], match["end"]
+    span = (0, 1440) if begin is None else (_minute(begin), _minute(end))
+    if span[0] is None or span[1] is None:
+        return None
+    end_min = span[1] if begin is None else min(1440, span[1] + 1)
+    if is_visit:
+        return TimedRule(0.0, span[0], end_min, line)
+    documents, seconds = int(match["documents"]), int(match["time"]) * _UNITS[match["unit"]]
+    return TimedRule(seconds / documents, span[0], end_min, line) if documents and seconds else None
+
+
+def _minute(text: bytes) -> int | None:
+    hours, minutes = int(text[:2]), int(text[2:])
+    return hours * 60 + minutes if hours < 24 and minutes < 60 else None
+
+
+def _seconds(value: bytes) -> float | None:
+    """
+    Return the seconds at the start of `value`; None if it does not begin with a number.
+
+    Much of the world writes `0,5` for half a second. `1,500` can be either number: the longer
+    delay counts.
+    """
+    if match := _THOUSANDS.match(value):
+        return float(match.group().replace(b",", b""))
+    match = _SECONDS.match(value)
+    delay_s = float(match.group().replace(b",", b".")) if match else math.inf
+    return delay_s if math.isfinite(delay_s) else None

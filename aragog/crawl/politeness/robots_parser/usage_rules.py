@@ -1,0 +1,39 @@
+"""The rules of a robots.txt about the use of pages, by path. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.crawl.politeness.robots_parser.match import Matcher, TooCostly
+from aragog.crawl.politeness.robots_parser.parse import Rule, UsageRule
+from aragog.crawl.politeness.robots_parser.spelling import comparable_pattern
+
+
+class UsageRules:
+    """The preferences of one syntax for one agent, indexed by path."""
+
+    __slots__ = ("_by_pattern", "_everywhere", "_matcher", "_rules")
+
+    def __init__(self, rules: Sequence[UsageRule]) -> None:
+        self._rules = rules
+        self._everywhere = [rule for rule in rules if not rule.pattern]
+        self._by_pattern: dict[tuple[str, bool], list[UsageRule]] = {}
+        for rule in rules:
+            if rule.pattern:
+                self._by_pattern.setdefault(_spelled(rule.pattern), []).append(rule)
+        paths = [Rule(False, rule.pattern, rule.line) for rule in rules if rule.pattern]
+        self._matcher = Matcher(paths) if paths else None
+
+    def deciding(self, path: str) -> Sequence[UsageRule]:
+        """The rules with the longest matching path; all of them where it costs too much to say."""
+        if self._matcher is None:
+            return self._everywhere
+        try:
+            best = self._matcher.best(path)
+        except TooCostly:
+            return self._rules
+        return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
+
+
+def _spelled(pattern: str) -> tuple[str, bool]:
+    return comparable_pattern(pattern, allow=False)

@@ -1,0 +1,249 @@
+"""
+What the robots cache holds of an origin: the state of its rules, and their record in Redis. Pure.
+
+The validity is that of RFC 9309, sections 2.3.1 and 2.4:
+
+    2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
+    429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
+                        rules stay in use while they are usable
+
+A record is a head of 37 bytes, what a conditional request needs, and the packed, compressed rules.
+The scripts robots_get.lua and robots_put.lua read and update the head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.tdm_file import TdmRule
+from aragog.settings import PolitenessSettings
+
+HEAD = struct.Struct("<B8shdhdd")
+# The packed rules of a body of 500 KiB are smaller.
+MAX_PACKED_BYTES = 4 * 1024 * 1024
+# There was no usable response. Below it: the reason, by its place in `FAILURES`.
+NO_STATUS = -1
+FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
+"""
+Why there may be no response, as in `aragog.fetch_record.outcome.UnreachableKind`; only append.
+"""
+# Validators that are longer are not kept.
+MAX_VALIDATOR_CHARS = 200
+# What a record has of validators besides its rules, at most.
+MAX_VALIDATORS_BYTES = 1_000
+# Rules that an older parser read are fetched in full: it may have skipped lines.
+PARSER_VERSION = 3
+_LENGTH = struct.Struct("<H")
+UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
+"""What reading a record raises whose rules another version has written in another form."""
+
+
+class RulesState(Enum):
+    """How a caller should treat an origin's rules."""
+
+    FRESH = "fresh"
+    """Use them."""
+    STALE = "stale"
+    """Use them, and request a refresh."""
+    MISSING = "missing"
+    """There are no rules: fetch robots.txt first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRules:
+    """The cached state of one origin's rules."""
+
+    state: RulesState
+    rules: RobotsRules | None = None
+    """The parsed rules; None in the state MISSING."""
+    fetched_at_ms: int | None = None
+    """When the response arrived that contained these rules."""
+    status: int | None = None
+    """HTTP status of that response; None: MISSING, or no response."""
+    unreachable: bool = False
+    """Fetching is forbidden only because robots.txt was unreachable: retry at `retry_at_ms`."""
+    retry_at_ms: int | None = None
+    """When robots.txt is requested again after an error; None: the last response was good."""
+    failure: str | None = None
+    """Why there was no response, one of `FAILURES`; None: not known, or there was one."""
+
+
+MISSING = CachedRules(RulesState.MISSING)
+
+
+class Validators(NamedTuple):
+    """What a conditional request for robots.txt sends (RFC 9110 section 8.8)."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+NO_VALIDATORS = Validators()
+
+
+class RobotsResult(NamedTuple):
+    """The result of fetching one robots.txt; see `RobotsCache.put`."""
+
+    origin: str
+    status: int | None
+    """304: the rules that are kept already have not changed."""
+    body: bytes
+    fetched_at_ms: int
+    validators: Validators = NO_VALIDATORS
+    """Of a 2xx."""
+    tdm: tuple[TdmRule, ...] | None = None
+    """The rules of the origin's tdmrep.json; None: it was not asked for."""
+    failure: str | None = None
+    """Why there is no status, one of `FAILURES`; None: another reason, or there is one."""
+
+
+def judged(
+    record: RobotsRecord,
+    rules: RobotsRules,
+    settings: PolitenessSettings,
+    *,
+    now_ms: int,
+    ahead_ms: int,
+) -> CachedRules:
+    """
+    Return what a record and its rules are worth now.
+
+    Args:
+        record: its times are those of the server's clock.
+        rules: those of the record.
+        settings: how long rules are valid.
+        now_ms: the caller's clock, which the times of the result follow.
+        ahead_ms: how far the server's clock is ahead of it.
+    """
+    age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
+    tried_ago_s = (now_ms + ahead_ms - record.tried_at_ms) / 1000
+    lately_failed = record.failing_since_ms > 0 and tried_ago_s < settings.robots_error_s
+    if record.good:
+        if age_s >= settings.robots_usable_s:
+            return MISSING
+        fresh = lately_failed or age_s < settings.robots_fresh_s
+    elif lately_failed:
+        fresh = True
+    else:
+        return MISSING
+    retry_at_ms = record.tried_at_ms + settings.robots_error_s * 1000
+    return CachedRules(
+        state=RulesState.FRESH if fresh else RulesState.STALE,
+        rules=rules,
+        fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
+        status=record.status if record.status > 0 else None,
+        unreachable=not record.good,
+        retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
+        failure=record.failure,
+    )
+
+
+class RobotsRecord(NamedTuple):
+    """The head of a record. Instants are ms since the epoch."""
+
+    used: int
+    """1 if the rules were used since they were fetched."""
+    version: bytes
+    """8-byte hash of status and rules: equal versions mean equal rules."""
+    status: int
+    """The status of the response that the rules come from; negative: there was none, and why."""
+    fetched_at_ms: float
+    """When that response arrived."""
+    tried_status: int
+    """The status of the last response, which may be an error that kept the older rules."""
+    tried_at_ms: float
+    """When the last response arrived."""
+    failing_since_ms: float
+    """When the current series of errors started; 0: the last response was good."""
+
+    @property
+    def failure(self) -> str | None:
+        """Why there was no response, one of `FAILURES`."""
+        place = NO_STATUS - 1 - self.status
+        return FAILURES[place] if 0 <= place < len(FAILURES) else None
+
+    @property
+    def good(self) -> bool:
+        """True when the rules come from a usable response."""
+        return not is_error(self.status)
+
+
+def is_error(status: int | None) -> bool:
+    """Report whether a response is an error (none, 429, 5xx), which disallows everything."""
+    return status is None or status == 429 or not 200 <= status < 500
+
+
+def pack_record(
+    status: int | None,
+    packed: bytes,
+    at_ms: int,
+    validators: Validators = NO_VALIDATORS,
+    failure: str | None = None,
+) -> bytes:
+    """
+    Build the record of a response that arrived at `at_ms`.
+
+    Args:
+        status: of the response; None: there was none.
+        packed: the rules of a 2xx, or of a tdmrep.json, from `RobotsRules.packed`; else empty.
+        at_ms: milliseconds since the epoch.
+        validators: of the response.
+        failure: why there was no response, one of `FAILURES`; any other is not kept.
+    """
+    code = _no_status(failure) if status is None else status
+    version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
+    failing_since = at_ms if is_error(status) else 0
+    head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
+    known = _packed_validators(validators, at_ms) if packed else b""
+    return head + _LENGTH.pack(len(known)) + known + (zlib.compress(packed, 3) if packed else b"")
+
+
+def _no_status(failure: str | None) -> int:
+    return NO_STATUS - 1 - FAILURES.index(failure) if failure in FAILURES else NO_STATUS
+
+
+def _packed_validators(validators: Validators, at_ms: int) -> bytes:
+    kept = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
+    return json.dumps([PARSER_VERSION, at_ms, *kept]).encode() if any(kept) else b""
+
+
+def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
+    """
+    Return what a conditional request may send; nothing where the rules must come in full.
+
+    Args:
+        record: at least its head and `MAX_VALIDATORS_BYTES` after it.
+        since_ms: rules whose text came before this come in full, whatever the origin says.
+    """
+    start = HEAD.size + _LENGTH.size
+    if len(record) < start or not 200 <= unpack_head(record).status < 300:
+        return Validators()
+    (length,) = _LENGTH.unpack_from(record, HEAD.size)
+    try:
+        version, at_ms, etag, last_modified = json.loads(record[start : start + length])
+    except ValueError:
+        return Validators()
+    if version != PARSER_VERSION or at_ms < since_ms:
+        return Validators()
+    return Validators(etag, last_modified)
+
+
+def unpack_head(record: bytes) -> RobotsRecord:
+    """Decode the head of a record."""
+    return RobotsRecord(*HEAD.unpack_from(record))
+
+
+def unpack_rules(record: bytes) -> bytes:
+    """Return the packed rules in a record; empty if it has none."""
+    if len(record) < HEAD.size + _LENGTH.size:
+        return b""
+    (length,) = _LENGTH.unpack_from(record, HEAD.size)
+    packed = record[HEAD.size + _LENGTH.size + length :]
+    return zlib.decompressobj().decompress(packed, MAX_PACKED_BYTES) if packed else b""

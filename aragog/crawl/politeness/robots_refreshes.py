@@ -1,0 +1,128 @@
+"""
+The refreshes of robots.txt files: claims on them, and the index of rules that expire.
+
+A claim keeps other workers from fetching the same robots.txt. The rules that a claim is about stay
+in use meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import cast
+
+import redis
+
+from aragog.crawl.politeness.shared_clock import SharedClock
+from aragog.crawl.shared_redis.leases import Leases
+from aragog.errors import RobotsUnavailable
+from pinlater.redis.errors import redis_errors
+
+# A refresh that has not ended by then may be claimed again.
+CLAIM_S = 60.0
+# A claim that waits for its slot is kept no longer than this.
+MAX_HOLD_MS = 600_000
+
+
+class RobotsRefreshes:
+    """
+    The refreshes of all workers. Thread-safe. Every method raises `RobotsUnavailable`.
+
+    Args:
+        client: the Redis of the robots cache, which stores the rules and when they are due.
+        prefix: the start of every key.
+        shared: the offset of that server's clock.
+    """
+
+    def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
+        self._redis = client
+        self._shared = shared
+        self.claims = Leases(client, f"{prefix}robots.claims", CLAIM_S)
+        """The leases of origins; `RobotsCache.put` releases them."""
+        self._record_prefix = f"{prefix}robots:"
+        self.due_key = f"{prefix}robots.due"
+        """The key of the sorted set of origins, by the time at which to refresh their rules."""
+
+    def claim(self, origins: Iterable[str]) -> list[str]:
+        """
+        Claim the refresh of `origins`; return those that the caller must now fetch.
+
+        The others are already claimed. One round trip. A claim ends with `RobotsCache.put`, or
+        after 60 s.
+        """
+        distinct = list(dict.fromkeys(origins))
+        with robots_errors():
+            grants = self.claims.acquire(distinct)
+        return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
+
+    def release(self, origins: Iterable[str]) -> None:
+        """Release claims without a result, because the next fetch slot is too far away to wait."""
+        with robots_errors():
+            self.claims.release(list(origins))
+
+    def hold(self, waits_ms: Mapping[str, int]) -> None:
+        """
+        Extend claims until their reserved fetch slots, so many ms from now, and 60 s more.
+
+        A process that meets such a claim waits as long (`remaining_ms`) instead of reserving
+        another slot. Claims end after 10 minutes in any case, in case their message is lost.
+        """
+        with robots_errors():
+            for wait_ms in set(waits_ms.values()):
+                held = [origin for origin, ms in waits_ms.items() if ms == wait_ms]
+                self.claims.renew(held, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
+
+    def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
+        with robots_errors():
+            left_s = self.claims.left_s(origins)
+        waits_ms = [max(0, int((left - CLAIM_S) * 1000)) for left in left_s]
+        return dict(zip(origins, waits_ms, strict=True))
+
+    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+        """
+        Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
+
+        It does not return the same origins again for 60 s. Rules that were not used since they were
+        fetched are left to expire. Three round trips for each `limit` origins examined. At the end,
+        claims of workers that were killed are removed.
+        """
+        expiring = list[str]()
+        before_ms += self._shared.ahead_ms()
+        with robots_errors():
+            while len(expiring) < limit:
+                names = cast(
+                    "list[bytes]",
+                    self._redis.zrangebyscore(self.due_key, "-inf", before_ms, 0, limit),
+                )
+                origins = [name.decode() for name in names]
+                in_use = self._used(origins)
+                self._postpone(in_use, before_ms, idle=set(origins).difference(in_use))
+                expiring += in_use
+                if len(origins) < limit:
+                    self.claims.sweep()
+                    break
+        return expiring
+
+    def _used(self, origins: Sequence[str]) -> list[str]:
+        """Origins whose rules were used since their fetch, by the first byte of their record."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.getrange(self._record_prefix + origin, 0, 0)
+            flags = pipe.execute()
+        return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
+
+    def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
+        """List those in use again in 60 s, in case their refresh fails; remove the idle ones."""
+        again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
+        with self._redis.pipeline(transaction=False) as pipe:
+            if names := sorted(idle):
+                pipe.zrem(self.due_key, *names)
+            if in_use:
+                pipe.zadd(self.due_key, dict.fromkeys(in_use, again_ms), xx=True)
+            pipe.execute()
+
+
+def robots_errors() -> AbstractContextManager[None]:
+    """Raise `RobotsUnavailable` where Redis fails."""
+    return redis_errors("robots cache", RobotsUnavailable)

@@ -1,0 +1,394 @@
+"""
+The rules of a robots.txt file: which URLs a user agent may fetch. Pure.
+
+They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
+`aragog.crawl.politeness.robots_cache` stores them. No input raises. Delays are seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+
+from aragog.crawl.politeness.robots_parser import parse as parser
+from aragog.crawl.politeness.robots_parser.match import Matcher, TooCostly
+from aragog.crawl.politeness.robots_parser.parse import (
+    ALL_AGENTS,
+    MAX_RULES,
+    RobotsLines,
+    Rule,
+    UsageRule,
+    read_lines,
+)
+from aragog.crawl.politeness.robots_parser.spelling import comparable_path, path_of
+from aragog.crawl.politeness.robots_parser.timed_rules import TimedRule, minute_of_day
+from aragog.crawl.politeness.robots_parser.usage_rules import UsageRules
+from aragog.crawl.politeness.tdm_file import TdmRule, TdmRules
+from aragog.pages.preferences import (
+    AIPREF,
+    SIGNALS,
+    TDM_FILE_READ,
+    UseStatement,
+    content_signal,
+    content_usage,
+    refused_purpose,
+)
+
+# Of a file, so many bytes count (RFC 9309, 2.5).
+MAX_BYTES = parser.MAX_BYTES
+# Sitemap lines kept per file.
+MAX_SITEMAPS = 100
+_COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
+_PRODUCT_END = re.compile(r"[/(]")
+
+
+class RobotsRules:
+    """
+    The rules of one robots.txt. Immutable and thread-safe. Pickling drops the cached matchers.
+
+    `parse` reads a file; `rules_for_status` maps any response for robots.txt to rules.
+    """
+
+    __slots__ = ("_lines", "_matchers", "_tdm_rules", "_usage", "_whole", "agent", "tdm")
+
+    def __init__(
+        self,
+        lines: RobotsLines | None = None,
+        whole: tuple[bool, str] | None = None,
+        agent: str | None = None,
+        tdm: tuple[TdmRule, ...] | None = None,
+    ) -> None:
+        self._lines = lines or RobotsLines()
+        self._whole = whole
+        self.agent = agent
+        """The product token whose groups were kept, besides those of `*`; None: all groups."""
+        self.tdm = tdm
+        """The rules of the site's tdmrep.json; None: it was not asked for."""
+        self._tdm_rules = TdmRules(tdm) if tdm else None
+        self._matchers: dict[str, Matcher | None] = {}
+        self._usage: dict[tuple[str, str], UsageRules] = {}
+
+    @classmethod
+    def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
+        """
+        Parse `body`; only the first 500 KiB count, up to the end of a line.
+
+        Takes about 1 ms for 800 rules. The matcher of an agent is built on its first use.
+
+        Args:
+            body: the file.
+            user_agent: keep only its groups and those of `*`; None: keep all groups.
+        """
+        if user_agent is None:
+            return cls(read_lines(bytes(body)))
+        agent = product_token(user_agent)
+        return cls(read_lines(bytes(body), (agent, ALL_AGENTS)), agent=agent)
+
+    def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
+        """Return the same rules with those of the site's tdmrep.json."""
+        return RobotsRules(self._lines, self._whole, self.agent, tdm)
+
+    def packed(self) -> bytes:
+        """Return the rules as JSON for `unpack`, without comments and unknown lines."""
+        lists: dict[int, list[Rule]] = {}
+        for groups in self._lines.groups.values():
+            lists.update((id(rules), rules) for rules in groups)
+        index = {identity: number for number, identity in enumerate(lists)}
+        lines = self._lines
+        record: dict[str, Any] = {
+            "agent": self.agent,
+            "lists": list(lists.values()),
+            "groups": {name: [index[id(g)] for g in gs] for name, gs in lines.groups.items()},
+            "delays_s": {n: s for n in lines.delays_s if (s := lines.delay_s(n)) is not None},
+            "sitemaps": self.sitemaps[:MAX_SITEMAPS],
+        }
+        more = {
+            "usage": {name: [r for group in gs for r in group] for name, gs in lines.usage.items()},
+            "signals": lines.signals,
+            "licenses": lines.licenses,
+            "timed": {name: lines.timed_rules(name) for name in lines.timed},
+        }
+        record |= {name: value for name, value in more.items() if value}
+        if self.tdm is not None:
+            record["tdm"] = self.tdm
+        return json.dumps(record, separators=(",", ":")).encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> RobotsRules:
+        """Restore the rules from `packed`."""
+        record = json.loads(packed)
+        lists = [[Rule(*rule) for rule in rules] for rules in record["lists"]]
+        groups = {name: [lists[n] for n in numbers] for name, numbers in record["groups"].items()}
+        delays_s = {name: [[delay_s]] for name, delay_s in record["delays_s"].items()}
+        usage = record.get("usage", {})
+        lines = RobotsLines(
+            groups,
+            delays_s,
+            record["sitemaps"],
+            {name: [[UsageRule(*rule) for rule in rules]] for name, rules in usage.items()},
+            [UsageRule(*rule) for rule in record.get("signals", ())],
+            [(value, number) for value, number in record.get("licenses", ())],
+            {
+                name: [[TimedRule(*rule) for rule in rules]]
+                for name, rules in record.get("timed", {}).items()
+            },
+        )
+        tdm = record.get("tdm")
+        known = None if tdm is None else tuple(TdmRule(*rule) for rule in tdm)
+        return cls(lines, agent=record["agent"], tdm=known)
+
+    @property
+    def size(self) -> int:
+        """The number of rules, which limits the in-process cache."""
+        lines = self._lines
+        lists = {id(g): len(g) for groups in lines.groups.values() for g in groups}
+        lists |= {id(g): len(g) for groups in lines.usage.values() for g in groups}
+        return sum(lists.values()) + len(lines.signals) + len(self.tdm or ())
+
+    @classmethod
+    def allow_all(cls, reason: str) -> RobotsRules:
+        """Return rules that allow everything; `reason` is the reason to show."""
+        return cls(whole=(True, reason))
+
+    @classmethod
+    def disallow_all(cls, reason: str) -> RobotsRules:
+        """Return rules that allow only robots.txt itself; `reason` is the reason to show."""
+        return cls(whole=(False, reason))
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The distinct values of Sitemap lines as written, not validated."""
+        return tuple(dict.fromkeys(self._lines.sitemaps))
+
+    def allows(self, user_agent: str, url: str) -> bool:
+        """
+        Report whether `user_agent` may fetch `url`; 2-10 µs.
+
+        Args:
+            user_agent: a product token (`aragog`) or a full User-Agent header.
+            url: in any spelling; only its path and query count.
+        """
+        path = path_of(url)
+        if path == "/robots.txt":
+            return True
+        if self._whole is not None:
+            return self._whole[0]
+        matcher = self._matcher(self._group(user_agent))
+        if matcher is None:
+            return False
+        try:
+            rule = matcher.best(path)
+        except TooCostly:
+            return False
+        return rule is None or rule.allow
+
+    def refusal(self, user_agent: str, *spellings: str) -> str | None:
+        """Return why `user_agent` may not fetch one of these spellings; None if allowed."""
+        for url in spellings:
+            if not self.allows(user_agent, url):
+                return self.explain(user_agent, url)
+        return None
+
+    def explain(self, user_agent: str, url: str) -> str:
+        """Return one line that names the rule, with its line number, that decides about `url`."""
+        path = path_of(url)
+        if path == "/robots.txt":
+            return "allowed: robots.txt itself is always allowed"
+        if self._whole is not None:
+            return f"{_verdict(self._whole[0])}: {self._whole[1]}"
+        group = self._group(user_agent)
+        if group not in self._lines.groups:
+            return f"allowed: no group of robots.txt is for {product_token(user_agent)} or *"
+        matcher = self._matcher(group)
+        if matcher is None:
+            return f"refused: robots.txt has more than {MAX_RULES} rules for {group}"
+        try:
+            rule = matcher.best(path)
+        except TooCostly:
+            return "refused: the path is too long for the wildcards in robots.txt"
+        if rule is None:
+            return f"allowed: no rule of the group for {group} matches"
+        return f"{_verdict(rule.allow)} by robots.txt {rule} (group for {group})"
+
+    def statements(self, user_agent: str, url: str, drafts: Collection[str]) -> list[UseStatement]:
+        """
+        Return what the file says about the uses of `url`, with the line of each statement.
+
+        With a note (`TDM_FILE_READ`) if the site's tdmrep.json was read, and what that says.
+
+        The longest path of each syntax that matches decides, as for Allow and Disallow; lines with
+        equal paths apply together.
+
+        Args:
+            user_agent: whose group counts.
+            url: in any spelling.
+            drafts: the drafts that are read (`aragog.pages.preferences.DRAFTS`).
+        """
+        lines = self._lines
+        said = [
+            UseStatement("license", value[:200], f"robots.txt line {number}, License")
+            for value, number in lines.licenses
+        ]
+        if self.tdm is not None:
+            said.append(TDM_FILE_READ)
+        if self._tdm_rules is not None:
+            said += self._tdm_rules.statements(path_of(url))
+        if self._whole is not None or not (lines.usage or lines.signals):
+            return said
+        group, path = self._group(user_agent), path_of(url)
+        for draft, syntax, read in _SYNTAXES:
+            if draft in drafts:
+                for rule in self._usage_rules(group, syntax).deciding(path):
+                    said += read(rule.value, str(rule)[:300])
+        return said
+
+    def _usage_rules(self, group: str, syntax: str) -> UsageRules:
+        key = group, syntax
+        if key not in self._usage:
+            rules = [r for r in self._lines.usage_rules(group) if r.syntax == syntax]
+            self._usage[key] = UsageRules(rules)
+        return self._usage[key]
+
+    def refused_use(
+        self,
+        user_agent: str,
+        purposes: Collection[str],
+        drafts: Collection[str],
+        *spellings: str,
+    ) -> str | None:
+        """Return which line does not allow one of the purposes for a spelling; None: none does."""
+        if not purposes:
+            return None
+        for url in spellings:
+            if said := refused_purpose(self.statements(user_agent, url, drafts), purposes):
+                return f"not for {said.purpose}: {said.where}"
+        return None
+
+    def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
+        """
+        Return the seconds between two requests by Crawl-delay and Request-rate.
+
+        Those of the agent's own group, or else of `*`; None without any. The longest of several;
+        the caller applies the cap.
+
+        Args:
+            user_agent: whose group counts.
+            at_s: seconds since the epoch, for Request-rate lines with times; None: all of them.
+        """
+        group = self._group(user_agent)
+        delay_s = self._lines.delay_s(group)
+        if not self._lines.timed:
+            return delay_s
+        rates = [
+            rule.delay_s
+            for rule in self._lines.timed_rules(group)
+            if not rule.is_visit and (at_s is None or rule.holds_at(minute_of_day(at_s)))
+        ]
+        return max((s for s in (delay_s, *rates) if s is not None), default=None)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the file has Request-rate or Visit-time lines."""
+        return bool(self._lines.timed)
+
+    def opens_in_s(self, user_agent: str, at_s: float) -> float:
+        """
+        Return after how many seconds the Visit-time of the agent's group begins; 0.0: now.
+
+        A span of less than `VISIT_AT_LEAST_MIN` counts as so long, from its beginning: in a minute
+        a day no site can be fetched. Of several spans any counts.
+
+        Args:
+            user_agent: whose group counts.
+            at_s: now, in seconds since the epoch.
+        """
+        if not self._lines.timed:
+            return 0.0
+        spans = [r for r in self._lines.timed_rules(self._group(user_agent)) if r.is_visit]
+        if not spans:
+            return 0.0
+        minute = minute_of_day(at_s)
+        if any(span.long_enough().holds_at(minute) for span in spans):
+            return 0.0
+        return min((span.begin_min - minute) % 1440 for span in spans) * 60
+
+    def timed_lines(self, user_agent: str) -> list[str]:
+        """Return the Request-rate and Visit-time lines of the agent's group, for reports."""
+        return [str(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
+
+    def rules_for(self, user_agent: str) -> list[Rule]:
+        """Return the rules for `user_agent`, in the order of the file."""
+        if self._whole is not None:
+            return [Rule(self._whole[0], "/", 0)]
+        return self._lines.rules(self._group(user_agent))
+
+    def _group(self, user_agent: str) -> str:
+        name = product_token(user_agent)
+        return name if name in self._lines.groups else ALL_AGENTS
+
+    def _matcher(self, group: str) -> Matcher | None:
+        """Return the matcher of a group; None if it has too many rules."""
+        if group not in self._matchers:
+            rules = self._lines.rules(group)
+            self._matchers[group] = Matcher(rules) if len(rules) <= MAX_RULES else None
+        return self._matchers[group]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (RobotsRules, (self._lines, self._whole, self.agent, self.tdm))
+
+    def __repr__(self) -> str:
+        if self._whole is not None:
+            return f"<RobotsRules {_verdict(self._whole[0])}: {self._whole[1]}>"
+        return f"<RobotsRules for {', '.join(self._lines.groups) or 'no agent'}>"
+
+
+_SYNTAXES = (
+    (AIPREF, "content-usage", content_usage),
+    (SIGNALS, "content-signal", content_signal),
+)
+
+
+def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
+    """
+    Map a response for robots.txt to rules (RFC 9309 section 2.3.1).
+
+    2xx: the rules in the body. 5xx, 429 or no response (DNS, connection, timeout): nothing is
+    allowed. Everything else (4xx, failed redirects): everything is allowed.
+
+    Args:
+        status: of the last response; None without one.
+        body: used for a 2xx only.
+    """
+    if status is None:
+        return RobotsRules.disallow_all("robots.txt could not be reached")
+    if 200 <= status < 300:
+        return RobotsRules.parse(body)
+    # 429 means a busy server, not a site without rules; Google treats it as a 5xx.
+    if status >= 500 or status == 429 or status < 200:
+        return RobotsRules.disallow_all(f"robots.txt returned status {status}")
+    return RobotsRules.allow_all(f"there is no robots.txt (status {status})")
+
+
+@lru_cache(maxsize=256)
+def product_token(user_agent: str) -> str:
+    """
+    Return the product token of a User-Agent, in lower case.
+
+    Both `aragog/1.0 (+https://example.org/bot)` and `Mozilla/5.0 (compatible; aragog/1.0; …)` have
+    the token `aragog`.
+    """
+    if user_agent.startswith("Mozilla/") and (match := _COMPATIBLE.search(user_agent)):
+        return match.group(1).lower()
+    return _PRODUCT_END.split(user_agent.strip(), maxsplit=1)[0].rstrip().lower()
+
+
+def comparable_url(url: str) -> str:
+    """Return what rules compare of an absolute URL: path and query, with escapes in one form."""
+    return comparable_path(path_of(url))
+
+
+def _verdict(allowed: bool) -> str:
+    return "allowed" if allowed else "refused"

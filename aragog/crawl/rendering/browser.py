@@ -1,0 +1,230 @@
+"""
+One Chromium without a network: its executable, its flags, and the limits of its processes.
+
+The browser resolves no name and has a proxy that does not exist, so no request of a page or of
+Chromium itself leaves it. Whatever a page gets is handed to it by `page`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import Error, Playwright, async_playwright
+
+from aragog.errors import BrowserUnavailable
+from aragog.runtime.socket_paths import short_folder
+from aragog.settings import RenderingSettings
+
+COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+START_S = 30.0
+STOP_S = 5.0
+# The others may hold passwords.
+ENVIRONMENT = ("HOME", "LANG", "PATH")
+FOLDER_PREFIX = "aragog-"
+# What Chromium makes in the folder that gets that name and eight letters.
+SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
+NO_NETWORK = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://proxy.invalid:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+NOTHING_TO_SEE = (
+    "--blink-settings=imagesEnabled=false",  # no request and no error event for an image
+    "--disable-gpu",
+    "--disable-remote-fonts",
+    "--mute-audio",
+    "--block-new-web-contents",  # window.open
+)
+
+
+def find_browser(settings: RenderingSettings) -> str:
+    """
+    The path of the browser.
+
+    Raises:
+        BrowserUnavailable: there is none.
+    """
+    names = (settings.browser,) if settings.browser else COMMANDS
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        raise BrowserUnavailable(
+            "rendering.browser", f"none of {', '.join(names)} can be run; install Chromium"
+        )
+    if settings.sandbox and os.geteuid() == 0:
+        raise BrowserUnavailable(
+            "rendering.sandbox",
+            "Chromium's sandbox needs a user other than root: start the worker as one, "
+            "or set rendering.sandbox to false where the whole worker is a sandbox",
+        )
+    return path
+
+
+class Browser:
+    """A running Chromium; `start` one, and `stop` it in the same event loop."""
+
+    def __init__(self, driver: Playwright, chromium: Chromium, pid: int, folder: str) -> None:
+        self._driver = driver
+        self._folder = folder
+        self.chromium = chromium
+        self.pid = pid
+        self.pages = 0
+        """How many pages it has rendered."""
+
+    @classmethod
+    async def start(cls, settings: RenderingSettings) -> Browser:
+        """
+        Start a browser; takes half a second of CPU time.
+
+        Raises:
+            BrowserUnavailable: it cannot be started; names the reason.
+        """
+        path = find_browser(settings)
+        folder = _own_folder()
+        try:
+            async with asyncio.timeout(START_S):
+                return await cls._start(path, settings, folder)
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, Error | TimeoutError):
+                raise
+            reason = first_line(error) or f"does not start within {START_S:g} s"
+            raise BrowserUnavailable("rendering.browser", f"{path}: {reason}") from error
+
+    @classmethod
+    async def _start(cls, path: str, settings: RenderingSettings, folder: str) -> Browser:
+        driver = await async_playwright().start()
+        try:
+            chromium = await driver.chromium.launch(
+                executable_path=path,
+                args=[*NO_NETWORK, *NOTHING_TO_SEE],
+                chromium_sandbox=settings.sandbox,
+                timeout=0,
+                env=_environment(folder),
+                # A signal to the worker must not end the page that it finishes.
+                handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+            )  # fmt: skip
+            session = await chromium.new_browser_cdp_session()
+            processes = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+            await session.detach()
+        except BaseException:
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await driver.stop()
+            raise
+        pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
+        _bound_memory(pid, settings.max_memory_bytes)
+        return cls(driver, chromium, pid, folder)
+
+    async def stop(self) -> None:
+        """End the browser and its driver, by force if they do not end by themselves."""
+        processes = [*_descendants(self.pid), *_between(self.pid, os.getpid())]
+        try:
+            async with asyncio.timeout(STOP_S):
+                with suppress(Error):
+                    await self.chromium.close()
+                await self._driver.stop()
+        except TimeoutError:
+            for pid in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _environment(folder: str) -> dict[str, str | float | bool]:
+    kept: dict[str, str | float | bool] = {"TMPDIR": folder}
+    for name in ENVIRONMENT:
+        if name in os.environ:
+            kept[name] = os.environ[name]
+    return kept
+
+
+def _own_folder() -> str:
+    """
+    A new folder for the temporary files of one browser.
+
+    Chromium makes a socket in it, and does not start if its path is too long.
+    """
+    name = f"{FOLDER_PREFIX}XXXXXXXX"
+    return mkdtemp(prefix=FOLDER_PREFIX, dir=short_folder(len(name + SOCKET_IN_FOLDER)))
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text; Playwright adds its call log below."""
+    return next(iter(str(error).splitlines()), "")[:300]
+
+
+def _bound_memory(pid: int, max_bytes: int) -> None:
+    """
+    Bound the data of each process of the browser; those it starts later inherit the bound.
+
+    The driver, which keeps what pages log, may grow by as much.
+    """
+    for process in _descendants(pid):
+        with suppress(OSError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
+    with suppress(OSError):
+        for process in _between(pid, os.getpid()):
+            # V8 reserves more than half a gigabyte of data, and uses little of it.
+            grown = _data_bytes(process) + max_bytes
+            resource.prlimit(process, resource.RLIMIT_DATA, (grown, grown))
+
+
+def _data_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """The process and all below it."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in children.read_text().split():
+                yield from _descendants(int(child))
+
+
+def _between(pid: int, ancestor: int) -> Iterator[int]:
+    """The parents of a process below one of its ancestors: its driver, and a shell if any."""
+    with suppress(OSError, ValueError):
+        while (pid := _parent(pid)) not in (ancestor, 1):
+            yield pid
+
+
+def _parent(pid: int) -> int:
+    # "pid (name) state ppid …"; a name may contain anything.
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def version(settings: RenderingSettings) -> str:
+    """
+    Start a browser and stop it again; its version.
+
+    Raises:
+        BrowserUnavailable: it cannot be started.
+    """
+
+    async def started() -> str:
+        browser = await Browser.start(settings)
+        try:
+            return browser.chromium.version
+        finally:
+            await browser.stop()
+
+    return asyncio.run(started())

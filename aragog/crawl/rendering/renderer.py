@@ -1,0 +1,109 @@
+"""
+Render pages from ordinary threads: each thread has an event loop and a browser of its own.
+
+A page that hangs or crashes its browser therefore harms no other page. The browser is started with
+the first page, replaced after `rendering.pages_per_browser` pages and after each page that failed,
+and ends with the worker, even if that is killed: Chromium ends when its pipe to the driver closes,
+and the driver when its pipe to the worker closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+
+from playwright.async_api import Error
+
+from aragog.crawl.rendering.browser import Browser, first_line
+from aragog.crawl.rendering.models import FetchResource, NotRendered, PlainPage, Rendered
+from aragog.crawl.rendering.page import PageRun
+from aragog.settings import RenderingSettings
+
+log = logging.getLogger(__name__)
+
+
+class Renderer:
+    """
+    Renders pages. Thread-safe; must not be used across a fork.
+
+    Args:
+        settings: the browser and the limits.
+        user_agent: what scripts read as `navigator.userAgent`.
+        max_html_bytes: of a rendered document.
+    """
+
+    def __init__(
+        self, settings: RenderingSettings, *, user_agent: str, max_html_bytes: int
+    ) -> None:
+        self._settings = settings
+        self._user_agent = user_agent
+        self._max_html_bytes = max_html_bytes
+        self._thread = threading.local()
+
+    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+        """
+        Render one page; blocks for `rendering.deadline_s` and a few seconds at most.
+
+        Raises:
+            BrowserUnavailable: no browser can be started.
+            AragogError: what `fetch` raised.
+        """
+        page = PageRun(
+            self._settings,
+            document,
+            fetch,
+            user_agent=self._user_agent,
+            max_html_bytes=self._max_html_bytes,
+        )
+        return self._loop().run(self._render(page))
+
+    def close(self) -> None:
+        """Stop the browser of this thread."""
+        with self._loop() as loop:
+            loop.run(self._stop())
+        del self._thread.loop
+
+    def _loop(self) -> asyncio.Runner:
+        if not hasattr(self._thread, "loop"):
+            self._thread.loop, self._thread.browser = asyncio.Runner(), None
+        loop: asyncio.Runner = self._thread.loop
+        return loop
+
+    async def _render(self, page: PageRun) -> Rendered | NotRendered:
+        browser = await self._browser()
+        used = browser.pages > 0
+        result = await self._run(page, browser)
+        if used and page.not_taken:
+            # What ended the browser came before this page.
+            result = await self._run(page, await self._browser())
+        return result
+
+    async def _run(self, page: PageRun, browser: Browser) -> Rendered | NotRendered:
+        browser.pages += 1
+        done = False
+        try:
+            result = await page.run(browser.chromium)
+            done = isinstance(result, Rendered)
+        except TimeoutError:
+            result = NotRendered(f"its scripts do not end within {self._settings.deadline_s:g} s")
+        except Error as error:
+            result = NotRendered(f"the browser failed: {first_line(error)}")
+        finally:
+            if not done or browser.pages >= self._settings.pages_per_browser:
+                await self._stop()
+        return result
+
+    async def _browser(self) -> Browser:
+        """The browser of this thread; a new one if it has none or it has ended."""
+        browser: Browser | None = self._thread.browser
+        if browser is not None and browser.chromium.is_connected():
+            return browser
+        await self._stop()
+        self._thread.browser = started = await Browser.start(self._settings)
+        return started
+
+    async def _stop(self) -> None:
+        browser, self._thread.browser = self._thread.browser, None
+        if browser is not None:
+            await browser.stop()

@@ -1,0 +1,206 @@
+"""
+Decide which URLs may be asked: the one place for first URLs, redirect targets, and robots.txt.
+
+It decides by takedowns, hosts that an operator blocked, the contact in the User-Agent, the SSRF
+filter, and what robots.txt says. A slot of the domain comes after that
+(`aragog.crawl.stages.access`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from aragog.crawl.fetcher.ssrf import AddressPolicy
+from aragog.crawl.fetcher.user_agent import why_anonymous
+from aragog.crawl.pipeline.ports import TakedownLookup
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.robots_records import CachedRules, RulesState
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.crawl.politeness.tdm_file import is_about
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.settings import Settings
+from urlspelling.domain import host, origin
+
+_TAKEN_DOWN = "was taken down"
+_NO_ANSWER = {
+    UnreachableKind.DNS: "its host name does not resolve",
+    UnreachableKind.CONNECT: "no connection to its host",
+    UnreachableKind.TLS: "no TLS connection to its host",
+    UnreachableKind.TIMEOUT: "no answer in time",
+    UnreachableKind.RESET: "the connection broke",
+    UnreachableKind.PROTOCOL: "the response is not HTTP",
+}
+
+
+class RequestKind(Enum):
+    """What a request is for."""
+
+    PAGE = "page"
+    """A page, or what the scripts of a page ask for."""
+    SITEMAP = "sitemap"
+    """A sitemap: no content to be used, so no purpose of the crawl is asked about."""
+    ROBOTS = "robots"
+    """A robots.txt or tdmrep.json, which no robots.txt forbids."""
+
+
+class Asked(NamedTuple):
+    """A request that somebody wants to send."""
+
+    url: str
+    """Normalized."""
+    spellings: tuple[str, ...]
+    """All spellings of the URL that robots.txt must allow."""
+    kind: RequestKind = RequestKind.PAGE
+    purposes: tuple[str, ...] | None = None
+    """What its crawl is for; None: what the settings say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The request may be sent, at a slot of its domain."""
+
+    crawl_delay_s: float | None
+    stale: bool = False
+    """The rules are old, and should be fetched again in the background."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """The request must not be sent."""
+
+    cause: RefusalCause
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RulesUnknown:
+    """The robots.txt of the URL's origin must be fetched first, or its tdmrep.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesUnreachable:
+    """The request must not be sent, because robots.txt could not be fetched."""
+
+    kind: UnreachableKind
+    reason: str
+    retry_at_ms: int | None
+    """When robots.txt is requested again, by the caller's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """The Visit-time of the origin's robots.txt has not begun."""
+
+    wait_ms: int
+
+
+Verdict = Allowed | Forbidden | RulesUnknown | RulesUnreachable | NotYet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRules:
+    """Decides who may be asked. Thread-safe."""
+
+    limiter: Limiter
+    """Its clock decides about the times of robots.txt: that of this machine may be wrong."""
+    robots: RobotsCache
+    overrides: Overrides
+    takedowns: TakedownLookup
+    ssrf_filter: AddressPolicy
+    settings: Settings
+
+    def verdicts(self, asked: Sequence[Asked], *, takedowns: bool = True) -> list[Verdict]:
+        """
+        The verdict about each request, in their order; one read of takedowns and of robots rules.
+
+        Args:
+            asked: the requests.
+            takedowns: False where the caller has just looked up the takedowns of these URLs.
+
+        Raises:
+            TransientError: Redis or the store did not answer.
+        """
+        gone = self.takedowns.refused([one.url for one in asked]) if takedowns else set[str]()
+        forbidden = [self._forbidden(one.url, gone) for one in asked]
+        origins = {
+            origin(one.url)
+            for one, verdict in zip(asked, forbidden, strict=True)
+            if verdict is None and one.kind is not RequestKind.ROBOTS
+        }
+        cached = self.robots.get_many(origins) if origins else {}
+        return [
+            verdict or self._by_robots(one, cached.get(origin(one.url)))
+            for one, verdict in zip(asked, forbidden, strict=True)
+        ]
+
+    def verdict(self, asked: Asked) -> Verdict:
+        """The verdict about one request."""
+        return self.verdicts([asked])[0]
+
+    def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
+        """The normalized URLs that must not be asked, not even for robots.txt, each with why."""
+        asked = [Asked(url, (url,), RequestKind.ROBOTS) for url in urls]
+        verdicts = zip(urls, self.verdicts(asked, takedowns=takedowns), strict=True)
+        return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
+
+    def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
+        """Why no request may be sent to the URL, whatever robots.txt says."""
+        if url in taken_down:
+            return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
+        if reason := self.overrides.blocked(host(url)):
+            return Forbidden(RefusalCause.BLOCKED_HOST, reason)
+        if reason := why_anonymous(self.settings.fetch, url):
+            return Forbidden(RefusalCause.NO_CONTACT, reason)
+        if reason := self.ssrf_filter.vet_url(url):
+            return Forbidden(RefusalCause.URL, reason)
+        return None
+
+    def _by_robots(self, asked: Asked, cached: CachedRules | None) -> Verdict:
+        if asked.kind is RequestKind.ROBOTS or cached is None:
+            return Allowed(None)
+        if cached.rules is None:
+            return RulesUnknown()
+        if (refused := self._refused(asked, cached.rules)) is not None:
+            return _unreachable(cached) if cached.unreachable else refused
+        if cached.rules.tdm is None and not cached.unreachable and is_about(self.purposes(asked)):
+            return RulesUnknown()
+        return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
+
+    def purposes(self, asked: Asked) -> tuple[str, ...]:
+        """What a request is asked about."""
+        if asked.kind is RequestKind.SITEMAP:
+            return ()
+        return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
+
+    def _refused(self, asked: Asked, rules: RobotsRules) -> Forbidden | None:
+        agent, preferences = self.settings.fetch.user_agent, self.settings.preferences
+        if reason := rules.refusal(agent, *asked.spellings):
+            return Forbidden(RefusalCause.ROBOTS, reason)
+        purposes = self.purposes(asked)
+        reason = rules.refused_use(agent, purposes, preferences.drafts, *asked.spellings)
+        return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
+
+    def _at_its_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
+        """A URL that robots.txt allows: now, with its Crawl-delay, or in its Visit-time."""
+        agent, at_s = self.settings.fetch.user_agent, None
+        if rules.is_timed:
+            at_s = self.limiter.utc_s(url)
+            obeyed = self.settings.politeness.obey_visit_time
+            if obeyed and (wait_s := rules.opens_in_s(agent, at_s)):
+                return NotYet(int(wait_s * 1000))
+        return Allowed(rules.crawl_delay_s(agent, at_s), stale)
+
+
+def _unreachable(cached: CachedRules) -> RulesUnreachable:
+    kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
+    reported = (
+        _NO_ANSWER.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
+    )
+    reason = f"robots.txt could not be fetched ({reported})"
+    return RulesUnreachable(kind, reason, cached.retry_at_ms)

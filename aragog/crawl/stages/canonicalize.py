@@ -1,0 +1,231 @@
+"""
+Read the pages of a batch and decide what each is: canonical URL, links, fields, next refresh.
+
+Safe to run twice: it writes nothing but a new blob in the spool, and links that are followed are
+coalesced with those of the first run.
+
+A batch that has lost a run (`page_limits.RunMarks`) is divided into its pages. A page that has lost
+two more runs on its own is stored as Unreadable without being read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
+from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.stages import damaged
+from aragog.crawl.stages.confirmed_pages import Confirmed, ConfirmedPages
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
+from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
+from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings
+from aragog.crawl.stages.page_updates import (
+    PageUpdate,
+    confirmed_write,
+    failure_write,
+    page_write,
+    reserved,
+    reserved_write,
+    to_blob,
+)
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.observability.logs import log_url
+from aragog.settings import Settings
+from aragog.urlstore.records import Record
+from aragog.urlstore.store import UrlStore
+from urlspelling.canonical import KnownPage
+
+log = logging.getLogger(__name__)
+
+STANDING = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+"""Outcomes after which a page that is stored stands as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalizeStage:
+    """Takes fetch results to page updates."""
+
+    spool: BodyStore
+    store: UrlStore
+    in_flight: InFlight
+    marks: Marks
+    discovery: Discovery
+    rescheduling: Rescheduling
+    settings: Settings
+    traces: UrlTraces = OFF
+
+    def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
+        """
+        One message to `store` for the whole batch, and fetches of URLs whose body has expired; or
+        one message to `canonicalize` a page, when an earlier run of the batch was lost.
+
+        A page that cannot be read is stored as such and does not affect the others.
+
+        Raises:
+            TransientError: Redis or the store did not answer; the batch runs again.
+        """
+        with self.traces.stage("canonicalize", (r.job for r in batch.results)) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        batch = self._without_taken_down(batch)
+        tokens = [result.token for result in batch.results if result.token]
+        runs_lost = self.marks.begin(tokens) if tokens else 0
+        if runs_lost:
+            self.rescheduling.counters.add({counters.RUNS_LOST: 1})
+            log.warning("a process was lost while it read %s", _named(batch))
+            if len(tokens) > 1:
+                # The mark stays: if the messages are not sent, the next run cuts the batch again.
+                return _apart(batch)
+        try:
+            return self._canonicalized(batch, tokens, spans, hopeless=runs_lost >= MAX_RUNS_LOST)
+        finally:
+            self.marks.end(tokens)
+
+    def _canonicalized(
+        self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
+    ) -> list[OutgoingMessage]:
+        blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
+        bodies = {token: blob for token, blob in blobs.items() if blob is not None}
+        expired = [r for r in batch.results if r.token and r.token not in bodies]
+        present = [r for r in batch.results if r not in expired] if expired else batch.results
+        confirmed = self._confirmed(present)
+        present = confirmed.results
+        bodies |= confirmed.bodies
+        reader = PageReader(
+            self.discovery,
+            self.rescheduling.counters,
+            self.settings.pipeline,
+            named_agent(self.settings.fetch),
+            self.settings.extract,
+            self.settings.preferences.drafts,
+            spans,
+        )
+        readings = reader.read(present, bodies, hopeless=hopeless)
+        updates = self._updates(confirmed, readings, spans)
+        self.discovery.links(
+            [
+                (result, readings.analyses[result.job.url])
+                for result in present
+                if result.job.url in readings.analyses
+            ]
+        )
+        self._follow_stored(present)
+        outgoing = [self._to_store(present, updates)] if updates else []
+        return outgoing + self.rescheduling.refetch([result.job for result in expired])
+
+    def _follow_stored(self, results: Sequence[FetchResult]) -> None:
+        """Follow the links of pages whose fetch brought nothing new, as the store has them."""
+        jobs = [r.job for r in results if r.fetch.outcome in STANDING and r.job.depth > 0]
+        if not jobs:
+            return
+        records: list[tuple[UrlJob, Record | None]] = []
+
+        def read(some: Sequence[UrlJob]) -> None:
+            found = self.store.get_many([job.url for job in some], fields=[])
+            records.extend(zip(some, found, strict=True))
+
+        damaged.apart(jobs, read)
+        self.discovery.stored(records, looked_at=True)
+
+    def _without_taken_down(self, batch: ResultBatch) -> ResultBatch:
+        """The batch without URLs that were taken down since their fetch; drops their bodies."""
+        ways = [
+            {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
+            for r in batch.results
+        ]
+        refused = self.store.takedowns.refused(set().union(*ways))
+        if not refused:
+            return batch
+        taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
+        self.spool.free([result.token for result in taken_down if result.token])
+        self.in_flight.clear([result.job.url for result in taken_down])
+        return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
+
+    def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
+        """The results with the stored pages that a 304 of this batch changes."""
+        agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
+        return ConfirmedPages(self.store, self.spool, agent, drafts).of(results)
+
+    def _updates(
+        self, confirmed: Confirmed, readings: Readings, spans: StageSpans
+    ) -> list[PageUpdate]:
+        analyses = readings.analyses
+        named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
+        pages = known_chains(named, self._known)
+        updates = []
+        for result in confirmed.results:
+            url = result.job.url
+            analysis, confirmation = analyses.get(url), confirmed.responses.get(url)
+            if analysis is None:
+                failed = _failed(result, readings.problems)
+                headers = confirmed.headers.get(url)
+                updates.append(failure_write(failed, self.settings, headers=headers))
+            elif reason := reserved(result, analysis, self.settings.preferences):
+                updates.append(reserved_write(result, analysis, reason, self.settings))
+            else:
+                decision = decided(analysis.evidence, pages)
+                update = page_write(result, analysis, decision, self.settings)
+                updates.append(confirmed_write(update, confirmation) if confirmation else update)
+            canonical = updates[-1].write.canonical_url
+            spans.set(result.job, canonical_url=canonical)
+            log_url(
+                log,
+                "canonicalized",
+                result.job.url,
+                result.job.request_id,
+                canonical=canonical,
+                **spans.ids(result.job),
+            )
+        return updates
+
+    def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
+        """The stored data of other URLs; a URL whose rows cannot be read counts as unknown."""
+        pages: dict[str, KnownPage] = {}
+        damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
+        return pages
+
+    def _to_store(
+        self, results: Sequence[FetchResult], updates: Sequence[PageUpdate]
+    ) -> OutgoingMessage:
+        (token,) = self.spool.put_many([to_blob(updates)])
+        bodies = tuple(result.token for result in results if result.token)
+        jobs = tuple(result.job for result in results)
+        batch = PageBatch(token, jobs, bodies)
+        return OutgoingMessage(Destination.STORE, batch, priority=most_urgent(jobs))
+
+
+def _named(batch: ResultBatch) -> str:
+    first, *others = [result.fetch.final_url for result in batch.results if result.token]
+    return f"{first} and {len(others)} other pages" if others else first
+
+
+def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
+    """Each page on its own, and the results without a body together."""
+    alone = [(result,) for result in batch.results if result.token]
+    others = tuple(result for result in batch.results if not result.token)
+    return [
+        OutgoingMessage(
+            Destination.CANONICALIZE,
+            ResultBatch(results),
+            priority=most_urgent(result.job for result in results),
+        )
+        for results in (*alone, others)
+        if results
+    ]
+
+
+def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
+    """The result of a page that has no analysis, with the reason."""
+    problem = problems.get(result.job.url)
+    if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
+        return result
+    unreadable = replace(result.fetch, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)
+    return replace(result, fetch=unreadable)

@@ -1,0 +1,61 @@
+"""
+Work around a damaged file of the embedded store: postpone its URLs and process all others.
+
+A URL whose rows are in such a file is retried every ten minutes until `aragog store repair` has
+replaced the file. These retries use up no attempts, and the URL is not fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.rescheduling import Delayed, from_the_start
+from aragog.errors import StoreDamaged
+
+WAIT_MS = 600_000
+
+T = TypeVar("T")
+
+
+class DamageableStore(Protocol):
+    """A store that may have damaged files (`UrlStore`)."""
+
+    def serves(self, url: str) -> bool:
+        """Whether the rows of the URL can be used; False when they are in a damaged file."""
+
+
+def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
+    """
+    Run `run` on all items; if that meets a damaged file, run it on ever smaller parts of them.
+
+    Returns the items that fail even by themselves. `run` must be safe to repeat.
+    """
+    if not items:
+        return []
+    try:
+        run(items)
+    except StoreDamaged:
+        if len(items) == 1:
+            return list(items)
+        half = len(items) // 2
+        return apart(items[:half], run) + apart(items[half:], run)
+    return []
+
+
+def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob], list[UrlJob]]:
+    """The jobs whose pages can be written, and those that must wait for a repair."""
+    stuck = {job.url for job in jobs if not store.serves(job.url)}
+    return (
+        [job for job in jobs if job.url not in stuck],
+        [job for job in jobs if job.url in stuck],
+    )
+
+
+def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
+    """The jobs with their delay; a `fetched` job starts again from its first URL."""
+    if fetched:
+        return [(replace(from_the_start(job), refresh=True), WAIT_MS) for job in jobs]
+    return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

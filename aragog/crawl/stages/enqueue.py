@@ -1,0 +1,299 @@
+"""
+Enqueue URLs: normalize them, drop those already in flight, and send batches to `fetch`.
+
+This is safe to run twice and to kill at any point. A URL that is already in flight is reported as
+such and is not sent again. If a producer marked a URL and died before it sent the message, the next
+caller that enqueues the URL sends it (see `in_flight`). When the broker fails half-way, the caller
+enqueues the same URLs again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from itertools import islice, zip_longest
+from typing import Any
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.memory_limit import Admission
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
+from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
+from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
+from aragog.observability.logs import log_url
+from aragog.runtime.clock import SystemClock
+from aragog.settings import PolitenessSettings, Settings
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
+
+log = logging.getLogger(__name__)
+
+CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueOptions:
+    """How the URLs of one call are fetched."""
+
+    depth: int = 0
+    """How many link hops to follow from each URL, within its registered domain."""
+    refresh: bool = False
+    """Fetch a URL even if it is already stored."""
+    priority: int = PRIORITY_DEFAULT
+    """0 (most urgent) to 9."""
+    run_after_ms: int | None = None
+    """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
+    insist: bool = False
+    """Send a URL again if it has been in flight for an hour: its message may be lost."""
+    sitemap: bool = False
+    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    in_walk: bool = False
+    """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
+    url_filter: str = ""
+    """Which links and sitemap entries are followed: `UrlFilter.wire`."""
+    request_id: str = ""
+    """Names this call in the logs of all stages; "": a new id of 8 characters."""
+    caller: str = ""
+    """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
+    purposes: str | None = None
+    """What the crawl is for (`UrlJob.purposes`); None: what the settings of the workers say."""
+    found_on: str = ""
+    """The `traceparent` of the page that names the URLs: their traces are linked to it."""
+
+    def of_jobs(self) -> dict[str, Any]:
+        """The options that the jobs of the URLs have as well."""
+        return {name: getattr(self, name) for name in _OF_JOBS}
+
+
+_OF_JOBS = {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
+
+
+@dataclass(slots=True, eq=False)
+class Enqueuer:
+    """Sends URLs to the `fetch` queue."""
+
+    in_flight: InFlightSet
+    sender: Sender
+    counts: counters.Counters
+    _: KW_ONLY
+    batch_size: int
+    qps: float = PolitenessSettings().qps
+    admission: Admission | None = None
+    blocks: SiteBlocks | None = None
+    followed: FollowedUrls | None = None
+    """Lists the URLs of runs, where the caller is a worker."""
+    walks: SitemapWalks | None = None
+    """Learns of walks that begin."""
+    traces: UrlTraces = OFF
+    _backlog_delays: BacklogDelays = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        shared: SharedState,
+        sender: Sender,
+        *,
+        admission: Admission | None = None,
+        followed: FollowedUrls | None = None,
+        traces: UrlTraces = OFF,
+    ) -> Enqueuer:
+        """The one that the settings describe; `followed` is for workers."""
+        return cls(
+            shared.in_flight,
+            sender,
+            shared.counters,
+            batch_size=settings.pipeline.batch_size,
+            qps=settings.politeness.qps,
+            admission=admission,
+            blocks=shared.blocks,
+            followed=followed,
+            walks=shared.walks,
+            traces=traces,
+        )
+
+    def __post_init__(self) -> None:
+        self._backlog_delays = BacklogDelays(self.qps)
+
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        options: EnqueueOptions,
+        on_wait: Callable[[SlowDown], None] | None = None,
+    ) -> Iterator[EnqueueResult]:
+        """
+        Enqueue URLs and yield the result of each, in order and in constant memory.
+
+        URLs are sent in chunks of 1,000. A chunk is sent when the caller takes its first result,
+        so consume the iterator.
+
+        Raises:
+            BrokerUnavailable: the current chunk was not accepted, or only in part; the earlier
+                chunks were accepted.
+            SlowDown: there is no room for new URLs, and the current chunk was not accepted. With
+                `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
+                sent when there is room.
+        """
+        if not options.request_id:
+            options = replace(options, request_id=secrets.token_urlsafe(6))
+        inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
+        sites: set[str] = set()
+        while chunk := list(islice(inputs, CHUNK)):
+            self._admit(on_wait)
+            if options.sitemap and not options.in_walk:
+                self._begin_walks(chunk, options.request_id, sites)
+            yield from self._enqueue_chunk(chunk, options, spans)
+
+    def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
+        """Begin a walk of each site that is not among `sites`, those of earlier chunks."""
+        begun: dict[str, str] = {}
+        for url in inputs:
+            if not isinstance(spelled := _spelled(url), InvalidUrl):
+                begun.setdefault(registered_domain(spelled), spelled)
+        new = [url for domain, url in begun.items() if domain not in sites]
+        sites |= begun.keys()
+        if self.walks is not None:
+            self.walks.begin(request_id, new)
+
+    def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
+        while self.admission and (refusal := self.admission.refusal()):
+            if on_wait is None:
+                raise refusal
+            on_wait(refusal)
+            time.sleep(refusal.retry_after_s)
+
+    def _enqueue_chunk(
+        self, inputs: Sequence[str], options: EnqueueOptions, spans: CallSpans
+    ) -> list[EnqueueResult]:
+        spelled = [_spelled(url) for url in inputs]
+        valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
+        refused = self.blocks.refused(valid) if self.blocks else set()
+        valid = [url for url in valid if url not in refused]
+        marked = self.in_flight.mark(valid, insist=options.insist)
+        new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
+        others = _other_spellings(inputs, spelled)
+        if self.followed:  # before they can be done
+            self.followed.note(options.request_id, list(new), options.depth)
+            in_flight = [url for url in valid if url not in new]
+            self.followed.note_in_flight(options.request_id, in_flight, options.depth)
+        with spans.sending([url for url in valid if url in new], _attributes(options)):
+            self._send(_dealt([url for url in valid if url in new]), options, others, spans)
+        self.counts.add({counters.ENQUEUED: len(new)})
+        if log.isEnabledFor(logging.INFO):
+            for url in valid:
+                event = "enqueued" if url in new else "already in flight"
+                log_url(log, event, url, options.request_id, **spans.ids(url))
+        return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
+
+    def _send(
+        self,
+        urls: Sequence[str],
+        options: EnqueueOptions,
+        others: Mapping[str, str],
+        spans: CallSpans,
+    ) -> None:
+        front, back = self._backlog_delays.split(urls, options.priority)
+        in_front = [Behind(url, 0) for url in front]
+        outgoing = self._sends(in_front, options, options.priority, others, spans)
+        outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
+        try:
+            self.sender.send_all(outgoing)
+        except BrokerUnavailable:
+            with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
+                self.in_flight.clear(urls)
+            raise
+        self.in_flight.confirm(urls)
+
+    def _sends(
+        self,
+        delayed: Sequence[Behind],
+        options: EnqueueOptions,
+        priority: int,
+        others: Mapping[str, str],
+        spans: CallSpans,
+    ) -> list[OutgoingMessage]:
+        """
+        Messages of this priority; the jobs keep the priority that the caller asked for.
+
+        A message is delayed as long as the first of its URLs.
+        """
+        of_jobs = options.of_jobs()
+        jobs = [
+            UrlJob(url=url, given=others.get(url), **of_jobs, **spans.job(url))
+            for url, _ in delayed
+        ]
+        size, run_after_ms = self.batch_size, _delay_ms(options.run_after_ms)
+        delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
+        return [
+            OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)
+            for batch, delay_ms in zip(into_batches(jobs, size), delays_ms, strict=True)
+        ]
+
+
+def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
+    """What the spans of these URLs say of their call."""
+    return {
+        "aragog.request_id": options.request_id,
+        "aragog.priority": options.priority,
+        "aragog.depth": options.depth,
+        "aragog.refresh": options.refresh,
+    }
+
+
+def _delay_ms(run_after_ms: int | None) -> int:
+    if run_after_ms is None:
+        return 0
+    return max(0, run_after_ms - SystemClock().now_ms())
+
+
+def _spelled(url: str) -> str | InvalidUrl:
+    try:
+        return normalize(url)
+    except InvalidUrl as error:
+        return error
+
+
+def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
+    """The first other spelling of each normalized URL, to check against robots.txt as well."""
+    others: dict[str, str] = {}
+    for url, to in zip(inputs, spelled, strict=True):
+        if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
+            others.setdefault(to, other)
+    return others
+
+
+def _answer(url: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
+    if isinstance(to, InvalidUrl):
+        return EnqueueResult(url, EnqueueStatus.INVALID, reason=to.reason)
+    if to in refused:
+        return EnqueueResult(url, EnqueueStatus.TAKEN_DOWN, to, reason="it was taken down")
+    if to in new:
+        new.discard(to)  # a second spelling in the same chunk is then already in flight
+        return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)
+    return EnqueueResult(url, EnqueueStatus.WAITING, to)
+
+
+def _dealt(urls: Sequence[str]) -> list[str]:
+    """
+    The URLs with alternating hosts; the order within each host is kept.
+
+    Lists are often sorted by host. A batch with a single host would wait for its slots one by one.
+    """
+    by_host: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        by_host[host(url)].append(url)
+    rounds = zip_longest(*by_host.values())
+    return [url for one_round in rounds for url in one_round if url is not None]

@@ -1,0 +1,330 @@
+"""
+Fetch a batch: robots rules, slots, the GETs, and where each URL goes next.
+
+Safe to run twice: a fetch that is repeated waits for a slot of its own, its body gets a new token,
+and the stages after it write the same thing again. Killed in the middle, the message comes back
+and nothing was announced; slots that were reserved pass unused. A URL that it put into the line of
+its domain may then be there twice, and is fetched once: by then it is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
+from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.access import Access, Denial
+from aragog.crawl.stages.access_rules import RulesUnreachable
+from aragog.crawl.stages.rendering_rule import RenderingRule
+from aragog.crawl.stages.requester import Requester
+from aragog.crawl.stages.rescheduling import Delayed, Rescheduling
+from aragog.crawl.stages.revalidation import JobSelection, StoredValidators
+from aragog.crawl.stages.waiting_line import InLine
+from aragog.fetch_record.causes import DeferralCause
+from aragog.fetch_record.outcome import (
+    Busy,
+    Deferred,
+    Fetched,
+    Outcome,
+    OutcomeKind,
+    Redirected,
+    Unreachable,
+)
+from aragog.observability.logs import log_url
+from aragog.settings import RenderingSettings
+from urlspelling.domain import origin
+
+log = logging.getLogger(__name__)
+
+# A job that found no room in the spool comes back after this.
+ROOM_AGAIN_MS = 10_000
+NOTHING_RENDERED = RenderingRule(RenderingSettings())
+_COUNTED_AS = {
+    OutcomeKind.REFUSED: counters.REFUSED,
+    OutcomeKind.BLOCKED: counters.REFUSED,
+    OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
+}
+"""The counters of results without a body; all other results are counted as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStage:
+    """Fetches what may be fetched now."""
+
+    selection: JobSelection
+    requester: Requester
+    room: SpoolRoom
+    rescheduling: Rescheduling
+    counters: CounterSink
+    outcomes: OutcomeSink
+    rendering: RenderingRule = NOTHING_RENDERED
+    traces: UrlTraces = OFF
+
+    @property
+    def access(self) -> Access:
+        """Decides which requests are sent."""
+        return self.requester.access
+
+    def run(self, batch: FetchBatch) -> list[OutgoingMessage]:
+        """
+        The messages to send after fetching every URL of the batch that may be fetched now.
+
+        Blocks for `politeness.wait_inline_ms`, one fetch deadline, and while the spool is full for
+        `room.PATIENCE_S` more.
+
+        Raises:
+            TransientError: Redis or the store did not answer; the whole batch runs again.
+        """
+        with self.traces.stage("fetch", batch.jobs) as spans:
+            return spans.handed_on(self._fetched(batch, spans))
+
+    def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        urgency = most_urgent(batch.jobs)
+        if not self.room.reopened(urgency):
+            return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
+        run = _Run(self, spans)
+        validators, allowed = run.vetted(batch.jobs)
+        near, in_line = self.access.with_slots(allowed)
+        run.in_line += in_line
+        with self.room.reserved(len(near), urgent=urgency <= URGENT) as room:
+            fitting = room.bodies if room else 0
+            run.without_room(job for job, _ in near[fitting:])
+            if room:
+                run.fetch(near[:fitting], validators, room.token)
+        return run.outgoing()
+
+
+class _Run:
+    """One run of the stage: collects what becomes of each URL."""
+
+    def __init__(self, stage: FetchStage, spans: StageSpans) -> None:
+        self.stage = stage
+        self.spans = spans
+        self.clock = stage.rescheduling.clock
+        # Before anything is requested: the server whose time this is may not answer.
+        self.clock.now_ms()
+        self.started_s = self.clock.monotonic_s()
+        self.results: list[FetchResult] = []
+        self.later: list[Delayed] = []
+        """Jobs, and how long they wait from the start of this run (ms on our stopwatch)."""
+        self.in_line: list[InLine] = []
+        """Jobs that wait for a slot of their domain."""
+        self.for_rules: list[InLine] = []
+        """Jobs that wait for a robots.txt that could not be fetched."""
+        self.robots_first: list[UrlJob] = []
+        self.stale_origins: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
+        """The outcomes of this run by limiter key."""
+
+    def vetted(
+        self, jobs: Sequence[UrlJob]
+    ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
+        """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
+        selected = self.stage.selection.select(jobs)
+        self.later += selected.postponed
+        # The selection has just looked up their takedowns.
+        vetted = self.stage.access.vet(selected.jobs, takedowns=False)
+        self.robots_first += vetted.robots_first
+        self.stale_origins += vetted.stale_origins
+        self.wait_for(vetted.not_yet)
+        now_ms = self.clock.now_ms()
+        for denial in vetted.denied:
+            self._note(denial.job, Answered(denial.outcome))
+            result = self._refused(denial, now_ms)
+            if isinstance(denial.verdict, RulesUnreachable):
+                self._wait_for_rules(denial.job, result, denial.verdict)
+            else:
+                self._done(result)
+        # At once: rules that come before they are in line release nothing.
+        self.stage.access.line.park(self._left(self.for_rules))
+        return self.stage.rendering.usable(selected.validators), vetted.allowed
+
+    def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
+        """The result of a URL that is not asked, with what its site says about it now."""
+        result = without_fetch(
+            denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
+        )
+        known = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
+        said = self.stage.access.statements(denial.job.next_url) if known else ""
+        fetch = replace(result.fetch, robots_preferences=said or None)
+        return replace(result, fetch=fetch)
+
+    def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
+        return [one._replace(job=self.spans.left(one.job)) for one in waiting]
+
+    def wait_for(self, delayed: Iterable[Delayed]) -> None:
+        """Send the jobs again after their delays."""
+        passed_ms = self._passed_ms()
+        self.later += [(job, passed_ms + wait_ms) for job, wait_ms in delayed]
+
+    def without_room(self, jobs: Iterable[UrlJob]) -> None:
+        """
+        Reschedule jobs for whose bodies the spool has no room, without their slots.
+
+        It does not count as an attempt: it lasts only while nothing is stored at all.
+        """
+        self.wait_for((replace(job, slot_at_ms=None), ROOM_AGAIN_MS) for job in jobs)
+
+    def fetch(
+        self,
+        jobs: Sequence[tuple[UrlJob, Slot]],
+        validators: Mapping[str, StoredValidators],
+        reservation: str,
+    ) -> None:
+        """Fetch every job at its slot; returns when each has its outcome."""
+        fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
+        for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
+            if outcome.outcome is not OutcomeKind.DEFERRED:
+                self._note(job, Answered(outcome.outcome, outcome.status))
+            if isinstance(outcome, Fetched) and body:
+                fetched.append((job, outcome, body))
+            else:
+                self._sort(job, outcome)
+        self._keep(fetched, reservation)
+
+    def _sort(self, job: UrlJob, outcome: Outcome) -> None:
+        """Route a job whose fetch returned no body."""
+        if isinstance(outcome, Deferred):
+            self._defer(_continued(job, outcome), outcome)
+        elif isinstance(outcome, Busy | Unreachable):
+            retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
+            self._fail(job, result_of(job, outcome), retry_at_ms)
+        else:
+            self._done(result_of(job, outcome))
+
+    def _defer(self, job: UrlJob, outcome: Deferred) -> None:
+        """Have a job wait for what its next request needs."""
+        access, at_ms = self.stage.access, outcome.retry_at_ms or 0
+        match outcome.cause:
+            case DeferralCause.RULES:
+                self.robots_first.append(job)
+            case DeferralCause.VISIT_TIME:
+                key = access.limiter.key_for(job.next_url)
+                self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
+            case DeferralCause.SLOT | DeferralCause.DEADLINE:
+                self.in_line.append(access.back_in_line(job, at_ms))
+            case _:
+                assert_never(outcome.cause)
+
+    def _note(self, job: UrlJob, answered: Answered) -> None:
+        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
+
+    def _passed_ms(self) -> int:
+        return int((self.clock.monotonic_s() - self.started_s) * 1000)
+
+    def _until(self, at_ms: int | None) -> int | None:
+        """How far off an instant of our clock is, in ms."""
+        return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
+
+    def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
+        """Another attempt, or the result as it is if no attempts are left."""
+        following = self.stage.rescheduling.next_attempt(job, wait_at_least_ms)
+        if following is None:
+            self._done(result)
+        else:
+            self.counts[counters.RETRIED] += 1
+            self.wait_for([following])
+
+    def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
+        """Another attempt once robots.txt could be fetched, or when it is asked for again."""
+        until_ms = self._until(verdict.retry_at_ms)
+        following = self.stage.rescheduling.next_attempt(job, until_ms)
+        if following is None:
+            self._done(result)
+        else:
+            self.counts[counters.RETRIED] += 1
+            self.for_rules.append(InLine(following[0], origin(job.next_url), None, following[1]))
+
+    def _done(self, result: FetchResult) -> None:
+        name = _COUNTED_AS.get(result.fetch.outcome, counters.FAILED)
+        self.counts[name] += 1
+        if name == counters.FAILED:
+            self.counts[counters.failed_as(result.fetch.outcome)] += 1
+        self.results.append(result)
+
+    def _keep(
+        self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
+    ) -> None:
+        """Bodies into the spool, mostly in one round trip; their results carry the tokens."""
+        tokens = self.stage.room.put([body.blob for _, _, body in fetched], reservation)
+        for (job, outcome, body), token in zip(fetched, tokens, strict=True):
+            self.counts[counters.BYTES] += outcome.wire_bytes
+            if token is None:
+                self.without_room([job])
+            else:
+                self.results.append(result_of(job, outcome, token, body))
+        self.counts[counters.FETCHED] += len(fetched)
+
+    def outgoing(self) -> list[OutgoingMessage]:
+        """All messages of this run."""
+        span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
+        passed_ms = self._passed_ms()
+        out = [
+            *self.stage.rendering.routed(self.results),
+            *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
+            *self._to_robots(),
+        ]
+        self.stage.access.line.park(self._left(self.in_line))
+        waiting = len(self.later) + len(self.in_line) + len(self.for_rules)
+        self.counts[counters.RESCHEDULED] += waiting
+        if self.spans or log.isEnabledFor(logging.INFO):
+            self._log()
+        self.stage.counters.add(self.counts)
+        self.stage.outcomes.note(self.outcomes)
+        return out
+
+    def _log(self) -> None:
+        for result in self.results:
+            fetch = result.fetch
+            facts = {"status": fetch.status, "ms": fetch.total_ms, "reason": fetch.reason}
+            self._tell(result.job, fetch.outcome.value, **facts)
+        for job, wait_ms in self.later:
+            self._tell(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
+        for job in self.robots_first:
+            self._tell(job, "robots first")
+        for waiting in (*self.in_line, *self.for_rules):
+            self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
+
+    def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
+        """Log what became of a URL, and add it to its span."""
+        self.spans.event(job, event, **facts)
+        log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
+
+    def _to_robots(self) -> list[OutgoingMessage]:
+        out = []
+        if self.robots_first:
+            origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
+            first = RobotsBatch(tuple(origins), tuple(self.robots_first))
+            priority = most_urgent(first.jobs)
+            out.append(OutgoingMessage(Destination.ROBOTS, first, priority=priority))
+        if stale := self.stage.access.claim_refresh(self.stale_origins):
+            out.append(OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True)))
+        return out
+
+
+def _continued(job: UrlJob, outcome: Deferred) -> UrlJob:
+    """The job at the request that was not sent, without a slot."""
+    if not isinstance(outcome, Redirected):
+        return replace(job, slot_at_ms=None)
+    # Where robots.txt must be asked about the redirect's own spelling of its target too.
+    given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
+    return replace(
+        job,
+        target=outcome.target,
+        target_given=given,
+        hops=kept_hops(outcome.hops),
+        slot_at_ms=None,
+    )

@@ -1,0 +1,85 @@
+"""The upkeep tasks that beat starts. Each step is safe to repeat and to run concurrently."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aragog.crawl.pipeline import spool_reclaim
+from aragog.crawl.pipeline.crawl_log import CrawlLogWriter
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.stages.page_limits import RunMarks
+from aragog.errors import StoreDamaged
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceStage:
+    """The periodic maintenance of Redis, the broker and the store."""
+
+    store: UrlStore
+    in_flight: InFlightSet
+    blocks: SiteBlocks
+    rewrite: FileRewrite
+    spool: Spool
+    waiting: spool_reclaim.Waiting | None
+    """The waiting jobs on the broker, where it can report them: on `pinlater://`."""
+    settings: Settings
+    compacted_pages: int = 1000
+    """Pages whose links one compaction merges, which bounds its memory to about 30 MB."""
+    most_compactions: int = 100
+    """Compactions of one run; a busy system needs one after the other. The next run continues."""
+    crawl_log: CrawlLogWriter | None = None
+    marks: RunMarks | None = None
+
+    def write_crawl_log(self) -> None:
+        """Write the files of the crawl log that are due."""
+        if self.crawl_log:
+            self.crawl_log.write_due()
+
+    def compact_links(self) -> None:
+        """
+        Compact the link journal into the posting lists of inlinks.
+
+        It ends when nothing is left that other processes are not compacting, after
+        `most_compactions`, or at once if `store.compactions` run already.
+        """
+        with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
+            for _ in range(self.most_compactions):
+                report = self.store.maintenance.compact_links(self.compacted_pages)
+                if not (report.left and report.journal_rows):
+                    break
+
+    def sweep_in_flight(self) -> None:
+        """Drop entries of URLs whose messages were lost with a server, and marks of lost runs."""
+        dropped = self.in_flight.sweep()
+        if self.marks is not None:
+            self.marks.sweep()
+        if dropped:
+            log.warning("%d URLs were in flight for two days and were dropped", dropped)
+
+    def share_takedowns(self) -> None:
+        """Copy the hosts, domains and URLs that were taken down to where producers look."""
+        self.blocks.replace(self.store.takedowns.listed())
+
+    def rewrite_file(self) -> None:
+        """Rewrite Redis' append-only file if a takedown asked for it while another rewrite ran."""
+        self.rewrite.begin_requested()
+
+    def sweep_spool(self) -> None:
+        """Free bodies that no message names."""
+        idle_s = self.settings.pipeline.spool_ttl_s
+        freed = spool_reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
+        if freed:
+            log.warning("%d bodies in the spool were named by no message and were freed", freed)
+
+    def sweep_changes(self) -> None:
+        """Delete changes that have been in the feed for `refresh.changes_kept_s`."""
+        self.store.feed.sweep(self.settings.refresh.changes_kept_s)

@@ -1,0 +1,127 @@
+"""
+The pages of a batch read within their limits; a page that kills its process is found afterwards.
+
+A page may kill the process that reads it: by a crash in a parser's C code, or because the kernel
+enforced the limits of the page. The broker then delivers the batch again, and its mark
+(`page_limits.RunMarks`) shows that a run was lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.messages import FetchResult
+from aragog.crawl.pipeline.ports import CounterSink
+from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
+from aragog.crawl.stages.page_analysis import PageAnalysis, read_page, text_fields
+from aragog.crawl.stages.page_limits import PageTooExpensive, limited
+from aragog.errors import TRANSIENT
+from aragog.pages.extractors import load_all
+from aragog.pages.selectors import Rules
+from aragog.settings import PipelineSettings
+from aragog.urlstore.compression import decompress
+
+log = logging.getLogger(__name__)
+
+FAILED = "aragog failed to read the page; see its log"
+RUNS_LOST = "each process that read the page was lost"
+
+
+class SitemapReader(Protocol):
+    """Enqueues what a sitemap lists (`aragog.crawl.stages.discovery.Discovery`)."""
+
+    def sitemap(self, result: FetchResult, body: bytes) -> int:
+        """How many entries were enqueued. Raises `PageTooExpensive`, `MemoryError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The pages of a batch by URL: their analyses, or why there is none."""
+
+    analyses: dict[str, PageAnalysis] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages and sitemaps, each within the limits of a page."""
+
+    sitemaps: SitemapReader
+    counters: CounterSink
+    limits: PipelineSettings
+    agent: str
+    """The name by which pages address this crawler."""
+    rules: Rules = field(default_factory=dict)
+    """Rules for the fields of single sites."""
+    drafts: Collection[str] = ()
+    """Drafts whose statements about uses are read."""
+    spans: StageSpans = UNTRACED
+    """Those of the traced pages."""
+
+    def read(
+        self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
+    ) -> Readings:
+        """
+        The analyses of all results that have a body; no page ever takes the others along.
+
+        Args:
+            results: of one batch.
+            bodies: compressed, by token.
+            hopeless: earlier runs were lost; nothing is read.
+
+        Raises:
+            TransientError: Redis or the store did not answer; the batch runs again.
+        """
+        readings = Readings()
+        for result in results:
+            if result.token:
+                self._read_one(result, bodies[result.token], readings, hopeless=hopeless)
+        self._count(readings)
+        return readings
+
+    def _read_one(
+        self, result: FetchResult, blob: bytes, readings: Readings, *, hopeless: bool
+    ) -> None:
+        url, limits = result.job.url, self.limits
+        if hopeless:
+            readings.problems[url] = RUNS_LOST
+            return
+        try:
+            if result.job.sitemap:
+                self.sitemaps.sitemap(result, decompress(blob))
+                return
+            with (
+                self.spans.part(result.job, "read page"),
+                limited(limits.page_max_cpu_s, limits.page_max_memory_bytes),
+            ):
+                body = decompress(blob)
+                readings.analyses[url] = read_page(
+                    result,
+                    body,
+                    agent=self.agent,
+                    max_links=limits.max_links_per_page,
+                    extractors=load_all(limits.extractors, self.rules),
+                    texts=text_fields(limits),
+                    drafts=self.drafts,
+                )
+        except TRANSIENT:
+            raise
+        except PageTooExpensive as error:
+            readings.problems[url] = error.reason
+        except MemoryError:
+            most = limits.page_max_memory_bytes
+            readings.problems[url] = f"took more than {most} bytes of memory"
+        except Exception:
+            log.exception("a page could not be read: %s", result.fetch.final_url)
+            readings.problems[url] = FAILED
+
+    def _count(self, readings: Readings) -> None:
+        for url, problem in readings.problems.items():
+            log.warning("stored as Unreadable: %s: %s", url, problem)
+        degraded = sum(1 for analysis in readings.analyses.values() if analysis.problems)
+        unreadable = len(readings.problems)
+        self.counters.add({counters.UNREADABLE: unreadable, counters.DEGRADED: degraded})

@@ -1,0 +1,173 @@
+"""
+The requests of a page that is rendered: each is allowed, filtered and limited like any other.
+
+A URL that a script asks for passes the checks of every URL: takedowns, blocked hosts, the SSRF
+filter, robots.txt and a slot of its domain. No credentials are sent, because the script chooses the
+URL. A slot that is more than `SLOT_WITHIN_MS` away may come after the page's time. The request
+then takes the domain's next permit, ahead of the reserved slots. The domain is thus never asked
+faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from aragog.crawl.fetcher.gate import Gate, Later
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.permits import NO_PERMIT_US
+from aragog.crawl.politeness.slots import Slot, SlotRequest
+from aragog.crawl.rendering.models import Resource, ResourceRequest
+from aragog.crawl.stages.access import Access
+from aragog.crawl.stages.access_rules import AccessRules
+from aragog.crawl.stages.polite_gate import PoliteGate
+from aragog.crawl.stages.requester import answered_well, contained
+from aragog.errors import InvalidUrl
+from aragog.fetch_record.causes import DeferralCause
+from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import Clock
+from urlspelling import normalize
+from urlspelling.domain import origin
+
+# While another process fetches the rules of an origin.
+ASK_AGAIN_S = 0.25
+# A slot further away than this is not reserved: the request passes the others instead.
+SLOT_WITHIN_MS = 4_000
+TOO_LATE = "the page's time is over before its slot"
+NO_RULES = "its robots.txt is not known yet"
+NOT_YET = "the Visit-time of its site has not begun"
+
+
+class ResourceFetcher(Protocol):
+    """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`), without credentials."""
+
+    def fetch(self, url: str, *, gate: Gate, headers: Mapping[str, str]) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class ResourceGate(PoliteGate):
+    """
+    The gate of such a request: waits for slots and permits while the page's time lasts.
+
+    Args:
+        rules: redirect targets are checked against them.
+        slot: of the first request.
+        left_ms: how much is left of the page's time.
+    """
+
+    def __init__(self, rules: AccessRules, slot: Slot, left_ms: Callable[[], float]) -> None:
+        super().__init__(rules, slot)
+        self._left_ms = left_ms
+
+    def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
+        """None: send now. Later: the page's time is over, or an operator stopped the domain."""
+        while not self._limiter.acquire_permit(self._slot):
+            slot = self._slot
+            if self._left_ms() <= 0 or self._limiter.closed(slot.key):
+                return Later(DeferralCause.DEADLINE, TOO_LATE)
+            self._limiter.finished(slot)
+            self._slot = self._limiter.ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
+        return None
+
+    def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
+        slot = near_slot(self._limiter, request, self._left_ms())
+        if slot is None:
+            return Later(DeferralCause.SLOT, reason)
+        self._limiter.finished(self._slot)
+        self._slot = slot
+        return None
+
+
+def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
+    """A slot within `left_ms`, ahead of the domain's backlog if need be; None: there is none."""
+    within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
+    slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
+    if isinstance(slot, Slot):
+        return slot
+    if limiter.closed(request.key):
+        return None
+    ahead = limiter.ahead(request)
+    # A domain with intervals this short has slots alone, and no permits.
+    return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageResources:
+    """Fetches what the scripts of pages ask for. Thread-safe."""
+
+    access: Access
+    fetcher: ResourceFetcher
+    learn_rules: Callable[[str], None]
+    """Fetches the robots.txt of an origin whose rules are not known, where it may be fetched."""
+    clock: Clock
+
+    def fetch(self, request: ResourceRequest) -> Resource | str:
+        """
+        The response, or why there is none.
+
+        Raises:
+            AragogError: our own infrastructure failed.
+        """
+        try:
+            url = normalize(request.url)
+        except InvalidUrl as error:
+            return error.reason
+        job = UrlJob(url=url, given=other_spelling(request.url, url))
+        allowed = self._allowed(job, request.until_s)
+        if isinstance(allowed, str):
+            return allowed
+        return self._fetched(job, allowed, request)
+
+    def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
+        """What to ask the limiter, or why the URL gets no request."""
+        requested_rules = False
+        while True:
+            vetted = self.access.vet([job])
+            if vetted.denied:
+                return vetted.denied[0].reason
+            if vetted.allowed:
+                (_, crawl_delay_s) = vetted.allowed[0]
+                return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
+            if vetted.not_yet:
+                return NOT_YET
+            if self.clock.monotonic_s() >= until_s:
+                return NO_RULES
+            if not requested_rules:
+                self.learn_rules(origin(job.url))
+                requested_rules = True
+            else:
+                self.clock.sleep_s(ASK_AGAIN_S)
+
+    def _fetched(
+        self, job: UrlJob, slot_request: SlotRequest, request: ResourceRequest
+    ) -> Resource | str:
+        def left_ms() -> float:
+            return (request.until_s - self.clock.monotonic_s()) * 1000
+
+        slot = near_slot(self.access.limiter, slot_request, left_ms())
+        if slot is None:
+            return TOO_LATE
+        headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
+        with ResourceGate(self.access.rules, slot, left_ms) as gate:
+            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
+            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+            answers = dict.fromkeys(gate.redirected_by, True)
+            if (ok := answered_well(outcome)) is not None:
+                answers[gate.key] = ok
+            self.access.limiter.report_many(answers.items())
+        return _resource(outcome)
+
+
+def _resource(outcome: Outcome) -> Resource | str:
+    """What the page gets of an outcome: a body, a status without one, or nothing. Pure."""
+    if isinstance(outcome, Fetched):
+        if outcome.truncated:
+            return outcome.truncated_why or "it is truncated"
+        return Resource(outcome.final_url, outcome.status or 200, outcome.headers, outcome.body)
+    if outcome.status is not None and outcome.status >= 400:
+        return Resource(outcome.final_url, outcome.status, outcome.headers)
+    return getattr(outcome, "reason", "") or type(outcome).__name__

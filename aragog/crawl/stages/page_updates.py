@@ -1,0 +1,370 @@
+"""
+Page updates: built from the analysis of a page, and stored in the spool until they are written.
+
+The blob is a line of JSON, then the compressed links of each page, as the store keeps them. Bodies
+stay in the spool under tokens of their own.
+
+An update also says how long the response stays fresh, by its headers (RFC 9111, section 4.2). What
+servers write there is often wrong, so it is no more than a hint: what cannot be read says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
+from io import BytesIO
+from itertools import compress, product
+from typing import Any
+
+import orjson
+
+from aragog.crawl.fetcher.headers import fresh_s, http_date_ms
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_analysis import PageAnalysis
+from aragog.errors import InvalidMessage
+from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
+from aragog.observability.formatting import at
+from aragog.pages.preferences import packed, refused_in, refused_purpose
+from aragog.settings import PreferencesSettings, Settings
+from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
+from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
+from aragog.urlstore.refresh_policy import Seen
+from richpins.links import Link
+from urlspelling.canonical import Decision
+from zengraph.links import PackedLinks
+
+# Of the page that is stored, not of a fetch that brought none.
+_SAME_IN_FACTS = (
+    "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
+    "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
+)  # fmt: skip
+_LIKENESS = "likeness"
+_ON_WIRE = frozenset({each.name for each in fields_of(PageWrite)} - {"likeness"} | {"body"})
+_OF_SEEN = tuple(each.name for each in fields_of(Seen))
+_OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
+
+
+@dataclass(frozen=True, slots=True)
+class PageUpdate:
+    """A write whose body is still in the spool."""
+
+    write: PageWrite
+    """What the store writes, without the content."""
+    token: str | None = None
+    """The token of the body in the spool; None if no body is kept."""
+    length_bytes: int = 0
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def page_write(
+    result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
+) -> PageUpdate:
+    """The update of a page that was analyzed."""
+    fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
+    keep = not (reading.noindex and settings.politeness.obey_noindex)
+    write = PageWrite(
+        url=result.job.url,
+        final_url=result.fetch.final_url,
+        canonical_url=decision.canonical_url,
+        provisional=decision.provisional,
+        canonical_reasons=decision.reasons,
+        also=tuple(
+            url for url in decision.aliases if url not in (result.job.url, result.fetch.final_url)
+        ),
+        fetched_at_ms=result.fetch.fetched_at_ms,
+        fields=reading.fields,
+        provenance=reading.provenance,
+        complete=reading.complete,
+        links=PackedLinks.of(_with_rel(reading.links)),
+        report=fetch,
+        likeness=Likeness((result.body_hash or "")[:16], reading.text_sketch),
+        facts={
+            **facts(fetch),
+            "page_type": reading.page_type,
+            "noindex": int(reading.noindex),
+            "nofollow": int(reading.nofollow),
+            **_expiry(reading, settings),
+            **_kept_for(result.job),
+            **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
+        },
+        seen=seen_of(result, settings, page_type=reading.page_type),
+        without_content=not keep,
+    )
+    return (
+        PageUpdate(write, result.token, result.fetch.body_bytes, _meta(result.fetch))
+        if keep
+        else PageUpdate(write)
+    )
+
+
+def _kept_for(job: UrlJob) -> dict[str, str]:
+    """The crawl that a page is kept for, if it is another one than that of the settings."""
+    return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
+
+
+def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
+    at_ms = reading.unavailable_after_ms
+    obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
+    return {"unavailable_after_ms": at_ms} if obeyed and at_ms is not None else {}
+
+
+def reserved(
+    result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
+) -> str | None:
+    """Why a page that was read must not be kept; None: nothing speaks against it."""
+    purposes = result.job.purposes_or(settings.purposes)
+    if said := refused_purpose(reading.preferences, purposes):
+        return f"not for {said.purpose}: {said.where}"
+    if _is_expired(result, reading, settings):
+        return f"its unavailable_after, {at(reading.unavailable_after_ms or 0)}, has passed"
+    return None
+
+
+def _is_expired(result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings) -> bool:
+    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
+    return expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms
+
+
+def reserved_write(
+    result: FetchResult, reading: PageAnalysis, reason: str, settings: Settings
+) -> PageUpdate:
+    """The update after a page that must not be kept; what is stored of it is deleted."""
+    fetch = replace(
+        result.fetch,
+        outcome=OutcomeKind.RESERVED,
+        reason=reason,
+        page_preferences=packed(reading.preferences),
+    )
+    update = failure_write(replace(result, fetch=fetch), settings)
+    expired = _is_expired(result, reading, settings.preferences)
+    return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
+
+
+def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
+    """Why a page that is stored must not be kept after a fetch without a page; None: it may."""
+    if result.job.sitemap:
+        return None
+    texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
+    return refused_in(texts, result.job.purposes_or(settings.purposes))
+
+
+def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
+    """The update of a stored page that was read again, because a 304 changed its headers."""
+    write = update.write
+    page_facts = {
+        **write.facts, "outcome": confirmation.outcome.value, "status": confirmation.status,
+    }  # fmt: skip
+    seen = write.seen and replace(write.seen, outcome=confirmation.outcome.value)
+    return replace(
+        update, write=replace(write, facts=page_facts, seen=seen, confirmation=confirmation)
+    )
+
+
+def failure_write(
+    result: FetchResult, settings: Settings, *, headers: Headers | None = None
+) -> PageUpdate:
+    """
+    The update after a fetch without a page, or with a page that could not be analyzed.
+
+    `headers` are those of the stored response after a 304; None: those of this one.
+    """
+    fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
+    seen = seen_of(replace(result, fetch=fetch), settings)
+    line = _withdrawal(result, settings.preferences)
+    if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
+        reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
+        changed = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
+        result = replace(result, fetch=changed)
+    return PageUpdate(
+        PageWrite(
+            url=result.job.url,
+            final_url=result.fetch.final_url,
+            canonical_url=result.job.url,
+            fetched_at_ms=result.fetch.fetched_at_ms,
+            report=result.fetch,
+            facts={
+                **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+                **_where_it_ended(result.fetch),
+                **_kept_for(result.job),
+            },
+            seen=seen,
+            withdrawn=line is not None,
+            gone=result.fetch.outcome is OutcomeKind.GONE and result.fetch.status in (404, 410),
+            leads_to_taken_down=result.taken_down,
+        )
+    )
+
+
+def facts(record: FetchRecord) -> dict[str, Any]:
+    """The facts about the fetch that are stored with the page."""
+    headers = {name.lower(): value for name, value in reversed(record.headers)}
+    results: dict[str, Any] = {
+        "outcome": record.outcome.value,
+        "latency_ms": record.total_ms,
+        "bytes": record.body_bytes,
+        "truncated": int(record.truncated),
+        "redirects": len(record.hops),
+        **{name: getattr(record, name) for name in _SAME_IN_FACTS},
+    }
+    if record.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
+        results |= {
+            n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
+        }
+    if record.outcome is OutcomeKind.FETCHED:  # its facts replace all others: nothing is said by ""
+        results = {name: None if value == "" else value for name, value in results.items()}
+    return {name: value for name, value in results.items() if value is not None}
+
+
+def _where_it_ended(fetch: FetchRecord) -> dict[str, str]:
+    """The last URL of a fetch without a page, if a redirect led to it."""
+    is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
+    return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
+
+
+def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
+    """Target, text and relevant rel words of each link."""
+    return [
+        (url, text, _REL[nofollow, ugc, sponsored] if nofollow or ugc or sponsored else "")
+        for url, text, nofollow, ugc, sponsored in links
+    ]
+
+
+_REL = {
+    flags: " ".join(compress(("nofollow", "ugc", "sponsored"), flags))
+    for flags in product((False, True), repeat=3)
+}
+
+
+def _meta(record: FetchRecord) -> dict[str, str]:
+    """The metadata of the body: enough to serve it. The headers are in the report."""
+    return {
+        "url": record.final_url,
+        "status": str(record.status),
+        "fetched_at_ms": str(record.fetched_at_ms),
+        "content_type": record.content_type or "",
+    }
+
+
+def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
+    """The observation of a fetch that the refresh schedule uses."""
+    fetch = result.fetch
+    headers = {name.lower(): value for name, value in reversed(fetch.headers)}
+    # A list in several lines means the same as in one (RFC 9110 section 5.3); nginx sends two.
+    control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
+    headers["cache-control"] = ", ".join(control)
+    expiry_ms = None
+    if fetch.outcome is OutcomeKind.REFUSED:
+        # The same rules would refuse it again; newer ones are known by then.
+        expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
+    return Seen(
+        outcome=fetch.outcome.value,
+        fetched_at_ms=fetch.fetched_at_ms,
+        page_type=page_type,
+        body_hash=result.body_hash,
+        fresh_s=fresh_s(headers, fetch.fetched_at_ms),
+        modified_at_ms=http_date_ms(headers.get("last-modified")),
+        not_before_ms=expiry_ms,
+    )
+
+
+def to_blob(planned: Sequence[PageUpdate]) -> bytes:
+    """The writes of a batch for the spool."""
+    packed = [PackedLinks.of(update.write.links or ()) for update in planned]
+    head = [_wire(update, links) for update, links in zip(planned, packed, strict=True)]
+    return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
+
+
+def from_blob(blob: bytes) -> list[PageUpdate]:
+    """
+    The writes again.
+
+    Raises:
+        InvalidMessage: written by a version that this code cannot read.
+    """
+    stream = BytesIO(blob)
+    try:
+        return [_planned(wire, stream) for wire in orjson.loads(stream.readline())]
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidMessage("page blob", str(error)) from error
+
+
+def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
+    """The write with its body, as it came out of the spool."""
+    if body is None:
+        return planned.write
+    content = ContentWrite(body, length_bytes=planned.length_bytes, meta=planned.meta)
+    return replace(planned.write, content=content)
+
+
+def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
+    write = planned.write
+    return {
+        "url": write.url,
+        "final_url": write.final_url,
+        "canonical_url": write.canonical_url,
+        "provisional": write.provisional,
+        "canonical_reasons": write.canonical_reasons,
+        "also": write.also,
+        "fetched_at_ms": write.fetched_at_ms,
+        "fields": {name: value.decode() for name, value in write.fields.items()},
+        "provenance": dict(write.provenance),
+        "complete": write.complete,
+        "links": None if write.links is None else len(links.compressed),
+        "facts": {**write.facts, **_likeness_fact(write.likeness)},
+        "report": None if write.report is None else write.report.plain(),
+        **({"confirmation": write.confirmation.plain()} if write.confirmation else {}),
+        "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
+        "gone": write.gone,
+        "leads_to_taken_down": write.leads_to_taken_down,
+        "withdrawn": write.withdrawn,
+        "expired": write.expired,
+        "without_content": write.without_content,
+        "body": [planned.token, planned.length_bytes, dict(planned.meta)],
+    }
+
+
+def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
+    """The likeness among the facts, where versions that do not know it accept it."""
+    return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+
+
+def _likeness(facts: dict[str, Any]) -> Likeness | None:
+    """Take the likeness out of the facts; None: another version wrote them."""
+    text = facts.pop(_LIKENESS, None)
+    if not isinstance(text, str):
+        return None
+    body, _, sketch = text.partition(" ")
+    return Likeness(body, sketch)
+
+
+def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
+    """The update; its links are next in the stream. Fields of later versions are ignored."""
+    wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
+    likeness = _likeness(wire["facts"])
+    token, length, meta = wire.pop("body")
+    links, seen = wire.pop("links"), wire.pop("seen")
+    report, confirmation = wire.pop("report"), wire.pop("confirmation", None)
+    fields = {name: value.encode() for name, value in wire.pop("fields").items()}
+    write = PageWrite(
+        **{
+            **known(PageWrite, wire),
+            "canonical_reasons": tuple(wire["canonical_reasons"]),
+            "also": tuple(wire["also"]),
+        },
+        fields=fields,
+        report=None if report is None else FetchRecord.read(report),
+        confirmation=None if confirmation is None else FetchRecord.read(confirmation),
+        seen=None if seen is None else Seen(**known(Seen, seen)),
+        links=None if links is None else _links(links, stream),
+        likeness=likeness,
+    )
+    return PageUpdate(write, token, length, meta)
+
+
+def _links(size: int, stream: BytesIO) -> PackedLinks:
+    compressed = stream.read(size)
+    if len(compressed) != size:
+        raise ValueError(f"{len(compressed)} of {size} bytes of links")
+    return PackedLinks(compressed)

@@ -1,0 +1,43 @@
+"""The stages of one process, each over its own ports. Built by `aragog.bootstrap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aragog.crawl.pipeline.routing import Sender
+from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.fetch import FetchStage
+from aragog.crawl.stages.maintenance import MaintenanceStage
+from aragog.crawl.stages.reextract import ReextractStage
+from aragog.crawl.stages.refresh import RefreshStage
+from aragog.crawl.stages.release import ReleaseStage
+from aragog.crawl.stages.render import RenderStage
+from aragog.crawl.stages.robots import RobotsStage
+from aragog.crawl.stages.store import StoreStage
+from aragog.crawl.stages.webhooks import WebhookStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """The stages; each is safe to use from many threads. No stage knows this class."""
+
+    sender: Sender
+    enqueuer: Enqueuer
+    fetch: FetchStage
+    release: ReleaseStage
+    robots: RobotsStage
+    render: RenderStage
+    canonicalize: CanonicalizeStage
+    store: StoreStage
+    refresh: RefreshStage
+    webhooks: WebhookStage
+    reextract: ReextractStage
+    maintenance: MaintenanceStage
+    on_close: tuple[Callable[[], None], ...] = ()
+
+    def close(self) -> None:
+        """Release threads, connections and files."""
+        for close in self.on_close:
+            close()

@@ -1,0 +1,179 @@
+"""
+The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
+
+`Gate` (aragog.crawl.fetcher.gate) is what the fetcher asks: `admit` for every redirect target,
+`acquire_permit` on the open connection just before a request is written, `release_permit` right
+after, `busy` when a 429 or 503 arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Self, assert_never
+
+from aragog.crawl.fetcher.gate import Admission, Deny, Go, Later
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.crawl.stages.access_rules import (
+    AccessRules,
+    Allowed,
+    Asked,
+    Forbidden,
+    NotYet,
+    RequestKind,
+    RulesUnknown,
+    RulesUnreachable,
+)
+from aragog.fetch_record.causes import DeferralCause
+
+ROBOTS_PATH = "/robots.txt"
+# For all redirects of one robots.txt; well within the claim on the refresh, which lasts 60 s.
+ROBOTS_WAIT_MS = 20_000
+LEAST_WAIT_MS = 1_000
+
+
+class ForbiddenUrls(Protocol):
+    """Finds the URLs that get no request (`AccessRules.forbidden`)."""
+
+    def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
+        """The normalized URLs that must not be asked, regardless of robots.txt, each with why."""
+
+
+class RobotsGate:
+    """
+    The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
+    a URL that must not be asked, such as one of a blocked host.
+
+    Redirects are waited for longer than those of pages: robots.txt is requested from the start each
+    time, so on a domain with a backlog it would never be fetched otherwise. All of them share one
+    time, because other origins' rules wait for the same threads. Close the gate when the fetch is
+    over.
+
+    Args:
+        limiter: gives slots and permits.
+        slot: of the first request.
+        rest_s: how long a busy origin rests that names no time (`pipeline.retry_first_s`).
+        forbidden: finds redirect targets that must not be asked.
+        inline_ms: how far off a slot may be that is waited for.
+    """
+
+    def __init__(
+        self,
+        limiter: Limiter,
+        slot: Slot,
+        rest_s: float,
+        *,
+        forbidden: ForbiddenUrls,
+        inline_ms: int = ROBOTS_WAIT_MS,
+    ) -> None:
+        self._limiter = limiter
+        self._slot = slot
+        self._rest_s = rest_s
+        self._forbidden = forbidden
+        self.inline_ms = inline_ms
+        self.redirected_by: set[str] = set()
+        """The limiter's names of the domains whose responses were redirects."""
+
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        self.redirected_by.add(self._slot.key)
+        if verdict := self._forbidden([url]).get(url):
+            return Deny(verdict.reason, verdict.cause)
+        admission = self._with_slot(url, None)
+        if isinstance(admission, Go):
+            self.inline_ms = max(LEAST_WAIT_MS, self.inline_ms - self._slot.wait_ms)
+        return admission
+
+    def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
+        request = self._request(self._limiter.key_for(url), crawl_delay_s)
+        return self._reserve(request, "its slot is later") or Go()
+
+    def _request(self, key: str, crawl_delay_s: float | None) -> SlotRequest:
+        return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
+
+    def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
+        """Take the place of the current slot; Later, with the reason, if the new one is far."""
+        slot = self._limiter.reserve([request])[0]
+        if isinstance(slot, RateExceeded):
+            return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
+        self._limiter.finished(self._slot)
+        self._slot = slot
+        return None
+
+    def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
+        """
+        Return None if the request may be sent now; Later if its slot passed and the next is far.
+
+        Raises:
+            LimiterUnavailable: its Redis does not answer.
+        """
+        while not self._limiter.acquire_permit(self._slot):
+            request = self._request(self._slot.key, self._slot.interval_us / 1e6)
+            if later := self._reserve(request, "its slot passed, the next one is later"):
+                return later
+        return None
+
+    def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature
+        """The request is written: the domain's next one counts from now."""
+        self._limiter.release_permit(self._slot)
+
+    def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
+        """The origin asks for a rest: no worker sends a request to its domain until then."""
+        if wait_s is None:
+            wait_s = self._rest_s
+        self._limiter.pause(self._slot.key, wait_s)
+
+    @property
+    def key(self) -> str:
+        """The limiter's name of the domain that was asked last."""
+        return self._slot.key
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._limiter.finished(self._slot)
+
+
+class PoliteGate(RobotsGate):
+    """Admits redirect targets by `AccessRules`, and waits for their slots."""
+
+    def __init__(
+        self,
+        rules: AccessRules,
+        slot: Slot,
+        kind: RequestKind = RequestKind.PAGE,
+        purposes: tuple[str, ...] | None = None,
+    ) -> None:
+        settings = rules.settings
+        super().__init__(
+            rules.limiter,
+            slot,
+            settings.pipeline.retry_first_s,
+            forbidden=rules.forbidden,
+            inline_ms=settings.politeness.wait_inline_ms,
+        )
+        self._rules = rules
+        self._kind = kind
+        self._purposes = purposes
+
+    def admit(self, url: str, given: str) -> Admission:
+        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        self.redirected_by.add(self._slot.key)
+        verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
+        match verdict:
+            case Allowed(crawl_delay_s=crawl_delay_s):
+                return self._with_slot(url, crawl_delay_s)
+            case Forbidden(cause=cause, reason=reason):
+                return Deny(reason, cause)
+            case RulesUnknown():
+                reason = "robots.txt of the redirect's target is not known yet"
+                return Later(DeferralCause.RULES, reason)
+            case RulesUnreachable(reason=reason):
+                return Later(DeferralCause.RULES, reason)
+            case NotYet(wait_ms=wait_ms):
+                reason = "the Visit-time of the redirect's target has not begun"
+                begins_at_ms = int(self._limiter.utc_s(url) * 1000) + wait_ms
+                return Later(DeferralCause.VISIT_TIME, reason, begins_at_ms)
+            case _:
+                assert_never(verdict)

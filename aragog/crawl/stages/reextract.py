@@ -1,0 +1,223 @@
+"""
+Extract the fields of stored pages again with the current extractor, without fetching anything.
+
+This is safe to run twice. A page whose fields come from the current extractor is skipped, and
+fields are written with the time at which their page was fetched, so they never replace newer ones.
+A walk visits the row keys in order. The keys are evenly distributed, so its position shows how much
+is done. The position is kept in the store, and an interrupted walk continues from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
+
+import orjson
+
+from aragog.crawl.pipeline.messages import VERSION, check_version
+from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, text_fields
+from aragog.crawl.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, RunMarks, limited
+from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
+from aragog.pages import main_text
+from aragog.pages.extractors import load_all
+from aragog.pages.selectors import Rules
+from aragog.settings import PipelineSettings
+from aragog.urlstore.records import Content, is_allowed
+from aragog.urlstore.store import UrlStore
+from richpins import document, rich_pins
+from richpins.main_text import is_html
+
+WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
+"""The name of the walk; each new version of the extractor begins a new walk."""
+_MARKED = "reextract"
+"""Distinguishes the run marks of this stage from those of `canonicalize`."""
+_MARK = "page.extractor_version"
+
+
+@dataclass(frozen=True, slots=True)
+class ReextractBatch:
+    """URLs whose stored pages are extracted again."""
+
+    urls: tuple[str, ...]
+
+    def wire(self) -> dict[str, Any]:
+        """The batch as JSON."""
+        return {"v": VERSION, "urls": list(self.urls)}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The batch in this JSON; raises InvalidMessage when it cannot be read."""
+        check_version(wire, "reextract")
+        if not isinstance(wire.get("urls"), list):
+            raise InvalidMessage("reextract", "has no list of URLs")
+        return cls(tuple(str(url) for url in wire["urls"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a walk."""
+
+    urls: tuple[str, ...]
+    """Pages with content to extract again."""
+    cursor: str
+    """Where the walk continues after this part."""
+    done: float
+    """The share of the walk that is done, 0 to 1; always 0 for the walk of one host."""
+
+
+def walk(
+    store: UrlStore,
+    cursor: str | None,
+    *,
+    host: str | None = None,
+    everything: bool = False,
+    texts: str = "",
+) -> Iterator[Stretch]:
+    """
+    Every page whose fields come from another version of the extractor, in parts of about 200 rows.
+
+    Args:
+        store: the pages.
+        cursor: where an earlier walk stopped; None: from the start.
+        host: only pages of this host.
+        everything: also pages that this version has read.
+        texts: `text_version`; pages whose texts have another one are extracted again.
+    """
+    while True:
+        if host is None:
+            page = store.pages.urls(cursor, 200)
+            done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
+        else:
+            page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
+        urls = tuple(_extractable(store, page.items, everything=everything, texts=texts))
+        yield Stretch(urls, page.cursor or "", done)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def text_version(settings: PipelineSettings) -> str:
+    """The version of the texts that are stored with these settings; empty: none is."""
+    if not settings.store_text:
+        return ""
+    return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
+
+
+def _extractable(
+    store: UrlStore, urls: Sequence[str], *, everything: bool, texts: str
+) -> Iterator[str]:
+    today = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
+    if texts:
+        today[main_text.VERSION_FIELD] = orjson.dumps(texts)
+    for url, record in zip(urls, store.get_many(urls, list(today)), strict=True):
+        if record is None or not record.content_key or record.canonical_url != url:
+            continue
+        if everything or record.fields != today:
+            yield url
+
+
+@dataclass(frozen=True, slots=True)
+class ReextractStage:
+    """Extracts the fields of stored pages again."""
+
+    store: UrlStore
+    marks: RunMarks
+    limits: PipelineSettings
+    agent: str
+    """The name by which pages address this crawler."""
+    rules: Rules = field(default_factory=dict)
+    """Rules for the fields of single sites."""
+    purposes: tuple[str, ...] = ()
+    """What the crawl is for; pages that their sites refuse for one of them keep their fields."""
+
+    def run(self, batch: ReextractBatch) -> Counter[str]:
+        """Extract the batch's pages again; see `reextract_batch`."""
+        return reextract_batch(
+            batch,
+            self.store,
+            agent=self.agent,
+            limits=self.limits,
+            marks=self.marks,
+            rules=self.rules,
+            purposes=self.purposes,
+        )
+
+
+def reextract_batch(
+    batch: ReextractBatch,
+    store: UrlStore,
+    *,
+    agent: str,
+    limits: PipelineSettings | None = None,
+    marks: RunMarks | None = None,
+    rules: Rules | None = None,
+    purposes: Sequence[str] = (),
+) -> Counter[str]:
+    """
+    Extract the fields of each page again, and count the outcomes.
+
+    The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
+    `reserved` (its site refuses it for one of `purposes`, or that is unknown; the next fetch
+    decides) and `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has
+    already killed two processes. Pages that are given up keep their fields. `agent` is the name by
+    which pages address this crawler, `rules` are those of `extract` in the settings.
+
+    Raises:
+        StoreUnavailable, ContentUnavailable: run it again.
+    """
+    counts: Counter[str] = Counter()
+    for url in batch.urls:
+        with suppress(TakenDown):
+            run = partial(
+                _reextracted, url, store, limits or PipelineSettings(), agent, rules or {}, purposes
+            )
+            counts[run() if marks is None else _marked(url, marks, run)] += 1
+    return counts
+
+
+def _marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
+    try:
+        return "given_up" if marks.begin([_MARKED, url]) >= MAX_RUNS_LOST else run()
+    finally:
+        marks.end([_MARKED, url])
+
+
+def _reextracted(
+    url: str,
+    store: UrlStore,
+    limits: PipelineSettings,
+    agent: str,
+    rules: Rules,
+    purposes: Sequence[str],
+) -> str:
+    try:
+        content = store.content(url)
+    except (CorruptContent, ContentReplaced):  # replaced: by a fetch that extracts anew
+        content = None
+    if content is None:
+        return "content"
+    if not all(is_allowed(content.facts, purpose) for purpose in purposes):
+        return "reserved"
+    try:
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            result = _fields(content, limits, agent, rules)
+    except (PageTooExpensive, MemoryError):
+        return "given_up"
+    fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
+    changed = store.fields.replace(
+        content.url, result.fields, result.provenance, at_ms=fetched_at_ms
+    )
+    return "changed" if changed - {_MARK, main_text.VERSION_FIELD} else "read"
+
+
+def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules) -> AnalyzedFields:
+    url = content.meta.get("url") or content.url
+    final_url = str(content.facts.get("final_url") or url)
+    content_type = content.meta.get("content_type") or None
+    body = content.body if is_html(content_type) else b""
+    page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
+    return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))

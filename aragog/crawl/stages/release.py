@@ -1,0 +1,287 @@
+"""
+Release URLs from the lines of their domains, each shortly before its slot.
+
+A line is looked at when its domain has a slot to give. The most urgent URLs of the line get the
+slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and continue to
+`fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
+urgent URL does not wait for the others.
+
+URLs that wait for the robots.txt of an origin leave their line when it has come, or is asked for
+again, and get their slots in `fetch`.
+
+Safe to run twice and in many processes: looks and entries are leased. A process that dies between
+sending a URL and settling its lease has it fetched once more, unless it is stored by then.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
+
+from aragog.crawl.pipeline.messages import URGENT, UrlJob
+from aragog.crawl.pipeline.routing import Sender
+from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.lines import Lines, LineServer, TakenEntry, is_of_rules
+from aragog.crawl.politeness.overrides import Override, Overrides
+from aragog.crawl.politeness.robots_records import CachedRules
+from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
+from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
+from aragog.errors import TRANSIENT, InvalidMessage
+from aragog.runtime.clock import Clock
+from aragog.settings import Settings
+from urlspelling.hosts import longest_match
+
+log = logging.getLogger(__name__)
+# How often lines are looked for. A look costs one round trip for each server.
+LOOK_EVERY_S = 0.1
+# After an error of Redis or the broker.
+TRY_AGAIN_S = 1.0
+# One look at a server claims up to this many lines.
+MOST_LINES = 200
+# A line is looked at again after this at the earliest; the slots of this time are given together.
+LOOK_AGAIN_MS = 500
+# The line of an origin whose robots.txt fails is looked at this often, if nobody reports its rules.
+RULES_LOOK_MS = 30_000
+# So many URLs leave the line of an origin's robots.txt with one look.
+MOST_FOR_RULES = 1_000
+# The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
+# at; this is for a change that no process has seen, and for the end of quiet hours.
+STOPPED_LOOK_MS = 60_000
+# A message with URLs arrives this long before the slot of its first one.
+ARRIVES_AHEAD_MS = 500
+# URLs whose slots are this close share a message.
+SPAN_MS = 500
+
+
+class RulesLookup(Protocol):
+    """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
+
+    def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
+        """The rules of each origin as they are now; does not count as a use."""
+
+
+@dataclass(slots=True)
+class ReleaseStage:
+    """
+    Gives slots to URLs that wait in line.
+
+    Args:
+        lines: the lines of all domains.
+        limiter: gives the slots.
+        overrides: after a change of them, the lines of the domains concerned are looked at.
+        sender: sends the URLs to `fetch`.
+        robots: knows whether URLs that wait for a robots.txt may go on.
+        clock: the wall clock of this machine.
+        settings: batch size and `politeness.wait_inline_ms`.
+        is_open: whether fetches may begin now; while False, URLs stay in line.
+    """
+
+    lines: Lines
+    limiter: Limiter
+    overrides: Overrides
+    sender: Sender
+    robots: RulesLookup
+    clock: Clock
+    settings: Settings
+    is_open: Callable[[], bool] = lambda: True
+    traces: UrlTraces = OFF
+    _known: Mapping[str, Override] | None = field(default=None, init=False)
+
+    def run(self) -> int:
+        """
+        Look at the lines that are due; returns how many URLs were sent on.
+
+        Raises:
+            BrokerUnavailable, LimiterUnavailable: nothing is lost; what was taken returns to its
+                line within a minute.
+        """
+        self._look_at_changed()
+        if not self.is_open():
+            return 0
+        return sum(self._run_server(server) for server in self.lines.servers)
+
+    def _run_server(self, server: LineServer) -> int:
+        sent = 0
+        while due := server.due(MOST_LINES):
+            released, full = self._release(server, due)
+            sent += released
+            if len(due) < MOST_LINES and not full:
+                break
+        return sent
+
+    def _release(self, server: LineServer, due: Mapping[str, int]) -> tuple[int, bool]:
+        """Give slots to lines; how many, and whether a line could take more at once."""
+        look = _Look(self, server, due)
+        look.run()
+        return look.sent, look.unfinished
+
+    def _look_at_changed(self) -> None:
+        """Look at the lines whose rate may have changed with the overrides."""
+        table = self.overrides.table()
+        if table is self._known:
+            return
+        before, self._known = self._known, table
+        for server in self.lines.servers:
+            if before is None:
+                server.look_now(list(server.domains()))
+            else:
+                names = _changed(before, table)
+                server.look_now([key for key in server.domains() if longest_match(key, names)])
+
+
+class _Look:
+    """One look at the lines that a server has due."""
+
+    def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, int]) -> None:
+        self.stage = stage
+        self.server = server
+        self.due = due
+        self.rules_wait_ms = self._rules_waits()
+        """How long the lines of origins wait for their rules; 0: their URLs may go."""
+        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
+        self.wanted = {key: self._slots_wanted(key, waiting) for key, waiting in due.items()}
+        self.sent = 0
+        self.unfinished = False
+
+    def _rules_waits(self) -> dict[str, int]:
+        origins = [key for key in self.due if is_of_rules(key)]
+        if not origins:
+            return {}
+        now_ms = self.stage.clock.now_ms()
+        rules = self.stage.robots.peek(origins)
+        return {of: _rules_wait_ms(cached, now_ms) for of, cached in rules.items()}
+
+    def _slots_wanted(self, key: str, waiting: int) -> int:
+        limiter = self.stage.limiter
+        if is_of_rules(key):
+            return 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES)
+        if limiter.closed(key):
+            return 0
+        fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
+        return max(1, min(waiting, fits))
+
+    def run(self) -> None:
+        token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
+        jobs = [(entry, self._job(entry)) for entry in taken]
+        known = [(entry, job) for entry, job in jobs if job is not None]
+        asked = [(entry, job) for entry, job in known if not is_of_rules(entry.key)]
+        replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
+        free = [job for entry, job in known if is_of_rules(entry.key)]
+        near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
+        back: list[TakenEntry] = []
+        free_at_ms: dict[str, int] = {}
+        for (entry, job), reply in zip(asked, replies, strict=True):
+            if isinstance(reply, RateExceeded):
+                back.append(entry)
+                free_at_ms.setdefault(entry.key, reply.free_at_ms)
+            else:
+                near.append(self._with_slot(job, reply))
+        self._send(near)
+        self.sent = len(near)
+        self.server.settle(token, back, self._next_looks(free_at_ms))
+
+    def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
+        return SlotRequest(
+            self.stage.limiter.key_for(job.next_url),
+            entry.crawl_delay_s,
+            within_ms=self.within_ms,
+            urgent=job.priority <= URGENT,
+            handed_on=True,
+        )
+
+    @staticmethod
+    def _job(entry: TakenEntry) -> UrlJob | None:
+        try:
+            return job_of(entry.payload)
+        except (InvalidMessage, ValueError):
+            log.exception("an entry in the line of %s is left out", entry.key)
+            return None
+
+    def _with_slot(self, job: UrlJob, slot: Slot) -> Delayed:
+        job = self.stage.traces.out_of_line(job)
+        return replace(job, slot_at_ms=slot.at_ms), slot.wait_ms
+
+    def _send(self, jobs: Sequence[Delayed]) -> None:
+        messages = delayed_batches(
+            jobs,
+            batch_size=self.stage.settings.pipeline.batch_size,
+            span_ms=SPAN_MS,
+            passed_ms=ARRIVES_AHEAD_MS,
+        )
+        # They only move what is in Redis already.
+        self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
+
+    def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
+        """How long to wait before looking at each line again (ms)."""
+        looks: dict[str, int] = {}
+        for key in self.due:
+            if wait_ms := self.rules_wait_ms.get(key, 0):
+                looks[key] = min(wait_ms, RULES_LOOK_MS)
+            elif not self.wanted[key]:
+                looks[key] = 0 if is_of_rules(key) else STOPPED_LOOK_MS
+            elif key in free_at_ms:
+                wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
+                looks[key] = max(LOOK_AGAIN_MS, wait_ms)
+            else:
+                looks[key] = 0  # all of them got slots, so there may be more
+                self.unfinished = True
+        return looks
+
+
+def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
+    """How long URLs that met a failure of robots.txt must wait; 0: they may go. Pure."""
+    if cached.unreachable:
+        return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
+    if cached.fetched_at_ms is None:  # it is to be asked for again
+        return 0
+    return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
+
+
+class Releasing:
+    """
+    Releases URLs until it is stopped; any number of processes may do so at once.
+
+    Args:
+        release: `ReleaseStage.run`.
+        every_s: time between two looks.
+    """
+
+    def __init__(self, release: Callable[[], int], *, every_s: float = LOOK_EVERY_S) -> None:
+        self._release = release
+        self._every_s = every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="releasing", daemon=True)
+
+    def start(self) -> Self:
+        """Start the thread; it ends with the process."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop; returns when the look that is under way is over."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def _run(self) -> None:
+        wait_s = self._every_s
+        while not self._stop.wait(wait_s):
+            wait_s = self._every_s
+            try:
+                self._release()
+            except TRANSIENT as error:
+                log.debug("no URL is released: %s", error)
+                wait_s = TRY_AGAIN_S
+            except Exception:
+                # Without this thread, URLs would wait forever.
+                log.exception("no URL was released; it is tried again")
+                wait_s = TRY_AGAIN_S
+
+
+def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
+    return {name for name in {*before, *after} if before.get(name) != after.get(name)}

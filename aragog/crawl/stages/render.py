@@ -1,0 +1,170 @@
+"""
+Render fetched pages: replace their bodies by what a browser makes of them.
+
+Only pages of `rendering.hosts` come here, one in a message, between `fetch` and `canonicalize`.
+Status, headers, redirects and final URL stay those of the fetch. A page that cannot be rendered
+continues with the body that was fetched, and with the reason.
+
+Safe to run twice: the rendered body gets a token of its own, and the fetched body is freed after
+the message with that token was sent. Killed in the middle, the message comes back and the page is
+rendered again; if the fetched body is already freed, the URL is fetched again. A page that has lost
+two runs goes on as it was fetched.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.fetch_results import pack
+from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
+from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.rendering.models import (
+    FetchResource,
+    NotRendered,
+    PlainPage,
+    Rendered,
+    Resource,
+    ResourceRequest,
+)
+from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.observability.logs import log_url
+from aragog.urlstore.compression import decompress
+
+log = logging.getLogger(__name__)
+
+RENDERED = "rendered"
+LOST = "each process that rendered the page was lost"
+
+
+class PageRenderer(Protocol):
+    """Renders pages (`aragog.crawl.rendering.renderer.Renderer`)."""
+
+    def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
+        """The rendered page; blocks for `rendering.deadline_s` and a few seconds at most."""
+
+    def close(self) -> None:
+        """Stop the browser of this thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderStage:
+    """Renders the pages of a batch, one after the other."""
+
+    spool: BodyStore
+    renderer: PageRenderer
+    fetch_resource: FetchResource
+    takedowns: TakedownLookup
+    marks: Marks
+    rescheduling: Rescheduling
+    counters: CounterSink
+    traces: UrlTraces = OFF
+
+    def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
+        """
+        One message to `canonicalize`, and fetches of URLs whose body the spool no longer has.
+
+        Call `free` after they are sent.
+
+        Raises:
+            BrowserUnavailable: no browser can be started; the batch runs again.
+            TransientError: Redis or the store did not answer; the batch runs again.
+        """
+        with self.traces.stage("render", (result.job for result in batch.results)) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        counts: Counter[str] = Counter()
+        results, expired = [], []
+        for result in batch.results:
+            blob = self._body(result)
+            if blob is None and result.token:
+                expired.append(result)
+            else:
+                results.append(
+                    result if blob is None else self._rendered(result, blob, counts, spans)
+                )
+        self.counters.add(counts)
+        outgoing = self.rescheduling.refetch([result.job for result in expired])
+        if results:
+            urgency = most_urgent(result.job for result in results)
+            following = ResultBatch(tuple(results))
+            outgoing.append(OutgoingMessage(Destination.CANONICALIZE, following, priority=urgency))
+        return outgoing
+
+    def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
+        """Free the bodies of the batch that none of the messages, which are sent by now, names."""
+        named = {
+            result.token
+            for sent in outgoing
+            if isinstance(sent.message, ResultBatch)
+            for result in sent.message.results
+        }
+        self.spool.free([r.token for r in batch.results if r.token and r.token not in named])
+
+    def _body(self, result: FetchResult) -> bytes | None:
+        return self.spool.get_many([result.token])[0] if result.token else None
+
+    def _rendered(
+        self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
+    ) -> FetchResult:
+        """The result with the rendered body, or with the reason why there is none."""
+        if self.takedowns.refused({result.job.url, result.fetch.final_url}):
+            return result  # canonicalize drops it
+        outcome = self._outcome(result, blob, spans)
+        if isinstance(outcome, NotRendered):
+            counts[counters.NOT_RENDERED] += 1
+            spans.event(result.job, "not rendered", reason=outcome.reason)
+            log.warning("not rendered: %s: %s", result.fetch.final_url, outcome.reason)
+            return replace(result, fetch=replace(result.fetch, rendering=outcome.reason))
+        counts[counters.RENDERED] += 1
+        spans.event(result.job, RENDERED, requests=outcome.requests)
+        log_url(
+            log,
+            RENDERED,
+            result.job.url,
+            result.job.request_id,
+            requests=outcome.requests,
+            **spans.ids(result.job),
+        )
+        body = pack(outcome.html)
+        (token,) = self.spool.put_many([body.blob])
+        return replace(
+            result,
+            token=token,
+            body_hash=body.sha256,
+            fetch=replace(result.fetch, body_bytes=body.length_bytes, rendering=RENDERED),
+        )
+
+    def _outcome(
+        self, result: FetchResult, blob: bytes, spans: StageSpans
+    ) -> Rendered | NotRendered:
+        tokens = [result.token or ""]
+        lost = self.marks.begin(tokens)
+        try:
+            if lost:
+                self.counters.add({counters.RUNS_LOST: 1})
+                if lost >= MAX_RUNS_LOST:
+                    return NotRendered(LOST)
+            document = PlainPage(result.fetch.final_url, result.fetch.headers, decompress(blob))
+            return self.renderer.render(document, self._fetching(result, spans))
+        finally:
+            self.marks.end(tokens)
+
+    def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
+        """What fetches the scripts and data of a page; each has a span where the page is traced."""
+        if spans.of(result.job) is None:
+            return self.fetch_resource
+
+        def fetch(request: ResourceRequest) -> Resource | str:
+            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
+                return self.fetch_resource(request)
+
+        return fetch

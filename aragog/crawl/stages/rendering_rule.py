@@ -1,0 +1,73 @@
+"""Which fetched pages are rendered before they are analyzed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aragog.crawl.fetcher.content_types import refused_by_type
+from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.politeness.host_names import HostNames
+from aragog.crawl.stages.revalidation import StoredValidators
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.settings import RenderingSettings
+from urlspelling.domain import host
+
+
+class RenderingRule:
+    """
+    The rule of the settings `rendering.hosts` and `rendering.content_types`.
+
+    Raises:
+        ConfigError: a name in `rendering.hosts` is not a host name.
+    """
+
+    def __init__(self, settings: RenderingSettings) -> None:
+        self._hosts = HostNames(settings.hosts, "rendering.hosts")
+        self._content_types = settings.content_types
+
+    def names(self, url: str) -> bool:
+        """Whether pages of the host of this normalized URL are rendered."""
+        return bool(self._hosts.names) and self._hosts.find(host(url)) is not None
+
+    def matches(self, result: FetchResult) -> bool:
+        """Whether the result is a page to render: whole, of a host and a type that are named."""
+        return (
+            result.fetch.outcome is OutcomeKind.FETCHED
+            and result.token is not None
+            and not result.job.sitemap
+            and not result.fetch.truncated
+            and self.names(result.fetch.final_url)
+            and not refused_by_type(result.fetch.content_type, self._content_types)
+        )
+
+    def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:
+        """
+        The validators without those of rendered pages, by URL.
+
+        The ETag of a page that scripts fill says nothing about what they fill it with.
+        """
+        return {
+            url: stored
+            for url, stored in validators.items()
+            if not self.names(url) and not (stored.url and self.names(stored.url))
+        }
+
+    def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
+        """
+        The messages with these results: one to `canonicalize`, and one to `render` for each page.
+
+        Rendering takes seconds, so each page runs, is retried and is lost alone.
+        """
+        rendered = [result for result in results if self.matches(result)]
+        others = tuple(result for result in results if result not in rendered)
+        batches = [(Destination.CANONICALIZE, others)] if others else []
+        batches += [(Destination.RENDER, (result,)) for result in rendered]
+        return [
+            OutgoingMessage(
+                destination,
+                ResultBatch(part),
+                priority=most_urgent(result.job for result in part),
+            )
+            for destination, part in batches
+        ]

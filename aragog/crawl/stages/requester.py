@@ -1,0 +1,212 @@
+"""
+The requests of a batch, side by side, each at its slot.
+
+A defect of aragog in one fetch becomes an outcome, so that the rest of the batch succeeds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.fetch_results import PackedBody, pack
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
+from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.stages.access import HEAD_START_MS, Access
+from aragog.crawl.stages.revalidation import StoredValidators
+from aragog.errors import ALL
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import (
+    Blocked,
+    Busy,
+    Deferred,
+    Fetched,
+    Hop,
+    NotModified,
+    Outcome,
+    Refused,
+    Unreachable,
+    UnreachableKind,
+    Withheld,
+)
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import GreenPool
+
+log = logging.getLogger(__name__)
+
+
+def contained(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
+    """
+    The outcome of `fetch()`; `Unreachable` if a defect ended it, which one response may trigger.
+
+    Args:
+        fetch: sends the request.
+        url: the URL that was to be fetched.
+        next_url: the one that is requested, after redirects that are done.
+        clock: dates the failure.
+
+    Raises:
+        AragogError: our own infrastructure failed.
+    """
+    try:
+        return fetch()
+    except ALL:
+        raise
+    except Exception as error:
+        log.exception("a fetch failed within aragog: %s", next_url)
+        return Unreachable(
+            url=url,
+            final_url=next_url,
+            fetched_at_ms=clock.now_ms(),
+            kind=UnreachableKind.INTERNAL,
+            reason=f"{type(error).__name__}: {error}",
+        )
+
+
+_NO_COPY = StoredValidators()
+
+
+class PageFetcher(Protocol):
+    """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        validators_url: str | None = None,
+        hops: tuple[Hop, ...] = (),
+    ) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class Fetch(NamedTuple):
+    """One fetch that is over."""
+
+    job: UrlJob
+    outcome: Outcome
+    """A Fetched has no body here."""
+    body: PackedBody | None
+    """The body of a page that was fetched; None for any other outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Runs fetches side by side, in green threads."""
+
+    fetcher: PageFetcher
+    sitemap_fetcher: PageFetcher
+    pool: GreenPool
+    """Runs single fetches; each is bounded by the fetch deadline."""
+    access: Access
+    clock: Clock
+
+    def run(
+        self,
+        jobs: Iterable[tuple[UrlJob, Slot]],
+        validators: Mapping[str, StoredValidators],
+        spans: StageSpans = UNTRACED,
+    ) -> Iterator[Fetch]:
+        """
+        Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
+
+        Each body is compressed as soon as it is there: a few kilobytes on the wire may be
+        20 MB of page, and a worker has 800 pages at a time.
+
+        Raises:
+            AragogError: of our own infrastructure.
+        """
+        started_s = self.clock.monotonic_s()
+        under_way = []
+        with self.pool.batch() as batch:
+            for job, slot in jobs:
+                passed_ms = (self.clock.monotonic_s() - started_s) * 1000
+                wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
+                self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
+                stored = validators.get(job.url, _NO_COPY)
+                submit = batch.submit_urgent if slot.urgent else batch.submit
+                under_way.append((job, submit(self._fetch_one, job, slot, stored, spans)))
+            for job, call in under_way:
+                yield Fetch(job, *call.result())
+
+    def _fetch_one(
+        self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
+    ) -> tuple[Outcome, PackedBody | None]:
+        outcome = self._reported(job, slot, stored, spans)
+        changes: dict[str, Any] = {}
+        if not job.sitemap and not isinstance(outcome, Deferred):
+            said = self.access.statements(outcome.final_url or outcome.url)
+            with_page = isinstance(outcome, Fetched | NotModified)
+            changes["robots_preferences"] = said if with_page else said or None
+        body = None
+        if isinstance(outcome, Fetched):
+            body = pack(outcome.body)
+            changes["body"] = b""
+        return replace(outcome, **changes) if changes else outcome, body
+
+    def _reported(
+        self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
+    ) -> Outcome:
+        with self.access.gate(slot, job) as gate:
+            requests = spans.requests(job, gate)
+            outcome = self._outcome(job, requests or gate, stored)
+            if requests is not None:
+                spans.requested(job, requests, outcome)
+            if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
+                outcome = _without_target(job, outcome)
+            reports = dict.fromkeys(gate.redirected_by, True)
+            if (ok := answered_well(outcome)) is not None:
+                reports[gate.key] = ok
+            if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
+                limiter = self.access.limiter
+                limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
+            # From this thread: the others of the batch may take a whole deadline.
+            self.access.limiter.report_many(reports.items())
+            return outcome
+
+    def _outcome(self, job: UrlJob, gate: Gate, stored: StoredValidators) -> Outcome:
+        fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
+        fetch = partial(
+            fetcher.fetch,
+            job.next_url,
+            gate=gate,
+            etag=stored.etag,
+            last_modified=stored.last_modified,
+            validators_url=stored.url,
+            hops=job.hops,
+        )
+        return contained(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
+
+
+def answered_well(outcome: Outcome) -> bool | None:
+    """
+    Whether the domain that was asked last answered as it should; None where that is not known.
+
+    A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
+    One that withholds its pages (401, 402, 403, 451) is asked less often, like one with errors.
+    """
+    match outcome:
+        case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):
+            return None
+        case Unreachable(kind=UnreachableKind.REDIRECT):
+            return True
+        case _:
+            return not isinstance(outcome, Busy | Unreachable | Withheld)
+
+
+def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
+    """A redirect to a URL that was taken down, without naming that URL."""
+    return Refused(
+        url=job.url,
+        final_url=job.url,
+        fetched_at_ms=outcome.fetched_at_ms,
+        cause=RefusalCause.TAKEN_DOWN,
+        reason="it redirects to a URL that was taken down",
+    )

@@ -1,0 +1,180 @@
+"""
+Rescheduling: when jobs come back, and as which messages.
+
+A job comes back because its slot is later, because its fetch failed for a passing reason, because
+its body was lost from the spool, or because its rows lie in a damaged file of the store.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.fetch_results import without_fetch
+from aragog.crawl.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
+from aragog.crawl.pipeline.ports import CounterSink
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.runtime.clock import Clock
+from aragog.settings import PipelineSettings
+from pinlater.envelope import Collection
+
+# A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
+LONGEST_WAIT_MS = 24 * 3_600_000
+LOST = "what was fetched was lost before it was stored, at every attempt"
+
+Delayed = tuple[UrlJob, int]
+"""A job and how long it waits (ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescheduling:
+    """
+    Reschedules jobs by the settings of the pipeline.
+
+    Args:
+        settings: attempts, delays and batch size.
+        clock: its wall clock dates failures.
+        counters: receives retries and failures.
+        collects: the broker collects URLs that are due at the same time in one message (pinlater).
+        rng: jitter.
+    """
+
+    settings: PipelineSettings
+    clock: Clock
+    counters: CounterSink
+    collects: bool = False
+    rng: random.Random = field(default_factory=random.Random)
+
+    def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
+        """The job's next attempt after a failed fetch; None: no attempts are left."""
+        return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
+
+    def delayed(
+        self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
+    ) -> list[OutgoingMessage]:
+        """The messages of delayed jobs: see `collected` and `delayed_batches`."""
+        size = self.settings.batch_size
+        if self.collects:
+            return collected(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
+        return delayed_batches(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
+
+    def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
+        """
+        Messages for jobs whose bodies the spool no longer has.
+
+        They go to `fetch` from their first URL on, without a slot. A job with an attempt behind it
+        is fetched although its URL may be stored.
+        Each time counts as an attempt, so that it ends; those that had `pipeline.max_attempts` go
+        to `canonicalize` as failures.
+        """
+        most = self.settings.max_attempts
+        spent = [job for job in jobs if job.attempt + 1 >= most]
+        fresh = [
+            replace(from_the_start(job), attempt=job.attempt + 1)
+            for job in jobs
+            if job.attempt + 1 < most
+        ]
+        as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
+        lost = {counters.FAILED: len(spent), as_unreachable: len(spent)}
+        self.counters.add({counters.RETRIED: len(fresh), **lost})
+        outgoing = [
+            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
+            for batch in into_batches(fresh, self.settings.batch_size)
+        ]
+        return [*outgoing, self._lost(spent)] if spent else outgoing
+
+    def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
+        now_ms = self.clock.now_ms()
+        results = tuple(without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs)
+        priority = most_urgent(jobs)
+        return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
+
+
+def next_attempt(
+    job: UrlJob,
+    settings: PipelineSettings,
+    *,
+    wait_at_least_ms: int | None = None,
+    rng: random.Random,
+) -> Delayed | None:
+    """
+    The job for its next attempt, or None after `pipeline.max_attempts`. Pure.
+
+    Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, or `wait_at_least_ms` where the
+    origin asked for that (at most a day). Redirects start again from the first URL.
+    """
+    if job.attempt + 1 >= settings.max_attempts:
+        return None
+    wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
+    wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
+    if wait_at_least_ms is not None:
+        # The origin's own wish replaces our guess, with jitter against thundering herds.
+        wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
+    return replace(from_the_start(job), attempt=job.attempt + 1), int(wait_ms)
+
+
+def from_the_start(job: UrlJob) -> UrlJob:
+    """The job at its first URL again, without a slot. Pure."""
+    return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
+
+
+def collected(
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
+) -> list[OutgoingMessage]:
+    """
+    One message for the jobs of each priority, each job with its own delay. Pure.
+
+    The broker puts jobs that are due within the same `span_ms` in one message, also those of other
+    tasks: a batch of many domains has as many slots, and a message for each costs 1 KB and 0.3 ms.
+    Arguments as of `delayed_batches`.
+    """
+    by_priority: dict[int, list[Delayed]] = defaultdict(list)
+    for job, wait_ms in jobs:
+        by_priority[job.priority].append((job, wait_ms))
+    return [
+        OutgoingMessage(
+            Destination.FETCH,
+            FetchBatch(tuple(job for job, _ in those)),
+            priority=priority,
+            collect=Collection(
+                elements="urls",
+                delays_ms=tuple(max(0, wait_ms - passed_ms) for _, wait_ms in those),
+                span_ms=max(1, span_ms),
+                most=batch_size,
+                group=f"{Destination.FETCH.task}:{VERSION}",
+            ),
+        )
+        for priority, those in by_priority.items()
+    ]
+
+
+def delayed_batches(
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
+) -> list[OutgoingMessage]:
+    """
+    Batches for `fetch` that are delayed as long as their first job. Pure.
+
+    Each job comes with how long it waits (ms), counted from one moment, since which `passed_ms`
+    have gone by.
+
+    Jobs within `span_ms` of the first share its message: `fetch` waits that long inside the task,
+    so a domain at 10 requests a second costs one message a second, not ten.
+    """
+    outgoing: list[OutgoingMessage] = []
+    group: list[Delayed] = []
+    for job, wait_ms in sorted(jobs, key=lambda pair: pair[1]):
+        if group and (len(group) >= batch_size or wait_ms > group[0][1] + span_ms):
+            outgoing.append(_message(group, passed_ms))
+            group = []
+        group.append((job, wait_ms))
+    return [*outgoing, _message(group, passed_ms)] if group else outgoing
+
+
+def _message(group: Sequence[Delayed], passed_ms: int) -> OutgoingMessage:
+    jobs = tuple(job for job, _ in group)
+    delay_ms = max(0, group[0][1] - passed_ms)
+    return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))

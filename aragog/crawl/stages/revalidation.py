@@ -1,0 +1,157 @@
+"""
+Revalidation: select the jobs of a batch to fetch, and their validators, by what is stored of them.
+
+Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
+down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
+are followed as the store has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
+from aragog.crawl.pipeline.ports import CounterSink, InFlight
+from aragog.crawl.stages import damaged
+from aragog.crawl.stages.rescheduling import Delayed
+from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
+from aragog.urlstore.records import Record, is_expired
+from aragog.urlstore.store import UrlStore
+
+
+class FollowsStored(Protocol):
+    """What enqueues the links of pages that are stored, and not fetched by this call."""
+
+    def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
+        """See `aragog.crawl.stages.discovery.Discovery.stored`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValidators:
+    """The validators of a stored page, and the URL that sent them: no other URL receives them."""
+
+    url: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The jobs of a batch that continue."""
+
+    jobs: list[UrlJob]
+    """The jobs to fetch."""
+    postponed: list[Delayed]
+    validators: dict[str, StoredValidators]
+    """What conditional requests need, by URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSelection:
+    """Selects the jobs to fetch."""
+
+    store: UrlStore
+    in_flight: InFlight
+    counters: CounterSink
+    discovery: FollowsStored | None = None
+    """Follows the links of pages that are stored already."""
+
+    def select(self, jobs: Sequence[UrlJob]) -> Selection:
+        """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
+        served, stuck = damaged.split(jobs, self.store)
+        open_jobs = self._without_taken_down(served)
+        records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
+        open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
+        fresh = [job for job in open_jobs if _is_at_its_start(job)]
+        expired = self._expired([job for job in fresh if job.refresh], records)
+        done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
+        validators = {
+            job.url: _validators(record)
+            for job in fresh
+            if job.url not in expired and (record := records.get(job.url)) and _is_whole(record)
+        }
+        if self.discovery:  # before the pages are done: a run waits for what is listed by then
+            self.discovery.stored([(job, records.get(job.url)) for job in done])
+        self.counters.add({counters.ALREADY_STORED: len(done)})
+        self.in_flight.clear([job.url for job in done])
+        dropped = {job.url for job in (*done, *unreadable)}
+        to_fetch = [job for job in open_jobs if job.url not in dropped]
+        return Selection(to_fetch, damaged.postponed([*stuck, *unreadable]), validators)
+
+    def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
+        """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
+        now_ms = self.store.clock.now_ms()
+        expired = {
+            job.url
+            for job in jobs
+            if (record := records.get(job.url)) and is_expired(record.facts, now_ms)
+        }
+        for url in expired:
+            self.store.takedowns.withdraw(url, now_ms)
+        return expired
+
+    def _without_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
+        ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
+        refused = self.store.takedowns.refused(set().union(*ways.values()))
+        if not refused:
+            return list(jobs)
+        taken_down = {url for url, way in ways.items() if way & refused}
+        self.in_flight.clear(sorted(taken_down))
+        self.counters.add({counters.REFUSED: len(taken_down)})
+        return [job for job in jobs if job.url not in taken_down]
+
+    def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
+        """The records by URL, and the jobs whose records lie in a damaged file."""
+        records: dict[str, Record | None] = {}
+
+        def read(some: Sequence[UrlJob]) -> None:
+            urls = [job.url for job in some]
+            records.update(zip(urls, self.store.get_many(urls, fields=[]), strict=True))
+
+        return records, damaged.apart(jobs, read)
+
+
+def _is_at_its_start(job: UrlJob) -> bool:
+    """A job in the middle of its redirects or attempts always continues."""
+    return not job.hops and (job.refresh or not job.attempt)
+
+
+def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
+    """The job with the purposes of its crawl; a refresh acts for one that keeps the page."""
+    if job.purposes != AS_KEPT:
+        return job
+    crawls = crawls_of(record.facts) if record else frozenset[str]()
+    name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
+    return replace(job, purposes=purposes_of(name))
+
+
+def _has_page(job: UrlJob, record: Record | None) -> bool:
+    """
+    A fetch of the URL has brought a page for the job's crawl; earlier failures do not keep it out.
+
+    A page that is kept for other crawls may be reserved for the purposes of this one.
+    """
+    if record is None or not record.content_key:
+        return False
+    crawls = crawls_of(record.facts)
+    return not crawls or crawl_name(job.purposes) in crawls
+
+
+def _is_whole(record: Record) -> bool:
+    """There is content to revalidate: a 304 would keep a page that was cut forever as it is."""
+    return bool(record.content_key) and not record.facts.get("truncated")
+
+
+def _validators(record: Record) -> StoredValidators:
+    final_url, etag, modified = (
+        _text(record.facts.get(name)) for name in ("final_url", "etag", "last_modified")
+    )
+    return StoredValidators(final_url, etag, modified)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,377 @@
+"""
+Fetch robots.txt of origins, then send on the URLs that waited for the rules.
+
+Safe to run twice: rules that are fresh by then are not asked for again, and one run at a time asks
+an origin (a claim in the cache, which expires).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from aragog.crawl.fetcher.content_types import is_undecoded
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.messages import URGENT, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.ports import CounterSink
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
+from aragog.crawl.politeness.robots_rules import MAX_BYTES
+from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
+from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
+from aragog.crawl.stages.requester import contained
+from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import (
+    Blocked,
+    Deferred,
+    Fetched,
+    Outcome,
+    OutcomeKind,
+    Refused,
+    TooLarge,
+    Unreachable,
+    UnreachableKind,
+    Unreadable,
+)
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import GreenPool
+from aragog.settings import Settings
+from urlspelling.domain import origin
+
+# Another task is asking the origin right now; rules usually come within half a second.
+ASK_AGAIN_MS = 500
+# Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
+UNAVAILABLE = 404
+# A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
+# leave the line of their domain, because they cannot continue without the rules.
+SLOT_WITHIN_MS = 4_000
+# How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
+TDM_WAIT_MS = 40_000
+# How long a refresh may wait in its queue before it may be sent again.
+REFRESH_HOLD_MS = 600_000
+
+
+class RobotsFetcher(Protocol):
+    """Fetches one robots.txt (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(
+        self, url: str, *, gate: Gate, etag: str | None = None, last_modified: str | None = None
+    ) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class RulesLine(Protocol):
+    """Holds the URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        """Release the URLs that wait for the robots.txt of these origins."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsStage:
+    """Brings the rules of origins into the robots cache."""
+
+    robots: RobotsCache
+    limiter: Limiter
+    fetcher: RobotsFetcher
+    pool: GreenPool
+    counters: CounterSink
+    clock: Clock
+    settings: Settings
+    forbidden: ForbiddenUrls
+    line: RulesLine
+    traces: UrlTraces = OFF
+
+    def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
+        """
+        The messages to send once the origins' rules are known, or known to be unreachable.
+
+        Raises:
+            TransientError: Redis did not answer; the batch runs again.
+        """
+        with self.traces.stage("robots", batch.jobs) as spans:
+            return spans.handed_on(_RobotsRun(self, batch, spans).messages())
+
+    def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
+        """
+        Background refreshes of rules that are in use and about to be a day old, soonest first.
+
+        Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds
+        one run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
+        """
+        soon_ms = self.clock.now_ms() + 600_000
+        size = self.settings.pipeline.batch_size
+        for _ in range(0, most, step):
+            due = self.robots.refreshes.expiring(soon_ms, step)
+            origins = self.robots.refreshes.claim(due)
+            self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
+            groups = [tuple(origins[at : at + size]) for at in range(0, len(origins), size)]
+            yield [_background(RobotsBatch(group, claimed=True)) for group in groups]
+            if len(due) < step:
+                return
+
+
+class _RobotsRun:
+    """One run of the stage: asks the origins of a batch, and notes when the others may be asked."""
+
+    def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
+        self.stage = stage
+        self.spans = spans
+        self.batch = batch
+        self.robots = stage.robots
+        self.cached = stage.robots.get_many(batch.origins)
+        self.awaited = {origin(job.next_url) for job in batch.jobs}
+        """Origins for whose rules a URL of this batch waits."""
+        self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
+        self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
+        """Origins whose tdmrep.json a URL needs that was not asked for."""
+        self.later: dict[str, RulesWait] = {}
+
+    def _lacks_tdm_file(self, job: UrlJob) -> bool:
+        rules = self.cached[origin(job.next_url)].rules
+        purposes = job.purposes_or(self.stage.settings.preferences.purposes)
+        return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
+
+    def _asks_tdm_file(self, origin_url: str) -> bool:
+        """Whether this run asks for the file: rules that had it go on having it."""
+        rules = self.cached[origin_url].rules
+        has_it = rules is not None and rules.tdm is not None
+        asks = self.stage.settings.preferences.asks_tdm_file
+        return asks or has_it or origin_url in self.lacking
+
+    def messages(self) -> list[OutgoingMessage]:
+        wanted = self._allowed(self._unknown_or_old())
+        mine = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
+        near = self._near(self._slots(mine))
+        self._fetch(near)
+        self._hold_claims()
+        self._wait_for_others(self.awaited & set(wanted) - set(mine))
+        span_ms = self.stage.settings.politeness.wait_inline_ms
+        return onward(self.batch, self.later, span_ms)
+
+    def _unknown_or_old(self) -> list[str]:
+        """The origins whose rules are to be fetched."""
+        anyway = self.batch.claimed or self.batch.refresh
+        return [
+            o
+            for o, rules in self.cached.items()
+            if anyway or rules.state != RulesState.FRESH or self._is_incomplete(o)
+        ]
+
+    def _is_incomplete(self, origin_url: str) -> bool:
+        return origin_url in self.lacking and not self.cached[origin_url].unreachable
+
+    def _allowed(self, origins: Sequence[str]) -> list[str]:
+        """
+        The origins that may be asked for their rules.
+
+        URLs that wait for the others go on to `fetch`, where the same rules deny them.
+        """
+        refused = self._forbidden([o for o in origins if o not in self.awaited])
+        # `fetch` has just looked up the takedowns of the URLs that wait.
+        refused += self._forbidden([o for o in origins if o in self.awaited], takedowns=False)
+        if refused:
+            self.robots.refreshes.release(refused)
+        return [o for o in origins if o not in refused]
+
+    def _forbidden(self, origins: Sequence[str], *, takedowns: bool = True) -> list[str]:
+        urls = {o + ROBOTS_PATH: o for o in origins}
+        forbidden = self.stage.forbidden(list(urls), takedowns=takedowns) if urls else {}
+        return [urls[url] for url in forbidden]
+
+    def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
+        """The slots that were kept for origins, and new ones, in one round trip for each node."""
+        # A kept slot is used even when its message comes late: its permit decides.
+        kept = [o for o in origins if o in self.batch.slots]
+        new = [o for o in origins if o not in self.batch.slots]
+        reserved = self.stage.limiter.reserve([self._request(o) for o in new])
+        return {o: self._kept_slot(o) for o in kept} | dict(zip(new, reserved, strict=True))
+
+    def _request(self, origin_url: str) -> SlotRequest:
+        return SlotRequest(
+            self.stage.limiter.key_for(origin_url + "/"),
+            self._crawl_delay_s(origin_url),
+            within_ms=SLOT_WITHIN_MS,
+            urgent=origin_url in self.urgent,
+        )
+
+    def _kept_slot(self, origin_url: str) -> Slot:
+        return self.stage.limiter.resume(
+            self.stage.limiter.key_for(origin_url + "/"),
+            self.batch.slots[origin_url],
+            self._crawl_delay_s(origin_url),
+            urgent=origin_url in self.urgent,
+        )
+
+    def _crawl_delay_s(self, origin_url: str) -> float | None:
+        """The Crawl-delay of the rules so far: it is for every request, also for robots.txt."""
+        rules = self.cached[origin_url].rules
+        return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
+
+    def _near(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
+        """The slots that this task waits for; the other origins come back."""
+        near: dict[str, Slot] = {}
+        for origin_url, slot in slots.items():
+            if isinstance(slot, RateExceeded):
+                self._come_back(origin_url, slot.key, slot.free_at_ms)
+            elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
+                self.later[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
+            else:
+                near[origin_url] = slot
+        return near
+
+    def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
+        """Have an origin come back before its slot would be given to a URL in line."""
+        wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
+        self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
+
+    def _fetch(self, near: Mapping[str, Slot]) -> None:
+        """Fetch side by side, and keep the rules."""
+        validators = self._validators(near)
+        with self.stage.pool.batch() as batch:
+            calls = {
+                o: batch.submit(self._ask, o, slot, validators.get(o, Validators()))
+                for o, slot in near.items()
+            }
+        results = []
+        for origin_url, call in calls.items():
+            outcome, tdm = call.result()
+            self._trace(origin_url, outcome)
+            if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
+                # No request was sent: the slot had passed, and the next one is far.
+                self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
+            else:
+                results.append(_result(origin_url, outcome)._replace(tdm=tdm))
+        if results:
+            if lacking := [o for o in near if self._is_incomplete(o)]:
+                self.robots.outgrown(lacking)
+            self.robots.put_many(results)
+            self._release(result.origin for result in results if not is_error(result.status))
+        self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _release(self, origins: Iterable[str]) -> None:
+        """Release the URLs that failed because the rules of these origins could not be fetched."""
+        came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
+        if came:
+            self.stage.line.rules_came(came)
+
+    def _trace(self, origin_url: str, outcome: Outcome) -> None:
+        """Add the fetch to the span of each traced URL that waits for these rules."""
+        for job in self.batch.jobs if self.spans else ():
+            if origin(job.next_url) == origin_url:
+                self.spans.exchanged(job, origin_url + ROBOTS_PATH, outcome)
+
+    def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
+        """
+        What the requests for known rules send; nothing when somebody asked for a refresh.
+
+        Nothing either where tdmrep.json is read: both files are kept as one.
+        """
+        known = [
+            o
+            for o in origins
+            if self.cached[o].rules and not self.batch.refresh and not self._asks_tdm_file(o)
+        ]
+        return self.robots.validators(known) if known else {}
+
+    def _ask(
+        self, origin_url: str, slot: Slot, validators: Validators
+    ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
+        """The outcome for robots.txt, and the rules of tdmrep.json if this crawl needs them."""
+        stage = self.stage
+        rest_s = stage.settings.pipeline.retry_first_s
+        with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
+            outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
+            if not self._asks_tdm_file(origin_url) or is_error(status_of(outcome)):
+                return outcome, None
+            gate.inline_ms = TDM_WAIT_MS
+            tdm_file = self._fetched(origin_url + TDM_PATH, gate, Validators())
+            self.stage.counters.add({counters.ROBOTS: 1})
+            return outcome, tdm_rules_of(tdm_file)
+
+    def _fetched(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
+        fetch = partial(self.stage.fetcher.fetch, url, gate=gate, **validators._asdict())
+        return contained(fetch, url=url, next_url=url, clock=self.stage.clock)
+
+    def _hold_claims(self) -> None:
+        """Keep the claims of the origins that come back, counted from now: fetching took time."""
+        limiter = self.stage.limiter
+        for origin_url, wait in self.later.items():
+            if wait.slot_at_ms is not None:
+                wait_ms = limiter.wait_ms(limiter.key_for(origin_url + "/"), wait.slot_at_ms)
+                self.later[origin_url] = wait._replace(wait_ms=wait_ms)
+        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.later.items()})
+
+    def _wait_for_others(self, origins: Iterable[str]) -> None:
+        """Have URLs come back when another task should have fetched the rules of their origins."""
+        unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
+        for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
+            self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)
+
+
+def _background(batch: RobotsBatch) -> OutgoingMessage:
+    return OutgoingMessage(Destination.ROBOTS, batch, priority=BACKGROUND)
+
+
+def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
+    """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
+    body = outcome.body if isinstance(outcome, Fetched) else b""
+    # Of a robots.txt behind a redirect they belong to another URL.
+    own = isinstance(outcome, Fetched) and not outcome.hops
+    validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
+    return RobotsResult(
+        origin_url,
+        status_of(outcome),
+        body,
+        outcome.fetched_at_ms,
+        validators if own else Validators(),
+        failure=outcome.kind if isinstance(outcome, Unreachable) else None,
+    )
+
+
+def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
+    """
+    The rules of a tdmrep.json by the outcome of its fetch. Pure.
+
+    A site that has no such file reserves nothing by it, and neither does one that fails to give it
+    (TDMRep: "does not implement this protocol"). A file that is too large, or that no slot was
+    found for, might reserve everything, so it does.
+    """
+    if isinstance(outcome, Fetched) and outcome.status == 200:
+        return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
+    return UNREADABLE if isinstance(outcome, TooLarge | Deferred | Refused) else ()
+
+
+def status_of(outcome: Outcome) -> int | None:
+    """The status that the cache keeps for an outcome; None: there are rules, unreadable. Pure."""
+    if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
+        # No connection is made to this origin; the SSRF filter refuses each page by itself, and
+        # gives a better reason than "robots.txt is unreachable".
+        return UNAVAILABLE
+    if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
+        return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
+    if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
+        # Deferred: the next hop's domain has no free slot; the redirect is not an answer yet.
+        # Refused: the rules lie on a host that is never asked.
+        return None
+    if isinstance(outcome, Fetched):
+        return outcome.status if _is_readable(outcome) else None
+    if isinstance(outcome, Unreachable) and (outcome.status or 0) < 400:
+        return None  # a part that nobody asked for, a 304 without a condition
+    return outcome.status
+
+
+def _is_readable(outcome: Fetched) -> bool:
+    """Whether all rules that count are in the body, as text."""
+    if outcome.truncated and len(outcome.body) < MAX_BYTES:
+        return False  # the rules that are missing may be those that forbid
+    # In a coding that has no decoder the rules are there, but nobody here can read them.
+    return not is_undecoded(outcome.headers, outcome.body)

@@ -1,0 +1,61 @@
+"""Where the URLs of a batch of origins go whose rules were asked for, or wait to be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from urlspelling.domain import origin
+
+# The priority of refreshes that no URL waits for.
+BACKGROUND = 8
+
+
+class RulesWait(NamedTuple):
+    """When an origin's jobs come back."""
+
+    wait_ms: int
+    slot_at_ms: int | None = None
+    """The slot that is kept for its robots.txt."""
+    claimed: bool = True
+    """The claim on the refresh is kept for them."""
+
+
+def onward(
+    batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
+) -> list[OutgoingMessage]:
+    """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
+    ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
+    outgoing = []
+    if ready:
+        urgency = most_urgent(ready)
+        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
+    for claimed in (True, False):
+        those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
+        for group in _together(those, span_ms):
+            following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
+            if following.jobs or claimed or batch.refresh:
+                priority = min((job.priority for job in following.jobs), default=BACKGROUND)
+                first_ms = those[group[0]].wait_ms
+                outgoing.append(OutgoingMessage(Destination.ROBOTS, following, first_ms, priority))
+    return outgoing
+
+
+def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
+    """The part of a batch that comes back for these origins."""
+    jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
+    slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
+    return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
+
+
+def _together(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
+    """Origins in the order of their waits; those within `span_ms` of the first share a message."""
+    groups: list[list[str]] = []
+    for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
+        if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:
+            groups[-1].append(origin_url)
+        else:
+            groups.append([origin_url])
+    return groups

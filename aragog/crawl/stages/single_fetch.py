@@ -1,0 +1,304 @@
+"""
+Polite fetches of single URLs, for a program that is no worker and waits for each of them.
+
+Each passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a slot
+of its domain, and a permit right before the request is written. What prevents a request is an
+outcome, as what the origin does is. robots.txt is fetched here where its rules are not known; no
+worker has to run.
+
+Safe to run twice: nothing is stored but robots.txt rules and the state of the limiter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import OutgoingMessage
+from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.politeness.slots import Slot, SlotRequest
+from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
+from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
+from aragog.crawl.stages.polite_gate import PoliteGate
+from aragog.crawl.stages.requester import answered_well, contained
+from aragog.errors import TRANSIENT, LimiterUnavailable
+from aragog.fetch_record.causes import DeferralCause
+from aragog.fetch_record.outcome import (
+    Blocked,
+    Deferred,
+    Fetched,
+    NotModified,
+    Outcome,
+    OutcomeKind,
+    Refused,
+    Unreachable,
+)
+from aragog.runtime.clock import Clock
+from urlspelling import normalize
+from urlspelling.domain import origin
+
+log = logging.getLogger(__name__)
+ASK_AGAIN_S = 0.25
+"""Between two looks while another process fetches the rules of an origin."""
+LEAST_WAIT_MS = 25
+"""Between two requests for a slot of a domain."""
+ERROR_BODY_BYTES = 1_000_000
+"""How much of the body of an error an outcome has."""
+_LATE = {
+    DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
+    DeferralCause.RULES: "its robots.txt was not known in time",
+    DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
+}
+"""Why no request was sent in the time of the caller."""
+
+
+class RulesFetcher(Protocol):
+    """Fetches robots.txt (`aragog.crawl.stages.robots.RobotsStage`)."""
+
+    def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
+        """The batches that must run later."""
+
+
+class HeaderFetcher(Protocol):
+    """Sends one request with headers of its own (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
+        error_body_bytes: int = 0,
+    ) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class SlotSearch(NamedTuple):
+    """What the limiter said about a URL."""
+
+    slot: Slot | None
+    """The slot; None: there is none soon, or the URL needs none yet."""
+    wait_ms: int
+    """When to ask again; 0: now, because what comes next needs no slot (a refusal, robots.txt)."""
+    interval_s: float = 0.0
+    """The time between two requests to the domain."""
+    rules_first: bool = False
+    """Its robots.txt is not known: one `fetch` is enough to learn it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleRequest:
+    """What to request."""
+
+    url: str
+    """In any spelling; robots.txt is asked about this one and the normalized, which is sent."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent besides the fetcher's own, or instead of them."""
+    method: str = "GET"
+    """GET, HEAD or POST."""
+    body: bytes = b""
+    """Of a POST."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleFetch:
+    """Sends requests one by one. Thread-safe."""
+
+    access: Access
+    fetcher: HeaderFetcher
+    """Follows no redirects: each is a URL of its own to the caller."""
+    robots: RulesFetcher
+    clock: Clock
+
+    def slots(self, given: Sequence[str]) -> list[SlotSearch]:
+        """
+        Look for a slot of each URL within a second; one round trip for each limiter node.
+
+        A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
+        none and no wait: `fetch` decides about it.
+
+        Raises:
+            InvalidUrl: one of them is no http(s) URL.
+            LimiterUnavailable, RobotsUnavailable: Redis did not answer.
+        """
+        # One URL may be in the list twice: the request ids tell its jobs apart.
+        jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
+        vetted = self.access.vet(jobs, takedowns=False)  # `fetch` looks them up
+        found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
+        found |= {
+            job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
+        }
+        requests = [self._request(job, delay_s) for job, delay_s in vetted.allowed]
+        replies = self.access.limiter.reserve(requests)
+        for (job, delay_s), reply in zip(vetted.allowed, replies, strict=True):
+            interval_s = self.access.limiter.interval_us(reply.key, delay_s) / 1e6
+            found[job.request_id] = (
+                SlotSearch(reply, 0, interval_s)
+                if isinstance(reply, Slot)
+                else SlotSearch(None, self._until_near(reply.key, reply.free_at_ms), interval_s)
+            )
+        return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
+
+    def unused(self, slot: Slot) -> None:
+        """Release a slot for which no request is sent. Without it, the slot expires."""
+        with suppress(LimiterUnavailable):
+            self.access.limiter.finished(slot)
+
+    def fetch(
+        self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
+    ) -> Outcome:
+        """
+        The outcome of a request, or why there was none.
+
+        Args:
+            request: what to request.
+            left_s: how long it may still wait for robots.txt and a slot; asked again every second.
+            slot: from `slots`.
+
+        Raises:
+            InvalidUrl: it is no http(s) URL.
+            TransientError: our own infrastructure failed. The slot is used up; the request may have
+                been sent.
+        """
+        job = _job(request.url)
+        while True:
+            try:
+                allowed = self._allowed(job, left_s)
+            except TRANSIENT:
+                if slot is not None:
+                    self.unused(slot)
+                raise
+            if not isinstance(allowed, SlotRequest):
+                if slot is not None:
+                    self.unused(slot)
+                return allowed
+            slot = slot or self._slot(allowed, left_s)
+            if slot is None:
+                return _late(job, DeferralCause.SLOT)
+            outcome = self._sent(job, slot, request)
+            if not isinstance(outcome, Deferred):
+                return outcome
+            # No request was sent: the slot had passed, and the next one was far.
+            slot = None
+
+    def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
+        within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+        return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
+
+    def _until_near(self, key: str, free_at_ms: int) -> int:
+        """How long until a slot is near enough to be reserved."""
+        wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
+        near_ms = self.access.rules.settings.politeness.wait_inline_ms
+        return max(LEAST_WAIT_MS, wait_ms - near_ms)
+
+    def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
+        """What to ask the limiter, or why the URL gets no request."""
+        learned = False
+        while True:
+            vetted = self.access.vet([job])
+            if vetted.denied:
+                return _denied(vetted.denied[0])
+            if mine := self.access.claim_refresh(vetted.stale_origins):
+                self._learn(RobotsBatch(tuple(mine), claimed=True), left_s)
+            if vetted.allowed:
+                return self._request(*vetted.allowed[0])
+            if left_s() <= 0:
+                return _late(
+                    job, DeferralCause.VISIT_TIME if vetted.not_yet else DeferralCause.RULES
+                )
+            if vetted.not_yet:
+                self._wait(vetted.not_yet[0][1] / 1000, left_s)
+                continue
+            if learned:  # another process fetches the rules
+                self.clock.sleep_s(ASK_AGAIN_S)
+            self._learn(RobotsBatch((origin(job.url),)), left_s)
+            learned = True
+
+    def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
+        """Fetch robots.txt, unless another process does, at its slot."""
+        later = self.robots.run(batch)
+        while later:
+            first = later.pop(0)
+            if not self._wait((first.delay_ms or 0) / 1000, left_s):
+                return
+            if isinstance(first.message, RobotsBatch):
+                later += self.robots.run(first.message)
+
+    def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
+        """A slot, once there is one; None: the time is over first."""
+        while True:
+            reply = self.access.limiter.reserve([request])[0]
+            if isinstance(reply, Slot):
+                return reply
+            wait_s = self._until_near(reply.key, reply.free_at_ms) / 1000
+            if wait_s >= left_s() or not self._wait(wait_s, left_s):
+                return None
+
+    def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
+        """Wait; False if the time of the request is over first."""
+        while (left := left_s()) > 0 and seconds > 0:
+            part_s = min(seconds, left, 1.0)
+            self.clock.sleep_s(part_s)
+            seconds -= part_s
+        return left > 0
+
+    def _sent(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
+        limiter = self.access.limiter
+        self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
+        outcome = None
+        try:
+            with self.access.gate(slot, job) as gate:
+                outcome = self._outcome(job, gate, request)
+                self._report(gate, outcome)
+        except LimiterUnavailable as error:
+            if outcome is None:
+                raise
+            # The page is there, whether or not the limiter learns how its request went.
+            log.warning("the limiter did not learn the outcome of %s: %s", job.url, error)
+        return outcome
+
+    def _outcome(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
+        fetch = partial(
+            self.fetcher.fetch,
+            job.url,
+            gate=gate,
+            headers=request.headers,
+            method=request.method,
+            body=request.body,
+            error_body_bytes=ERROR_BODY_BYTES,
+        )
+        return contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+
+    def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
+        limiter = self.access.limiter
+        if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
+            limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
+        if (ok := answered_well(outcome)) is not None:
+            limiter.report(gate.key, ok)
+
+
+def _job(given: str) -> UrlJob:
+    url = normalize(given)
+    return UrlJob(url=url, given=other_spelling(given, url))
+
+
+def _denied(denial: Denial) -> Outcome:
+    url = denial.job.url
+    match denial.verdict:
+        case Forbidden(cause=cause, reason=reason):
+            kind = Refused if denial.outcome is OutcomeKind.REFUSED else Blocked
+            return kind(url=url, final_url=url, cause=cause, reason=reason)
+        case RulesUnreachable(kind=why, reason=reason):
+            return Unreachable(url=url, final_url=url, kind=why, reason=reason)
+
+
+def _late(job: UrlJob, cause: DeferralCause) -> Deferred:
+    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_LATE[cause])

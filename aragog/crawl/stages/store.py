@@ -1,0 +1,192 @@
+"""
+Write the pages of a batch of fetches: content first, then the records that point to it.
+
+Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
+one, and links go through the journal. Killed in the middle, the message comes back; its tokens are
+freed only when all is written.
+
+A team's own Celery task (`pipeline.page_ready_task`) gets a message for each batch of stored pages:
+
+    {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
+
+A page whose URL is traced also has the `traceparent` of its trace.
+
+Delivery is at least once: a store task that runs twice sends twice, and if a worker is killed after
+it wrote a page, that page is fetched and reported again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
+from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
+from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
+from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
+from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
+from aragog.crawl.stages import damaged
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.page_updates import from_blob, with_body
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.errors import InvalidMessage
+from aragog.observability.logs import log_url
+from aragog.urlstore.records import PageWrite, Written
+from aragog.urlstore.store import UrlStore
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPages:
+    """The message."""
+
+    pages: tuple[Mapping[str, Any], ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "pages": list(self.pages)}
+
+
+def page_ready(
+    task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
+) -> list[OutgoingMessage]:
+    """The message about the pages among `writes`; none without a task, or without a page."""
+    traced = {job.url: job.traceparent for job in jobs if job.traceparent}
+    pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
+    if task is None or not pages:
+        return []
+    priority = most_urgent(jobs)
+    return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
+
+
+def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
+    """The write with the canonical URL that the page was stored under, if it is not as declared."""
+    if done is None or write.links is None or done.canonical_url == write.canonical_url:
+        return write
+    return replace(write, canonical_url=done.canonical_url)
+
+
+def _page(write: PageWrite, traceparent: str | None) -> dict[str, Any]:
+    page = {
+        "url": write.url,
+        "canonical_url": write.canonical_url,
+        "page_type": write.facts.get("page_type"),
+        "fetched_at_ms": write.fetched_at_ms,
+    }
+    return page | {"traceparent": traceparent} if traceparent else page
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStage:
+    """Takes page updates from the spool to the store."""
+
+    spool: BodyStore
+    store: UrlStore
+    in_flight: InFlight
+    counters: CounterSink
+    rescheduling: Rescheduling
+    page_ready_task: OwnTask | None = None
+    crawl_log: CrawlLogStream | None = None
+    traces: UrlTraces = OFF
+    discovery: Discovery | None = None
+    """Enqueues canonical URLs whose fetch has to decide; None: they wait for another reason."""
+
+    def run(self, batch: PageBatch) -> list[OutgoingMessage]:
+        """
+        Fetches of URLs whose blobs had expired or cannot be read, later ones of those whose rows
+        lie in a damaged file, and the pages that were stored for `page_ready_task`.
+
+        Raises:
+            TransientError: the store, the content store or Redis did not answer; runs again.
+        """
+        with self.traces.stage("store", batch.jobs) as spans:
+            return spans.handed_on(self._run(batch, spans))
+
+    def _run(self, batch: PageBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
+        if blob is None:
+            # Either this message ran to its end before (its URLs are fetched once more, for
+            # nothing), or it waited longer than the spool keeps things.
+            return self.rescheduling.refetch(batch.jobs)
+        try:
+            updates = from_blob(blob)
+        except InvalidMessage as error:
+            # Another version wrote it, before an upgrade or during one.
+            log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
+            self.spool.free([batch.token, *batch.bodies])
+            return self.rescheduling.refetch(batch.jobs)
+        body_of = dict(zip(batch.bodies, bodies, strict=True))
+        lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
+        writes = [
+            self.store.timely(with_body(update, body_of[update.token] if update.token else None))
+            for update in updates
+            if update.write.url not in lost
+        ]
+        done: dict[str, Written] = {}
+        stuck = {write.url for write in self._write(writes, done)}
+        self._ask(batch.jobs, writes, done)
+        writes = [_as_written(write, done.get(write.url)) for write in writes]
+        if self.crawl_log:
+            written = [write for write in writes if write.url not in stuck]
+            self.crawl_log.add(rows_of(written, batch.jobs))
+        self._done(batch, writes, lost, stuck, spans)
+        postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
+        again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
+        stored = [write for write in writes if write.url not in stuck]
+        ready = page_ready(self.page_ready_task, stored, batch.jobs)
+        return again + self.rescheduling.delayed(postponed) + ready
+
+    def _done(
+        self,
+        batch: PageBatch,
+        writes: Sequence[PageWrite],
+        lost: set[str],
+        stuck: set[str],
+        spans: StageSpans,
+    ) -> None:
+        left = lost | stuck
+        self.in_flight.clear([job.url for job in batch.jobs if job.url not in left])
+        self.spool.free([batch.token, *batch.bodies])
+        stored = sum(1 for write in writes if write.content and write.url not in stuck)
+        self.counters.add({counters.STORED: stored})
+        if spans or log.isEnabledFor(logging.INFO):
+            for job in batch.jobs:
+                event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"
+                spans.event(job, event)
+                log_url(log, event, job.url, job.request_id, **spans.ids(job))
+
+    def _ask(
+        self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
+    ) -> None:
+        """Enqueue canonical URLs that pages differ about. Killed in between, it runs again."""
+        job_of = {job.url: job for job in jobs}
+        named = [
+            (job_of[write.url], write, url)
+            for write in writes
+            if write.url in done and (url := done[write.url].unconfirmed) and write.url in job_of
+        ]
+        if named and self.discovery and (asked := self.discovery.canonicals(named)):
+            self.store.aliases.asked(asked)
+
+    def _write(self, writes: Sequence[PageWrite], done: dict[str, Written]) -> list[PageWrite]:
+        """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
+
+        def served(write: PageWrite) -> bool:
+            return all(map(self.store.serves, write.urls))
+
+        stuck = [write for write in writes if not served(write)]
+        well = [write for write in writes if served(write)] if stuck else writes
+        # What else a page touches, such as aliases of aliases, shows when it is written.
+        return stuck + damaged.apart(well, partial(self._write_served, done))
+
+    def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
+        """Write the pages, and count those that were dropped as older than what is stored."""
+        results = self.store.write_pages(writes)
+        done.update({written.url: written for written in results})
+        if older := sum(1 for one in results if one.older_by_ms):
+            self.counters.add({counters.OLDER: older})

@@ -1,0 +1,90 @@
+"""The jobs that wait for slots, in the lines of their domains (`politeness.lines`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import orjson
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.politeness.lines import LineEntry, is_of_rules
+from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S
+
+# Jobs leave the line this long before a task that reserves a new slot could have it. The line thus
+# takes the slots first, and the message has time to reach a worker.
+RELEASE_AHEAD_MS = 500
+# By then no process answers any more from a copy of rules that have been replaced.
+RULES_KNOWN_MS = int(LOOK_AGAIN_S * 1000) + 500
+
+
+class InLine(NamedTuple):
+    """A job that waits in the line of its domain."""
+
+    job: UrlJob
+    key: str
+    """The limiter's name of its domain; or the origin whose robots.txt it waits for."""
+    crawl_delay_s: float | None
+    wait_ms: int
+    """How long it is until the next slot of its domain, or until robots.txt is asked for again."""
+    front: bool = False
+    """It had a slot, and goes back to the front of the line."""
+
+
+class LineStore(Protocol):
+    """Keeps the entries (`aragog.crawl.politeness.lines.Lines`)."""
+
+    def park(self, entries: Sequence[LineEntry]) -> None:
+        """Put requests into the lines of their domains."""
+
+    def look(self, keys: Sequence[str], after_ms: int) -> None:
+        """Have lines looked at after this time at the latest."""
+
+
+class WaitingLine:
+    """
+    Puts jobs into the lines.
+
+    Args:
+        lines: keeps them.
+        inline_ms: how far off a slot may be that a task waits for (`politeness.wait_inline_ms`).
+    """
+
+    def __init__(self, lines: LineStore, inline_ms: int) -> None:
+        self._lines = lines
+        self._ahead_ms = inline_ms + RELEASE_AHEAD_MS
+
+    def park(self, waiting: Sequence[InLine]) -> None:
+        """
+        Put jobs into the lines of their domains; one round trip for each server.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer; some of the jobs may be in line.
+        """
+        if waiting:
+            self._lines.park([self._entry(one) for one in waiting])
+
+    def rules_came(self, origins: Sequence[str]) -> None:
+        """
+        Release the URLs that wait for the robots.txt of these origins; it has just been stored.
+
+        Raises:
+            BrokerUnavailable: Redis does not answer; they wait for the next attempt.
+        """
+        self._lines.look(origins, RULES_KNOWN_MS)
+
+    def _entry(self, one: InLine) -> LineEntry:
+        ahead_ms = 0 if is_of_rules(one.key) else self._ahead_ms
+        return LineEntry(
+            one.key,
+            one.job.priority,
+            orjson.dumps(one.job.wire()),
+            one.crawl_delay_s,
+            look_after_ms=max(0, one.wait_ms - ahead_ms),
+            front=one.front,
+        )
+
+
+def job_of(payload: bytes) -> UrlJob:
+    """The job in an entry of a line. Raises `InvalidMessage` if it is none."""
+    return UrlJob.read(orjson.loads(payload))

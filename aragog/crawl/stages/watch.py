@@ -1,0 +1,61 @@
+"""
+Watch and unwatch URLs, as producers asked by message: the client knows the broker, not the store.
+
+Safe to run twice and in any order: each request carries its time, and of two requests by one owner
+the later one counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Self
+
+from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.errors import BAD_INPUT
+from aragog.urlstore.schedule import Schedule
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBatch:
+    """URLs that one owner watches from now on, or no longer."""
+
+    urls: tuple[str, ...]
+    owner: str
+    watch: bool
+    at_ms: int
+
+    def wire(self) -> dict[str, Any]:
+        """The message as JSON."""
+        return {
+            "v": VERSION,
+            "urls": list(self.urls),
+            "owner": self.owner,
+            "watch": self.watch,
+            "at_ms": self.at_ms,
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The batch of its JSON; InvalidMessage when it is none."""
+        with reading(wire, "watches"):
+            urls = tuple(str(url) for url in wire["urls"])
+            return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
+
+
+def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
+    """
+    Watch or unwatch each URL; one that is refused is logged, and the others continue.
+
+    Raises:
+        StoreUnavailable: some may be done; it runs again.
+    """
+    act = schedule.watch if batch.watch else schedule.unwatch
+    at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")
+    for url in batch.urls:
+        try:
+            act(url, batch.owner, at_ms=at_ms)
+        except BAD_INPUT as error:
+            log.warning("not watched: %s", error)

@@ -1,0 +1,106 @@
+"""
+Posting to a webhook's receiver: requests over the fetcher's engine, within one deadline.
+
+Receivers are treated like any other host although operators name them: the SSRF filter checks the
+address, the connection goes to the checked address, and redirects are not followed. Hosts named in
+`webhooks.allowed_hosts` are not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import requests
+
+from aragog.crawl.fetcher.adapter import PinnedAdapter
+from aragog.crawl.fetcher.dns import Resolver, system_lookup
+from aragog.crawl.fetcher.ssrf import AddressPolicy, Resolution, Unresolved, Vetted
+from aragog.runtime.clock import SystemClock
+from aragog.settings import FetchSettings, WebhookSettings
+
+MOST_HEADER_BYTES = 16_384
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    settings: WebhookSettings,
+    ssrf_filter: AddressPolicy,
+) -> str | None:
+    """
+    Why the receiver did not take it; None: it did, with a 2xx.
+
+    Blocks for `webhooks.timeout_s` at most, plus as long for DNS. Of the response only the head is
+    read, 16 KB of it at most.
+    """
+    try:
+        with requests.Session() as session:
+            session.trust_env = False
+            adapter = _adapter(settings, ssrf_filter)
+            session.mount("http://", adapter)
+            session.mount("https://", adapter)
+            with session.post(
+                url, body, headers=dict(headers), allow_redirects=False, stream=True
+            ) as response:
+                status = response.status_code
+    except requests.RequestException as error:
+        return f"{type(error).__name__}: {error}"
+    return None if 200 <= status < 300 else f"status {status}"
+
+
+class AllowedHosts:
+    """
+    An SSRF filter that lets the hosts of `webhooks.allowed_hosts` pass.
+
+    Args:
+        ssrf_filter: the filter for all others.
+        hosts: names or IP addresses.
+        timeout_s: of one question to DNS.
+    """
+
+    def __init__(
+        self, ssrf_filter: AddressPolicy, hosts: tuple[str, ...], timeout_s: float
+    ) -> None:
+        self._ssrf_filter = ssrf_filter
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
+
+    def vet_url(self, url: str) -> str | None:
+        """Why `url` must not be posted to; None: it may be."""
+        try:
+            host = urlsplit(url).hostname
+        except ValueError:
+            host = None
+        return None if host in self._hosts else self._ssrf_filter.vet_url(url)
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Where a connection to `host` may go."""
+        if host.lower().strip("[]") not in self._hosts:
+            return self._ssrf_filter.resolve(host, port)
+        resolved = self._resolver.find(host.strip("[]"))
+        if not resolved.addresses:
+            return Unresolved(f"{host}: {resolved.reason}")
+        # IPv4 first: services in a private network often listen only there.
+        ordered = sorted(resolved.addresses, key=lambda address: ":" in address)
+        return Vetted(tuple((address, port) for address in ordered))
+
+
+def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAdapter:
+    return _shared_adapter(settings, cast("Hashable", ssrf_filter))
+
+
+@lru_cache(maxsize=4)
+def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
+    """One engine a process, so that TLS roots are read once."""
+    fetch = FetchSettings(
+        deadline_s=settings.timeout_s,
+        connect_timeout_s=settings.timeout_s,
+        read_timeout_s=settings.timeout_s,
+        max_header_bytes=MOST_HEADER_BYTES,
+    )
+    allowed = AllowedHosts(ssrf_filter, settings.allowed_hosts, settings.timeout_s)
+    return PinnedAdapter(fetch, allowed, needs_contact=False)

@@ -1,0 +1,184 @@
+"""
+Deliver changes to webhooks: signed, and repeated until the receiver accepts them.
+
+`deal` reads the changes after each webhook's cursor, sends them as a message and moves the cursor,
+in that order: killed between the two, the same changes are sent once more, with the same delivery
+id. `deliver` posts one message. A delivery that is not accepted (any status but 2xx) comes back
+later, with growing delays, and is dropped, with a line in the log, after `webhooks.max_attempts`.
+
+Deliveries have a queue and threads of their own, so that slow receivers delay nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from aragog.crawl.fetcher.ssrf import AddressPolicy
+from aragog.crawl.pipeline.change_json import plain
+from aragog.crawl.pipeline.messages import VERSION, reading
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
+from aragog.crawl.pipeline.webhook_signatures import Verifier, signature
+from aragog.crawl.stages.webhook_post import post
+from aragog.observability.tracing.context import HEADER
+from aragog.runtime.clock import Clock
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import usable_urls
+from aragog.urlstore.webhook_registry import Webhook
+
+__all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
+
+log = logging.getLogger(__name__)
+
+TICK = "webhooks"
+_TICK_S = 1.0
+# Changes of one delivery, and deliveries of one webhook and tick.
+MOST_CHANGES = 100
+_MOST_DELIVERIES = 10
+_LONGEST_WAIT_S = 6 * 3600.0
+
+
+_WIRE_NAMES = ("v", "webhook", "cursor", "changes", "attempt", HEADER)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Changes on their way to one webhook."""
+
+    webhook: str
+    """Its name."""
+    cursor: str
+    """Where the changes begin; with the webhook's name it makes the delivery's id."""
+    changes: tuple[Mapping[str, Any], ...]
+    attempt: int = 0
+    traceparent: str = ""
+    """The context of the span of its first attempt; "": it is not traced."""
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer version wrote, which further attempts carry."""
+
+    @property
+    def id(self) -> str:
+        """The same for every attempt, and for a delivery that is made twice."""
+        return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
+
+    def wire(self) -> dict[str, Any]:
+        """The message as JSON."""
+        return {
+            **self.unknown,
+            "v": VERSION,
+            "webhook": self.webhook,
+            "cursor": self.cursor,
+            "changes": list(self.changes),
+            "attempt": self.attempt,
+            **({HEADER: self.traceparent} if self.traceparent else {}),
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The delivery of its JSON; InvalidMessage when it is none."""
+        with reading(wire, "delivery"):
+            return cls(
+                wire["webhook"],
+                wire["cursor"],
+                tuple(wire["changes"]),
+                int(wire["attempt"]),
+                str(wire.get(HEADER, "")),
+                {name: value for name, value in wire.items() if name not in _WIRE_NAMES},
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookStage:
+    """Makes deliveries of changes, and posts them."""
+
+    store: UrlStore
+    sender: Sender
+    ssrf_filter: AddressPolicy
+    clock: Clock
+    settings: Settings
+    traces: UrlTraces = OFF
+
+    def deal(self) -> int:
+        """Send the changes after the cursors; returns how many deliveries. One caller at a time."""
+        if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
+            return 0
+        return sum(self._deal_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
+
+    def _deal_to(self, webhook: Webhook, cursor: str) -> int:
+        store, sent = self.store, 0
+        for _ in range(_MOST_DELIVERIES):
+            page = store.feed.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
+            following = page.cursor or cursor
+            if following == cursor:
+                break
+            if page.items:
+                changes = tuple(plain(change, store.formats.to_value) for change in page.items)
+                delivery = Delivery(webhook.name, cursor, changes)
+                self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
+                sent += 1
+            if not store.feed.webhooks.move(webhook.name, cursor, following):
+                break
+            cursor = following
+        return sent
+
+    def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
+        """Post it; the message for another attempt if it was not accepted. May post twice."""
+        webhook = self.store.feed.webhooks.get(delivery.webhook)
+        changes = self._deliverable(delivery)
+        if webhook is None or not changes:
+            return []
+        changes = self._usable(changes, webhook.purpose)
+        delivery = replace(delivery, changes=changes)
+        settings = self.settings.webhooks
+        now_ms = self.clock.now_ms()
+        # Not orjson: integers may have more than 64 bits.
+        body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": self.settings.fetch.user_agent or "aragog",
+            "Aragog-Delivery": delivery.id,
+            "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
+        }
+        span = self.traces.delivery(delivery.traceparent, webhook.url, len(changes))
+        if span is not None:
+            headers[HEADER] = span.traceparent
+            delivery = replace(delivery, traceparent=delivery.traceparent or span.traceparent)
+        reason = post(webhook.url, body, headers, settings, self.ssrf_filter)
+        if span is not None:
+            span.end(error=reason or "")
+        if reason is None:
+            return []
+        if delivery.attempt + 1 >= settings.max_attempts:
+            log.warning(
+                "webhook %s: %s; given up after %d attempts",
+                webhook.url,
+                reason,
+                delivery.attempt + 1,
+            )
+            return []
+        wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
+        following = replace(delivery, attempt=delivery.attempt + 1)
+        return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
+
+    def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
+        """The changes of a delivery without pages that were taken down while it waited."""
+        urls = {str(change.get("url")) for change in delivery.changes}
+        refused = self.store.takedowns.refused(urls)
+        return tuple(change for change in delivery.changes if change.get("url") not in refused)
+
+    def _usable(
+        self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
+    ) -> tuple[Mapping[str, Any], ...]:
+        """The changes without the fields of pages that the receiver may not have by now."""
+        if purpose is None:
+            return changes
+        usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)
+        return tuple(
+            each if each.get("url") in usable else {**each, "fields": {}} for each in changes
+        )

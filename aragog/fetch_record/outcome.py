@@ -1,0 +1,396 @@
+"""
+The record of a fetch, and its outcomes. Failures of the web are values, not exceptions.
+
+`FetchRecord` is one type from the socket to the row of the crawl log. A new field is added to it,
+and where it is measured (`aragog.crawl.fetcher.attempt`). Each outcome is a record with what only
+its class has:
+
+    Fetched       a body, complete or marked as truncated
+    NotModified   304 to a conditional request
+    Deferred      nothing was sent: it waits for a slot, for robots.txt or for a Visit-time
+    Redirected    the origin redirected, and the request to the target waits like one of Deferred
+    Refused       robots.txt disallows the URL, or the gate denies a redirect target
+    Blocked       the SSRF filter or an operator's block denies the address, port or name
+    Withheld      401, 402, 403, 451: the page exists, and the origin does not give it to us
+    Gone          404, 410 and the other 4xx that mean there is no page
+    Busy          429 or 503: try again at `retry_at_ms`
+    Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
+    TooLarge      a size limit was exceeded before any usable content was read
+    Unreadable    a content type or encoding that is not supported
+
+Times are milliseconds; `…_at_ms` since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from types import NoneType
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
+from aragog.fetch_record.known_fields import known, unknown
+
+Headers = tuple[tuple[str, str], ...]
+MOST_NAME_CHARS = 40
+"""Of an outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One redirect that was followed."""
+
+    url: str
+    """The URL that redirected, normalized."""
+    status: int
+    target: str
+    """The redirect target, normalized."""
+    latency_ms: float | None = None
+    """The time from sending the request to the end of the response's head."""
+    headers: Headers = ()
+    """The headers of the response that redirected, in order, with the names as sent."""
+
+    @property
+    def permanent(self) -> bool:
+        """True for 301 and 308."""
+        return self.status in (301, 308)
+
+
+class OutcomeKind(StrEnum):
+    """The outcomes by name, as messages and the store carry them."""
+
+    FETCHED = "Fetched"
+    NOT_MODIFIED = "NotModified"
+    DEFERRED = "Deferred"
+    REDIRECTED = "Redirected"
+    REFUSED = "Refused"
+    BLOCKED = "Blocked"
+    UNAUTHORIZED = "Unauthorized"
+    """401: the origin asks for credentials."""
+    PAYMENT_REQUIRED = "PaymentRequired"
+    """402: the origin asks for a payment, which is never made."""
+    FORBIDDEN = "Forbidden"
+    """The origin answered 403."""
+    UNAVAILABLE_LEGALLY = "UnavailableLegally"
+    """451: a legal demand forbids the page (RFC 7725)."""
+    GONE = "Gone"
+    BUSY = "Busy"
+    UNREACHABLE = "Unreachable"
+    TOO_LARGE = "TooLarge"
+    UNREADABLE = "Unreadable"
+    RESERVED = "Reserved"
+    """The page does not allow itself to be used for what the crawl is for; it is not kept."""
+
+    @classmethod
+    def read(cls, name: str) -> OutcomeKind:
+        """
+        The outcome with that name; one that equals no member if a newer version knows it.
+
+        Raises:
+            ValueError: it is no name.
+        """
+        if name in cls.__members__.values():
+            return cls(name)
+        if not str(name).isidentifier() or len(name) > MOST_NAME_CHARS:
+            raise ValueError(f"not the name of an outcome: {str(name)[:100]!r}")
+        kind = str.__new__(cls, name)
+        kind._name_ = kind._value_ = name
+        return kind
+
+
+class UnreachableKind(StrEnum):
+    """Why there is no usable response."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    PROTOCOL = "protocol"
+    """The response is not valid HTTP/1.1."""
+    REDIRECT = "redirect"
+    """Too many redirects, a loop, or an invalid target."""
+    STATUS = "status"
+    """A 5xx, or another status that does not answer the request."""
+    INTERNAL = "internal"
+    """The pipeline's own code failed on the response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRecord:
+    """
+    One fetch of a URL. Times in milliseconds; None: not measured, or no response.
+
+    Messages carry it between the stages, the store keeps it with the URL that was requested, the
+    API shows it, and the crawl log has a column for each of its single values.
+    """
+
+    url: str
+    """The URL that was requested, normalized."""
+    outcome: OutcomeKind
+    final_url: str = ""
+    """The URL of the last response, normalized; `url` without redirects."""
+    fetched_at_ms: int = 0
+    """When it began, by the worker's clock."""
+    status: int | None = None
+    """The status of the last response; None without a usable response."""
+    reason: str | None = None
+    """Why there is no page."""
+    attempts: int = 1
+    """Fetches that it took; all but the last failed for a passing reason."""
+    headers: Headers = ()
+    """The headers of the last response, in order, with the names as sent."""
+    hops: tuple[Hop, ...] = ()
+    """The redirects, in order."""
+    dns_ms: float | None = None
+    """The name look-up of the last request; like `connect_ms`, None on a reused connection."""
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
+    """The time from sending the last request to the end of the response's head."""
+    total_ms: float = 0.0
+    """
+    The time of the whole fetch, with its redirects and the waits for their slots.
+
+    A redirect whose slot is more than a second away ends the measurement: the fetch continues as a
+    later job, and it begins again there. Hops that came before it keep their own latencies.
+    """
+    address: str | None = None
+    """The IP address of the last server."""
+    tls: str | None = None
+    """The TLS version; None for plain HTTP."""
+    http_version: str | None = None
+    """The version of HTTP of the last response: `1.1` or `2`."""
+    content_type: str | None = None
+    """The header as sent."""
+    body_bytes: int = 0
+    """The size of the decoded body."""
+    truncated: bool = False
+    """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
+    crawler_price: str | None = None
+    """What a 402 asks for the page: its Crawler-Price header as sent, such as `USD 0.01`."""
+    robots_preferences: str | None = None
+    """
+    What robots.txt said about the uses of the page, a statement a line: `ai-train=n (robots.txt
+    line 4, Content-Usage: train-ai=n)`; "": nothing. None: nothing, and the fetch brought no page.
+    """
+    page_preferences: str | None = None
+    """The same of its headers and elements; None: no page was read."""
+    rendering: str | None = None
+    """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    cause: str | None = None
+    """
+    What the next request waits for or who forbids it: a value of `DeferralCause` or `RefusalCause`,
+    or of a newer version. None: of other outcomes, and where an earlier version wrote the record.
+    """
+    _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Fields that a newer version wrote. orjson leaves out a field with such a name."""
+
+    def header(self, name: str) -> str | None:
+        """Return the first header of that name, ignoring case; None if there is none."""
+        low = name.lower()
+        return next((v for k, v in self.headers if k.lower() == low), None)
+
+    @classmethod
+    def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
+        """
+        The record of an outcome, without what only its class has, such as the body.
+
+        Args:
+            outcome: of a fetch.
+            changes: the fields that have other values in the record.
+        """
+        values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
+        return FetchRecord(**(values | changes), _unknown=outcome._unknown)
+
+    @property
+    def unknown(self) -> Mapping[str, Any]:
+        """Fields that a newer version wrote, which are kept wherever the record goes."""
+        return self._unknown
+
+    def plain(self) -> dict[str, Any]:
+        """The record as JSON, for `read`, with what a newer version wrote."""
+        own = {name: getattr(self, name) for name in RECORD_FIELDS}
+        return {**self._unknown, **own}
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
+        """
+        Parse the JSON of a record; raises KeyError, TypeError or ValueError for other JSON.
+
+        Fields and an outcome that only a newer version knows are kept as they are.
+        """
+        values = {
+            **known(FetchRecord, raw),
+            "outcome": OutcomeKind.read(raw["outcome"]),
+            "headers": _pairs(raw.get("headers")),
+            "hops": tuple(
+                Hop(**{**known(Hop, hop), "headers": _pairs(hop.get("headers"))})
+                for hop in raw.get("hops") or ()
+            ),
+            "_unknown": unknown(FetchRecord, raw),
+        }
+        return FetchRecord(**values)
+
+
+RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != "_unknown")
+
+
+class SingleValue(NamedTuple):
+    """The type of a field of `FetchRecord` that is neither headers nor hops."""
+
+    type: type[str | int | float | bool]
+    optional: bool
+    """It may be None."""
+
+
+def _single_values() -> dict[str, SingleValue]:
+    """The facts with a single value by name, in order."""
+    result = {}
+    for name, hint in get_type_hints(FetchRecord).items():
+        parts = get_args(hint) or (hint,)
+        kind = str if parts[0] is OutcomeKind else parts[0]
+        if name in RECORD_FIELDS and kind in (str, int, float, bool):
+            result[name] = SingleValue(kind, NoneType in parts)
+    return result
+
+
+SINGLE_VALUES = _single_values()
+
+
+def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
+    return tuple((name, value) for name, value in raw or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutPage(FetchRecord):
+    """An outcome whose response, if there was one, is no page."""
+
+    error_body: bytes = b""
+    """The start of the body of a 4xx or 5xx, decoded, for a caller that asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure(WithoutPage):
+    """An outcome that needs a reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched(FetchRecord):
+    """The response has a body."""
+
+    outcome: OutcomeKind = OutcomeKind.FETCHED
+    body: bytes
+    """Decoded; at most `max_body_bytes`."""
+    truncated_why: str | None = None
+    wire_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotModified(FetchRecord):
+    """The page has not changed."""
+
+    outcome: OutcomeKind = OutcomeKind.NOT_MODIFIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred(FetchRecord):
+    """
+    The next request, to `final_url`, was not sent, and may be sent later.
+
+    Nothing was sent to the origin at all, unless it is `Redirected`.
+    """
+
+    outcome: OutcomeKind = OutcomeKind.DEFERRED
+    cause: DeferralCause
+    retry_at_ms: int | None = None
+    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirected(Deferred):
+    """The origin redirected; the request to `target` was not sent. `hops` leads to it."""
+
+    outcome: OutcomeKind = OutcomeKind.REDIRECTED
+    target: str
+    given: str | None = None
+    """The absolute target as the origin spelled it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused(Failure):
+    """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
+
+    outcome: OutcomeKind = OutcomeKind.REFUSED
+    cause: RefusalCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked(Failure):
+    """The SSRF filter denies the URL or its address, or an operator blocked its host."""
+
+    outcome: OutcomeKind = OutcomeKind.BLOCKED
+    cause: RefusalCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld(Failure):
+    """The page exists, but the origin does not give it to us; `outcome` is one of `WITHHELD`."""
+
+
+WITHHELD = {
+    401: OutcomeKind.UNAUTHORIZED,
+    402: OutcomeKind.PAYMENT_REQUIRED,
+    403: OutcomeKind.FORBIDDEN,
+    451: OutcomeKind.UNAVAILABLE_LEGALLY,
+}
+"""The outcome of each status that withholds an existing page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone(WithoutPage):
+    """The origin reports that the page does not exist."""
+
+    outcome: OutcomeKind = OutcomeKind.GONE
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Busy(WithoutPage):
+    """The origin asks clients to come back later."""
+
+    outcome: OutcomeKind = OutcomeKind.BUSY
+    retry_at_ms: int | None = None
+    """The instant that Retry-After names, in either form; None without a usable value."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable(Failure):
+    """There is no usable response."""
+
+    outcome: OutcomeKind = OutcomeKind.UNREACHABLE
+    kind: UnreachableKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLarge(Failure):
+    """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
+
+    outcome: OutcomeKind = OutcomeKind.TOO_LARGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable(Failure):
+    """The response is not a page: its content type or encoding is not supported."""
+
+    outcome: OutcomeKind = OutcomeKind.UNREADABLE
+
+
+Outcome = (
+    Fetched | NotModified | Deferred | Redirected | Refused | Blocked
+    | Withheld | Gone | Busy | Unreachable | TooLarge | Unreadable
+)  # fmt: skip

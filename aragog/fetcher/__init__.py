@@ -1,1 +1,0 @@
-"""The HTTP client of the crawler: one polite GET per URL, returned as an outcome."""

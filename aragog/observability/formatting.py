@@ -1,0 +1,39 @@
+"""Format times and untrusted text for people. Pure; all times are UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from aragog.observability.durations import span
+
+# The last millisecond that datetime can hold.
+_LAST_MS = 253_402_300_799_999
+
+
+def at(ms: int) -> str:
+    """A time: `2026-01-31 08:05:00 UTC`; the number itself if no calendar date exists for it."""
+    if not 0 <= ms <= _LAST_MS:
+        return str(ms)
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def moment(ms: int, now_ms: int) -> str:
+    """A time and its distance from now."""
+    return f"{at(ms)} ({distance(ms, now_ms)})"
+
+
+def distance(ms: int, now_ms: int) -> str:
+    """The distance of a time from now: `in 3 min` or `5 s ago`."""
+    away_ms = ms - now_ms
+    return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
+
+
+def plain(text: str, limit: int = 300) -> str:
+    """
+    Put `text` on one line of at most `limit` characters, without terminal control characters.
+
+    The result is still untrusted: escape it before it becomes HTML.
+    """
+    cut = text[: limit + 1]
+    line = "".join(c if c.isprintable() else " " for c in cut)
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,0 +1,240 @@
+"""
+The measurements of this process: durations and counts that hot paths record.
+
+A label is a name from the code, never what a website or a client sent, so the number of series is
+bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
+`aragog.observability.metric_families` makes families of prometheus_client of the sums.
+
+Not prometheus_client's own types: observing takes them twice as long, and a worker would import
+them and their HTTP server for nothing (docs/adr/0053).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SUM = "sum"
+
+
+class Measurement(NamedTuple):
+    """One number of an instrument."""
+
+    instrument: str
+    label: str
+    """The label's value; "" for an instrument without a label."""
+    part: str
+    """The number of a histogram's bucket, from 0, or `SUM`; "" for a counter."""
+
+
+class Observations:
+    """The observations of one label of a histogram. Thread-safe."""
+
+    __slots__ = ("_bounds", "_counts", "_lock", "_sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+        self._lock = threading.Lock()
+
+    def observe(self, value: float) -> None:
+        """Add a value, such as a duration in seconds."""
+        at = bisect_left(self._bounds, value)
+        with self._lock:
+            self._counts[at] += 1
+            self._sum += value
+
+    def read(self) -> dict[str, float]:
+        """The numbers that are not 0, by the part of a `Measurement`."""
+        with self._lock:
+            counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
+            return counts | {SUM: self._sum} if counts else {}
+
+
+class Count:
+    """The count of one label of a counter. Thread-safe."""
+
+    __slots__ = ("_lock", "_total")
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._lock = threading.Lock()
+
+    def add(self, amount: int = 1) -> None:
+        """Count so many events."""
+        with self._lock:
+            self._total += amount
+
+    def read(self) -> dict[str, float]:
+        """See `Observations.read`."""
+        return {"": self._total} if self._total else {}
+
+
+class Histogram:
+    """
+    How often a value was within each bound, by one label or none.
+
+    Args:
+        name: for Prometheus.
+        description: one sentence.
+        bounds: the upper bounds of the buckets, ascending.
+        label: the name of the label.
+    """
+
+    def __init__(
+        self, name: str, description: str, bounds: tuple[float, ...], label: str = ""
+    ) -> None:
+        self.name, self.description, self.bounds, self.label = name, description, bounds, label
+        self.children: dict[str, Observations] = {}
+
+    def of(self, label: str = "") -> Observations:
+        """The observations of that label; always the same ones."""
+        found = self.children.get(label)
+        return found or self.children.setdefault(label, Observations(self.bounds))
+
+
+class Counter:
+    """
+    Counts of events, by one label.
+
+    Args:
+        name, description, label: as of `Histogram`.
+        values: the label's values, which Prometheus sees as 0 until they are counted.
+    """
+
+    def __init__(
+        self, name: str, description: str, label: str = "", values: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.description, self.label = name, description, label
+        self.values = values
+        self.children: dict[str, Count] = {}
+
+    def of(self, label: str = "") -> Count:
+        """The count of that label; always the same one."""
+        found = self.children.get(label)
+        return found or self.children.setdefault(label, Count())
+
+
+REQUEST_BOUNDS_S = (
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+)  # fmt: skip
+"""The buckets of HTTP requests and Thrift calls, which each server shows by itself."""
+
+STAGE_SECONDS = Histogram(
+    "aragog_stage_seconds",
+    "Duration of one run of a task; a run has up to pipeline.batch_size URLs.",
+    (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+    "stage",
+)
+STORE_SECONDS = Histogram(
+    "aragog_store_seconds",
+    "Duration of one operation on the store's tables; a batch is one operation.",
+    (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5),
+    "operation",
+)
+CONTENT_SECONDS = Histogram(
+    "aragog_content_seconds",
+    "Duration of one operation on the content store; a batch is one operation.",
+    (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 20),
+    "operation",
+)
+SLOT_LATENESS_SECONDS = Histogram(
+    "aragog_slot_lateness_seconds",
+    "Time from a slot to its request, by the limiter's clock.",
+    (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
+)
+SLOTS = Counter(
+    "aragog_slots",
+    "Slots of domains by event: reserved (what the rates allowed), used (its request was sent), "
+    "missed (its window had passed when the request was ready).",
+    "event",
+    ("reserved", "used", "missed"),
+)
+TLS_HANDSHAKES = Counter(
+    "aragog_tls_handshakes",
+    "Handshakes with origins that succeeded: full ones, and resumed ones, which check no "
+    "certificate again and take a fraction of the CPU.",
+    "kind",
+    ("full", "resumed"),
+)
+TLS_FAILURES = Counter(
+    "aragog_tls_failures",
+    "Handshakes with origins that failed, by reason: what is wrong with the certificate, an old "
+    "protocol, or something else.",
+    "reason",
+    (
+        "expired", "not yet valid", "for another name", "self-signed", "from an unknown issuer",
+        "too weak", "old protocol", "other",
+    ),
+)  # fmt: skip
+REFRESH_URLS = Counter(
+    "aragog_refresh_urls",
+    "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
+    "decision",
+    ("enqueued", "postponed"),
+)
+READ_CACHE_READS = Counter(
+    "aragog_read_cache_reads",
+    "Records that plain reads of the API looked for in the cache of its process "
+    "(serving.read_cache_s), by whether they were in it.",
+    "result",
+    ("hit", "miss"),
+)
+INSTRUMENTS: tuple[Histogram | Counter, ...] = (
+    STAGE_SECONDS,
+    STORE_SECONDS,
+    CONTENT_SECONDS,
+    SLOT_LATENESS_SECONDS,
+    SLOTS,
+    TLS_HANDSHAKES,
+    TLS_FAILURES,
+    REFRESH_URLS,
+    READ_CACHE_READS,
+)
+
+
+def measured(
+    instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
+) -> dict[Measurement, float]:
+    """All numbers of these instruments in this process that are not 0, since its start."""
+    result: dict[Measurement, float] = {}
+    for instrument in instruments:
+        children: Mapping[str, Observations | Count] = instrument.children
+        for label, child in list(children.items()):
+            result |= {
+                Measurement(instrument.name, label, part): n for part, n in child.read().items()
+            }
+    return result
+
+
+@contextmanager
+def timed(observer: Observations) -> Iterator[None]:
+    """Observe how long the block takes, also when it raises."""
+    started_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        observer.observe(time.perf_counter() - started_s)
+
+
+def timed_calls(call: Callable[P, R], observer: Observations) -> Callable[P, R]:
+    """`call`, whose duration is observed each time."""
+
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        started_s = time.perf_counter()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            observer.observe(time.perf_counter() - started_s)
+
+    return run

@@ -1,0 +1,49 @@
+"""Families of prometheus_client from the numbers of `aragog.observability.instruments`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.utils import floatToGoString
+
+from aragog.observability.instruments import SUM, Counter, Histogram, Measurement, measured
+
+
+def family(
+    instrument: Histogram | Counter, numbers: Mapping[Measurement, float] | None = None
+) -> Metric:
+    """
+    Return the family of one instrument.
+
+    Args:
+        instrument: names the family, its label and its buckets.
+        numbers: of all processes; None: those of this process.
+    """
+    cells = measured([instrument]) if numbers is None else numbers
+    labels = [instrument.label] if instrument.label else []
+    text, name = instrument.description, instrument.name
+    values = sorted({cell.label for cell in cells if cell.instrument == name})
+    if isinstance(instrument, Counter):
+        counter = CounterMetricFamily(name, text, labels=labels)
+        for value in sorted({*values, *instrument.values}):
+            counter.add_metric([value][: len(labels)], cells.get(Measurement(name, value, ""), 0))
+        return counter
+    histogram = HistogramMetricFamily(name, text, labels=labels)
+    for value in values:
+        counts = [
+            cells.get(Measurement(name, value, str(number)), 0)
+            for number in range(len(instrument.bounds) + 1)
+        ]
+        total = cells.get(Measurement(name, value, SUM), 0)
+        histogram.add_metric(
+            [value][: len(labels)], buckets(instrument.bounds, accumulate(counts)), total
+        )
+    return histogram
+
+
+def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
+    """The buckets of a histogram's family: how many values each bound and infinity reached."""
+    names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
+    return list(zip(names, reached, strict=True))

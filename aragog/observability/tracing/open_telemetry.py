@@ -1,0 +1,195 @@
+"""
+The tracer on OpenTelemetry's SDK.
+
+A program that has a TracerProvider of its own keeps it, and aragog's spans go where its own go.
+Every other process exports by OTLP over HTTP. `OTEL_` variables say where to, and what the resource
+is (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from importlib.metadata import version
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.environment_variables import (
+    OTEL_BSP_SCHEDULE_DELAY,
+    OTEL_EXPORTER_OTLP_TIMEOUT,
+    OTEL_EXPORTER_OTLP_TRACES_TIMEOUT,
+    OTEL_TRACES_SAMPLER,
+)
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    ConsoleSpanExporter,
+    SimpleSpanProcessor,
+)
+from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, TraceFlags
+
+from aragog.errors import ConfigError
+from aragog.observability.tracing.context import SpanContext, read
+from aragog.observability.tracing.export_log import ExportErrors
+from aragog.observability.tracing.tracer import Attributes, Span, SpanPart
+from aragog.runtime.extras import DISTRIBUTION
+
+EXPORTER = "OTEL_TRACES_EXPORTER"
+DELAY_MS = 1000
+"""How long an ended span waits for others; the SDK's 5 s would lose more with a killed process."""
+TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
+TIMEOUT_S = 3
+"""How long an export may take with its retries; the SDK's default is 10 s."""
+FLUSH_MS = 5000
+NO_CONTEXT = Context()
+_KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
+
+
+def connect(service: str, ratio: float) -> OtelTracer:
+    """
+    The tracer of this process, with a thread that exports.
+
+    Args:
+        service: the service's name, unless `OTEL_SERVICE_NAME` names it.
+        ratio: the share of URLs that begin a trace, unless `OTEL_TRACES_SAMPLER` decides.
+
+    Raises:
+        ConfigError: `OTEL_TRACES_EXPORTER` names an exporter that is not supported.
+    """
+    present = trace.get_tracer_provider()
+    if not isinstance(present, trace.ProxyTracerProvider):
+        return OtelTracer(present, ratio)
+    provider = TracerProvider(resource=resource(service))
+    processor = _processor(os.environ.get(EXPORTER, "otlp"))
+    if processor is not None:
+        provider.add_span_processor(processor)
+    # A sampler of the environment is asked for each URL; the SDK reads it by itself.
+    return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
+
+
+def resource(service: str) -> Resource:
+    """What the process is; what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins."""
+    own: dict[str, str | int] = {
+        "service.name": service,
+        "service.namespace": "aragog",
+        "service.version": version(DISTRIBUTION),
+        "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+    }
+    return Resource.create(own).merge(OTELResourceDetector().detect())
+
+
+def _processor(exporter: str) -> SpanProcessor | None:
+    match exporter.strip():
+        case "otlp":
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+                OTLPSpanExporter,  # it imports requests and protobuf
+            )
+
+            errors = ExportErrors()
+            for name in (OTLPSpanExporter.__module__, "opentelemetry.sdk._shared_internal"):
+                logging.getLogger(name).addFilter(errors)
+            # A process that ends waits as long for a collector that does not answer.
+            timeout_s = None if any(map(os.environ.get, TIMEOUTS)) else TIMEOUT_S
+            delay_ms = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else DELAY_MS
+            return BatchSpanProcessor(
+                OTLPSpanExporter(timeout=timeout_s), schedule_delay_millis=delay_ms
+            )
+        case "console":
+            return SimpleSpanProcessor(ConsoleSpanExporter())
+        case "none":
+            return None
+        case other:
+            raise ConfigError(f"{EXPORTER}: must be otlp, console or none, got {other!r}")
+
+
+class OtelTracer:
+    """
+    Makes spans by a TracerProvider.
+
+    Args:
+        provider: records and exports.
+        ratio: the share of URLs that begin a trace, if the provider's sampler agrees.
+    """
+
+    def __init__(self, provider: trace.TracerProvider, ratio: float) -> None:
+        self.ratio = ratio
+        self._provider = provider
+        self._tracer = provider.get_tracer("aragog", version(DISTRIBUTION))
+
+    def active(self) -> str:
+        context = trace.get_current_span().get_span_context()
+        return _traceparent(context) if context.is_valid else ""
+
+    def root(
+        self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
+    ) -> Span | None:
+        links = [trace.Link(context)] if (context := _context(link)) else None
+        span = self._tracer.start_span(
+            name, NO_CONTEXT, kind=_KINDS[kind], attributes=attributes, links=links
+        )
+        return OtelSpan(span) if span.is_recording() else None
+
+    def child(
+        self,
+        name: str,
+        parent: str,
+        kind: SpanPart,
+        attributes: Attributes,
+        started_ns: int | None = None,
+    ) -> Span | None:
+        context = _context(parent)
+        if context is None:
+            return None
+        below = trace.set_span_in_context(NonRecordingSpan(context), NO_CONTEXT)
+        span = self._tracer.start_span(
+            name, below, kind=_KINDS[kind], attributes=attributes, start_time=started_ns
+        )
+        return OtelSpan(span) if span.is_recording() else None
+
+    def flush(self) -> None:
+        flush = getattr(self._provider, "force_flush", None)
+        if flush is not None:
+            flush(FLUSH_MS)
+
+
+class OtelSpan:
+    """A recorded span of the SDK."""
+
+    __slots__ = ("_span", "traceparent")
+
+    def __init__(self, span: trace.Span) -> None:
+        self._span = span
+        self.traceparent = _traceparent(span.get_span_context())
+
+    def set(self, attributes: Attributes) -> None:
+        self._span.set_attributes(attributes)
+
+    def event(self, name: str, attributes: Attributes, at_ns: int | None = None) -> None:
+        self._span.add_event(name, attributes, at_ns)
+
+    def end(self, *, at_ns: int | None = None, error: str = "") -> None:
+        if error:
+            self._span.set_status(Status(StatusCode.ERROR, error))
+        self._span.end(at_ns)
+
+
+def _traceparent(context: trace.SpanContext) -> str:
+    trace_id, span_id = format(context.trace_id, "032x"), format(context.span_id, "016x")
+    return SpanContext(trace_id, span_id, context.trace_flags.sampled).traceparent
+
+
+def _context(traceparent: str) -> trace.SpanContext | None:
+    """The context of another process, for a parent or a link."""
+    context = read(traceparent) if traceparent else None
+    if context is None:
+        return None
+    return trace.SpanContext(
+        trace_id=int(context.trace_id, 16),
+        span_id=int(context.span_id, 16),
+        is_remote=True,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED if context.sampled else TraceFlags.DEFAULT),
+    )

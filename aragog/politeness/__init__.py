@@ -1,1 +1,0 @@
-"""Politeness: rate limits per domain, and robots.txt rules per origin."""

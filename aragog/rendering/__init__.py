@@ -1,1 +1,0 @@
-"""Rendering of pages that need JavaScript, in a browser without a network of its own."""

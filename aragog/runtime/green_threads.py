@@ -1,0 +1,345 @@
+"""
+Green threads: many waits for the network in one thread of the operating system.
+
+A worker that fetches has hundreds of requests under way. With a thread for each, a fifth of its CPU
+was spent on switches between them. Here `GreenPool.batch` runs calls as greenlets of the thread
+that submits them; a call gives way wherever it waits through this module: for a socket
+(`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), for another thread
+(`GreenEvent`). Code that holds a `threading.Lock` must not wait in these ways. Outside a batch,
+they block the thread as usual, so the same code serves both.
+"""
+
+from __future__ import annotations
+
+import errno
+import heapq
+import os
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
+
+from greenlet import getcurrent, greenlet
+
+from aragog.runtime.clock import SystemClock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_clock = SystemClock()
+_numbers = count()
+_this_thread = threading.local()
+MOST_PASSED = 1_000
+"""Timers of waits that ended early; with more, they are removed."""
+
+
+class _GreenWait:
+    """One wait of one green thread, which ends once: by an event, or by its timer."""
+
+    __slots__ = ("green", "hub", "over")
+
+    def __init__(self, hub: _Hub) -> None:
+        self.hub = hub
+        self.green = getcurrent()
+        self.over = False
+
+    def end(self, *, happened: bool) -> None:
+        """Let the green thread go on; only in its own thread."""
+        if not self.over:
+            self.over = True
+            self.hub.ready.append((self.green, happened))
+
+    def for_at_most(self, seconds: float | None) -> bool:
+        """Give way until the end; False if the time was over first."""
+        return self.hub.give_way(self, seconds)
+
+
+class _Hub:
+    """Runs the green threads of one thread: those that are ready, then those whose wait is over."""
+
+    def __init__(self) -> None:
+        self.greens = 0
+        """How many calls of batches are not over."""
+        self.ready: deque[tuple[greenlet, object]] = deque()
+        self._green = greenlet(self._run)
+        self._poll = select.epoll()
+        self._sockets: dict[int, _GreenWait] = {}
+        self._timers: list[tuple[float, int, _GreenWait]] = []
+        self._waiting = 0
+        self._ended_elsewhere: deque[_GreenWait] = deque()
+        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll.register(self._wake_fd, select.EPOLLIN)
+
+    def __del__(self) -> None:
+        self._poll.close()
+        os.close(self._wake_fd)
+
+    @property
+    def dead(self) -> bool:
+        """True after an exception that a signal raised; its green threads are lost."""
+        return bool(self._green.dead)
+
+    def start(self, function: Callable[[], None]) -> None:
+        """Run `function` in a green thread of its own, as soon as this thread waits."""
+
+        def run(_: object) -> None:
+            try:
+                function()
+            finally:
+                self.greens -= 1
+
+        self.greens += 1
+        self.ready.append((greenlet(run, self._green), None))
+
+    def give_way(self, wait: _GreenWait, seconds: float | None) -> bool:
+        """Run the others until `wait` has ended; False if that took more than `seconds`."""
+        if seconds is not None:
+            at_s = _clock.monotonic_s() + max(0.0, seconds)
+            heapq.heappush(self._timers, (at_s, next(_numbers), wait))
+        self._waiting += 1
+        try:
+            return cast(bool, self._green.switch())
+        finally:
+            self._waiting -= 1
+            wait.over = True
+
+    def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
+        """Give way until the socket is ready; False if that took more than `seconds`."""
+        wait = _GreenWait(self)
+        self._poll.register(fd, events)
+        self._sockets[fd] = wait
+        try:
+            return self.give_way(wait, seconds)
+        finally:
+            del self._sockets[fd]
+            self._poll.unregister(fd)
+
+    def end_from_elsewhere(self, wait: _GreenWait) -> None:
+        """End a wait from any thread."""
+        self._ended_elsewhere.append(wait)
+        os.eventfd_write(self._wake_fd, 1)
+
+    def _run(self) -> None:
+        while True:
+            while self.ready:
+                green, value = self.ready.popleft()
+                green.switch(value)
+            for fd, _ in self._poll.poll(self._seconds_left()):
+                if fd == self._wake_fd:
+                    self._take_ended()
+                elif fd in self._sockets:
+                    self._sockets[fd].end(happened=True)
+            self._end_passed()
+
+    def _take_ended(self) -> None:
+        os.eventfd_read(self._wake_fd)
+        while self._ended_elsewhere:
+            self._ended_elsewhere.popleft().end(happened=True)
+
+    def _seconds_left(self) -> float | None:
+        """How long it is until the first timer; None: there is no timer."""
+        if len(self._timers) > MOST_PASSED + 2 * self._waiting:
+            self._timers = [timer for timer in self._timers if not timer[2].over]
+            heapq.heapify(self._timers)
+        while self._timers and self._timers[0][2].over:
+            heapq.heappop(self._timers)
+        return max(0.0, self._timers[0][0] - _clock.monotonic_s()) if self._timers else None
+
+    def _end_passed(self) -> None:
+        now_s = _clock.monotonic_s()
+        while self._timers and self._timers[0][0] <= now_s:
+            heapq.heappop(self._timers)[2].end(happened=False)
+
+
+def _busy_hub() -> _Hub | None:
+    """The hub of this thread, if others could run in it while this one waits."""
+    hub: _Hub | None = getattr(_this_thread, "hub", None)
+    return hub if hub is not None and hub.greens else None
+
+
+def wait_readable(sock: socket.socket, seconds: float) -> None:
+    """Return when the socket has data or is closed; raise TimeoutError after `seconds`."""
+    _wait_for_socket(sock, select.EPOLLIN, seconds)
+
+
+def wait_writable(sock: socket.socket, seconds: float) -> None:
+    """Return when the socket takes data or is closed; raise TimeoutError after `seconds`."""
+    _wait_for_socket(sock, select.EPOLLOUT, seconds)
+
+
+def _wait_for_socket(sock: socket.socket, events: int, seconds: float) -> None:
+    hub = _busy_hub()
+    if sock.fileno() < 0:
+        raise OSError(errno.EBADF, "the socket was closed")
+    if hub is not None:
+        ready = hub.wait_for_socket(sock.fileno(), events, seconds)
+    else:
+        poll = select.poll()
+        poll.register(sock, events)  # EPOLLIN and EPOLLOUT are POLLIN and POLLOUT
+        ready = bool(poll.poll(max(0.0, seconds) * 1000))
+    if not ready:
+        raise TimeoutError("timed out")
+
+
+class GreenClock(SystemClock):
+    """The clocks of this machine; while one green thread sleeps, the others go on."""
+
+    def sleep_s(self, seconds: float) -> None:
+        hub = _busy_hub()
+        if hub is None or seconds <= 0:
+            super().sleep_s(seconds)
+        else:
+            _GreenWait(hub).for_at_most(seconds)
+
+
+class GreenEvent:
+    """An event like that of `threading`, for one waiter, which may be a green thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_set = False
+        self._wait: _GreenWait | threading.Event | None = None
+
+    def set(self) -> None:
+        """Let the waiter go on."""
+        with self._lock:
+            self._is_set, wait = True, self._wait
+        if isinstance(wait, threading.Event):
+            wait.set()
+        elif wait is not None:
+            wait.hub.end_from_elsewhere(wait)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether the event was set within `seconds`; None: wait for as long as it takes."""
+        hub = _busy_hub()
+        with self._lock:
+            if self._is_set:
+                return True
+            wait = self._wait = threading.Event() if hub is None else _GreenWait(hub)
+        if isinstance(wait, threading.Event):
+            wait.wait(seconds)
+        else:
+            wait.for_at_most(seconds)
+        return self._is_set
+
+
+class GreenCall(Generic[T]):
+    """One call of a batch."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._waiter: _GreenWait | None = None
+        self.over = False
+
+    def run(self) -> None:
+        """Run the call, in its green thread."""
+        try:
+            self._value = self._function()
+        except BaseException as error:  # noqa: BLE001 - raised by `result`
+            self._error = error
+        self.over = True
+        if self._waiter is not None:
+            self._waiter.end(happened=True)
+
+    def finish(self) -> None:
+        """Return when the call is over; only in the thread of its batch."""
+        if not self.over:
+            self._waiter = _GreenWait(_this_thread.hub)
+            self._waiter.for_at_most(None)
+
+    def result(self) -> T:
+        """What the call returned, when it is over; raises what it raised."""
+        self.finish()
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+
+class GreenPool:
+    """
+    Limits how many calls of all batches of a process run at once.
+
+    Args:
+        size: further calls wait, the first of them first.
+        for_urgent: so many urgent calls more may run.
+    """
+
+    def __init__(self, size: int, for_urgent: int = 0) -> None:
+        self._free = size
+        self._for_urgent = for_urgent
+        self._lock = threading.Lock()
+        self._waiters: deque[GreenEvent] = deque()
+        self._urgent_waiters: deque[GreenEvent] = deque()
+
+    def batch(self) -> GreenBatch:
+        """A batch of calls; use it in a `with` statement, whose end waits for all of them."""
+        return GreenBatch(self)
+
+    def acquire(self, *, urgent: bool = False) -> None:
+        """Take a place, or wait for one."""
+        with self._lock:
+            if self._free > (-self._for_urgent if urgent else 0):
+                self._free -= 1
+                return
+            turn = GreenEvent()
+            (self._urgent_waiters if urgent else self._waiters).append(turn)
+        turn.wait()
+
+    def release(self) -> None:
+        """Give the place to the first who waits, urgent ones first."""
+        with self._lock:
+            self._free += 1
+            if self._urgent_waiters:
+                turn = self._urgent_waiters.popleft()
+            elif self._waiters and self._free > 0:
+                turn = self._waiters.popleft()
+            else:
+                return
+            self._free -= 1
+        turn.set()
+
+
+class GreenBatch:
+    """Calls that run side by side in the thread that submits them, whenever it waits."""
+
+    def __init__(self, pool: GreenPool) -> None:
+        self._pool = pool
+        self._calls: list[GreenCall[Any]] = []
+
+    def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> GreenCall[T]:
+        """Begin a call as soon as this thread waits; see `GreenCall.result`."""
+        return self._begin(lambda: function(*args, **kwargs), urgent=False)
+
+    def submit_urgent(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> GreenCall[T]:
+        """Begin an urgent call, which waits for no other."""
+        return self._begin(lambda: function(*args, **kwargs), urgent=True)
+
+    def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:
+        hub: _Hub | None = getattr(_this_thread, "hub", None)
+        if hub is None or hub.dead:
+            hub = _this_thread.hub = _Hub()
+        call = GreenCall(function)
+        self._calls.append(call)
+        hub.start(partial(self._run, call, urgent=urgent))
+        return call
+
+    def _run(self, call: GreenCall[Any], *, urgent: bool) -> None:
+        self._pool.acquire(urgent=urgent)
+        try:
+            call.run()
+        finally:
+            self._pool.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for call in self._calls:
+            call.finish()

@@ -1,0 +1,88 @@
+"""
+Lets programs import modules of aragog by the names that the documentation of version 0.1 gave them.
+
+For one release: each such import warns and names the new module. Both names lead to one module, so
+its classes are the same, and a setting that names a class by its old path finds it.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+
+_OLD = "aragog."
+MOVED = {
+    "fetcher.causes": "aragog.fetch_record.causes",
+    "fetcher.outcome": "aragog.fetch_record.outcome",
+    "fetcher": "aragog.crawl.fetcher",
+    "pages.canonical_evidence": "richpins.canonical_evidence",
+    "pages.document": "richpins.document",
+    "pages.extraction": "richpins.extraction",
+    "pages.field_types": "richpins.field_types",
+    "pages.links": "richpins.links",
+    "pages.page_types": "richpins.page_types",
+    "pages.provenance": "richpins.provenance",
+    "pages.rich_pins": "richpins.rich_pins",
+    "pages.robots_meta": "richpins.robots_meta",
+    "pinlater": "pinlater",
+    "pipeline": "aragog.crawl.pipeline",
+    "politeness": "aragog.crawl.politeness",
+    "scrapy": "aragog.addons.scrapy",
+    "testing.memory_queue": "pinlater.testing.memory_queue",
+    "testing.memory_shard": "pinlater.testing.memory_shard",
+    "testing.shard": "pinlater.testing.shard",
+    "testing.shard_histories": "pinlater.testing.shard_histories",
+    "testing.shard_world": "pinlater.testing.shard_world",
+    "urls": "urlspelling",
+    "zen.node_ids": "aragog.urlstore.node_ids",
+    "zen": "zengraph",
+}
+"""Names of modules and packages below `aragog`, and the new ones; the first that fits counts."""
+
+
+def new_name(name: str) -> str | None:
+    """The new name of a module; None if it has not moved."""
+    if not name.startswith(_OLD):
+        return None
+    old = name.removeprefix(_OLD)
+    for moved, new in MOVED.items():
+        if old == moved or old.startswith(f"{moved}."):
+            return new + old.removeprefix(moved)
+    return None
+
+
+class _MovedNames(MetaPathFinder, Loader):
+    """Imports a module by its old name as the one that has the new name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        return ModuleSpec(fullname, self) if new_name(fullname) else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        old = module.__name__
+        new = new_name(old) or old
+        # The import system returns what it finds here, not the empty module that it has made.
+        sys.modules[old] = import_module(new)
+        warnings.warn(
+            f"{old} is {new} now; the old name ends with the next release",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def get_code(self, fullname: str) -> CodeType:
+        """For `python -m`."""
+        program = f"import runpy; runpy.run_module({new_name(fullname)!r}, run_name='__main__')"
+        return compile(program, fullname, "exec")
+
+
+def install() -> None:
+    """Let imports find the old names, before Python looks for them in the folders of packages."""
+    if not any(isinstance(finder, _MovedNames) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _MovedNames())

@@ -1,1 +1,0 @@
-"""Spans of OpenTelemetry: the context that travels, the port, and its adapter."""

@@ -1,0 +1,146 @@
+"""
+Store pages of web archives as if they had been fetched then.
+
+Each is read like a page that was just fetched: fields, links, canonical URL, what it says about its
+uses. Nothing is fetched, and no worker has to run. Links are stored and not followed.
+
+Safe to run twice: a page is written with the time of its capture, and never replaces a newer one. A
+capture of the future is reported and not stored: no later fetch would replace it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from aragog.crawl.pipeline.fetch_results import PackedBody, kept_headers, pack
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.page_analysis import (
+    PageAnalysis,
+    candidates,
+    decided,
+    known_chains,
+    named_agent,
+    read_page,
+    text_fields,
+)
+from aragog.crawl.stages.page_limits import PageTooExpensive, limited
+from aragog.crawl.stages.page_updates import page_write, reserved, with_body
+from aragog.errors import BAD_INPUT
+from aragog.pages import preferences
+from aragog.pages.extractors import load_all
+from aragog.settings import Settings
+from aragog.transfer.json_lines import BadRecord
+from aragog.transfer.warc_pages import Archived, ArchivedPage
+from aragog.urlstore.records import PageWrite
+from aragog.urlstore.store import UrlStore
+
+BATCH = 25
+_BODY = "body"
+"""Stands for a token of the spool: the body is at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReport:
+    """The result of an import."""
+
+    last_number: int
+    """The last record that was done; a restart continues after it."""
+    written: int
+    """Pages that were stored."""
+    stale: int
+    """Pages that the store has from a later fetch, or whose URL was taken down."""
+    problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    result: FetchResult
+    analysis: PageAnalysis
+    packed: PackedBody
+
+    @property
+    def fetched_at_ms(self) -> int:
+        return self.result.fetch.fetched_at_ms
+
+
+def import_archive(
+    archived: Iterable[Archived],
+    store: UrlStore,
+    settings: Settings,
+    *,
+    on_problem: Callable[[int, str], None] = lambda *_: None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> ArchiveReport:
+    """
+    Store the pages of `read_warc`, 25 at a time; what cannot be stored is only reported.
+
+    About 10 ms of CPU time for a page of 50 KB.
+
+    Raises:
+        StoreUnavailable, ContentUnavailable: the last number that `on_progress` got is done.
+    """
+    last = written = stale = problems = 0
+    records = iter(archived)
+    while some := list(islice(records, BATCH)):
+        read: dict[str, _Read] = {}
+        for number, page in some:
+            one = page if isinstance(page, BadRecord) else _read(page, store, settings)
+            if not isinstance(one, _Read):
+                problems += 1
+                on_problem(number, str(one))
+                continue
+            url, earlier = one.result.job.url, read.get(one.result.job.url)
+            stale += earlier is not None
+            if earlier is None or earlier.fetched_at_ms <= one.fetched_at_ms:
+                read[url] = one
+        for done in store.write_pages(list(_writes(read.values(), store, settings))):
+            stale += done.stale
+            written += not done.stale
+        last = some[-1][0]
+        on_progress(last)
+    return ArchiveReport(last, written, stale, problems)
+
+
+def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | str:
+    """The page read, or why it cannot be stored."""
+    try:
+        store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
+    except BAD_INPUT as error:
+        return f"{page.fetch.url}: {error}"
+    limits, packed = settings.pipeline, pack(page.body)
+    fetch = replace(page.fetch, headers=kept_headers(page.fetch.headers))
+    job = UrlJob(url=fetch.url)
+    result = FetchResult(job=job, fetch=fetch, token=_BODY, body_hash=packed.sha256)
+    try:
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            analysis = read_page(
+                result,
+                page.body,
+                agent=named_agent(settings.fetch),
+                max_links=limits.max_links_per_page,
+                extractors=load_all(limits.extractors, settings.extract),
+                texts=text_fields(limits),
+                drafts=settings.preferences.drafts,
+            )
+    except (PageTooExpensive, MemoryError, *BAD_INPUT) as error:
+        return f"{fetch.url}: {error}"
+    if reason := reserved(result, analysis, settings.preferences):
+        return f"{fetch.url}: {reason}"
+    return _Read(_unasked(result), analysis, packed)
+
+
+def _unasked(result: FetchResult) -> FetchResult:
+    """The result with a note that nobody has read the robots.txt of the page."""
+    note = preferences.packed([preferences.ROBOTS_UNREAD])
+    return replace(result, fetch=replace(result.fetch, robots_preferences=note))
+
+
+def _writes(read: Collection[_Read], store: UrlStore, settings: Settings) -> Iterator[PageWrite]:
+    named = set().union(*(candidates(one.analysis.evidence) for one in read))
+    known = known_chains(named, store.pages.known)
+    for one in read:
+        decision = decided(one.analysis.evidence, known)
+        update = page_write(one.result, one.analysis, decision, settings)
+        yield with_body(update, one.packed.blob if update.token else None)

@@ -1,0 +1,95 @@
+"""
+The evidence of whose page a record is: exports write it among the facts, imports read it. Pure.
+
+A page becomes an alias of a stored one only if the two agree, and what they are compared by is not
+among the fields. Without it an imported page would look like one that nobody fetched, and the first
+page that names its URL as canonical would replace it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from aragog.errors import InvalidUrl
+from aragog.transfer.json_lines import UrlRecord
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import facts_of
+from aragog.urlstore.records import Fact, Likeness
+from urlspelling import normalize
+from zengraph.records import Row
+
+LIKENESS = "likeness"
+"""The fact with the body's hash and the sketch of the text; versions without it ignore facts."""
+
+_OF_AN_ALIAS = ("status", "redirects_to")
+_WITH_A_PAGE = range(200, 300)
+
+
+def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """The facts of a page with its likeness."""
+    likeness = nodes.likeness_of(row)
+    said = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+    return {**facts, **said}
+
+
+def exported_alias_facts(row: Row) -> dict[str, Fact]:
+    """What the fetch of an alias itself found: its status, or where it redirects to."""
+    own = facts_of(row, nodes.OWN)
+    return {name: own[name] for name in _OF_AN_ALIAS if own.get(name) is not None}
+
+
+def imported_page(
+    canonical: str, row: Row, record: UrlRecord, now_ms: int
+) -> tuple[dict[bytes, bytes], int] | None:
+    """
+    The cells of a node that say whose page it holds, and when that was fetched.
+
+    None where the record does not say it, or the node has a page that a fetch brought.
+    """
+    at_ms = record.facts.get("fetched_at_ms")
+    if nodes.FACTS in row or not isinstance(at_ms, int) or not 0 < at_ms <= now_ms:
+        return None
+    urls = {name: _url(record.facts.get(name)) for name in ("url", "final_url")}
+    if None in urls.values():
+        return None
+    status = record.facts.get("status")
+    facts = {**urls, "fetched_at_ms": at_ms, "status": status if _is_status(status) else None}
+    cells = {nodes.FACTS: orjson.dumps(facts)}
+    if likeness := _likeness(record.facts.get(LIKENESS)):
+        cells[nodes.LIKENESS] = nodes.likeness_cell(likeness)
+    if urls["final_url"] == canonical and status in _WITH_A_PAGE:
+        cells[nodes.OWN] = _own(status, canonical, None)
+    return cells, at_ms
+
+
+def imported_alias(record: UrlRecord) -> bytes | None:
+    """The cell with what the fetch of an alias found; None where the record does not say it."""
+    status, target = record.facts.get("status"), _url(record.facts.get("redirects_to"))
+    if not _is_status(status) and target is None:
+        return None
+    return _own(status if _is_status(status) else None, None, target)
+
+
+def _own(status: Fact, canonical: str | None, target: str | None) -> bytes:
+    found = {"status": status, "canonical_url": canonical, "redirects_to": target, "gone": False}
+    return orjson.dumps(found)
+
+
+def _is_status(value: Fact) -> bool:
+    return isinstance(value, int) and 100 <= value <= 599
+
+
+def _likeness(said: Fact) -> Likeness | None:
+    if not isinstance(said, str):
+        return None
+    body, _, text = said.partition(" ")
+    return Likeness(body, text)
+
+
+def _url(url: Fact) -> str | None:
+    try:
+        return normalize(url) if isinstance(url, str) else None
+    except InvalidUrl:
+        return None

@@ -1,0 +1,53 @@
+"""
+Recognize texts that stand where a value should: templates that were not filled in, and the names
+that programs give to what has none yet (`Untitled document`, `admin`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_EXPRESSION = re.compile(
+    r"\{\{[^{}]{0,200}\}\}|[$#@]\{[^{}]{0,200}\}|\{%[^{}]{0,200}%\}|<[%?][^<>]{0,200}[%?]>"
+    r"|%%[^%\s]{1,80}%%|%[A-Za-z]\w{1,80}%|\[\[[^\[\]]{1,200}\]\]|\[(?:author|title|name|site_?name)\]"
+    r"|\{[A-Za-z_][\w.]{0,80}\}",
+    re.IGNORECASE,
+)
+_VALUES = frozenset({"undefined", "null", "(null)", "nan", "[object object]"})
+_UNTITLED = re.compile(
+    r"untitled(?:[\s_-]*(?:document|page|post|site|article|\d{1,4}))?|new\s+(?:page|document)(?:\s*\d{1,4})?"
+    r"|no\s+title|(?:page|post|document|insert|enter)\s+title(?:\s+here)?|title\s+(?:goes\s+)?here"
+    r"|unbenannt(?:es\s+dokument|e\s+seite)?|neue\s+seite(?:\s*\d{1,4})?|ohne\s+titel|kein\s+titel"
+    r"|(?:document\s+)?sans\s+(?:titre|nom)|(?:documento\s+)?sin\s+t[ií]tulo|(?:documento\s+)?sem\s+t[ií]tulo"
+    r"|(?:documento\s+)?senza\s+titolo|naamloos(?:\s+document)?|dokument\s+bez\s+tytułu|bez\s+tytułu"
+    r"|(?:документ\s+)?без\s+(?:имени|названия)|無題(?:ドキュメント)?|无标题(?:文档)?|無標題(?:文件)?|제목\s*없음",
+    re.IGNORECASE,
+)
+_USERS = re.compile(
+    r"(?:wp[-_ ]?|site[-_ ]?|web[-_ ]?)?admin(?:istrat(?:or|eur|ore|ör)|istrador)?\d{0,4}"
+    r"|webmaster|root|super-?user|(?:user|guest|test)\d{0,8}|default(?:\s+(?:user|author))?|editor\d{0,4}"
+    r"|staff(?:\s+(?:writer|reporter|author|report))?|админ(?:истратор)?|管理员|管理員|管理者",
+    re.IGNORECASE,
+)
+_MAX_CHARS = 300
+
+
+def is_placeholder(text: str) -> bool:
+    """Return True for a text of nothing but templates that were not filled in, or for no value."""
+    if len(text) > _MAX_CHARS:
+        return False
+    if text.strip().lower() in _VALUES:
+        return True
+    return _EXPRESSION.search(text) is not None and not any(
+        map(str.isalnum, _EXPRESSION.sub(" ", text))
+    )
+
+
+def is_untitled(text: str) -> bool:
+    """Return True for what programs write as the title of a page that has none."""
+    return is_placeholder(text) or _UNTITLED.fullmatch(text.strip()) is not None
+
+
+def is_user_name(text: str) -> bool:
+    """Return True for the account of a publishing program, which names nobody: `admin`."""
+    return is_placeholder(text) or _USERS.fullmatch(text.strip()) is not None

@@ -1,0 +1,81 @@
+"""One call gives the facts of a page."""
+
+import pytest
+from pins import ld
+
+import richpins
+from richpins.extraction import extract
+from richpins.links import Link
+
+URL = "https://pot.test/soup"
+LINE = "Leeks are planted in spring and harvested from late summer on, in most of the country."
+BODY = (
+    "<title>Leek Soup</title><link rel=canonical href=/soups/leek>"
+    + ld(
+        {
+            "@type": "Recipe",
+            "name": "Leek Soup",
+            "totalTime": "PT1H10M",
+            "recipeIngredient": "leeks",
+        }
+    )
+    + f"<main><h1>Leek Soup</h1><p>{LINE}</p><p>{LINE} <a href=/stew>Stew</a></p></main>"
+).encode()
+
+
+@pytest.fixture
+def page():
+    return richpins.read(BODY, url=URL, content_type="text/html; charset=utf-8")
+
+
+def test_the_pin_is_that_of_the_page(page):
+    assert page.type == "recipe"
+    assert page.pin == extract(BODY, URL, "text/html; charset=utf-8")
+    assert page.fields["recipe.total_minutes"] == 70
+    assert page.provenance["recipe.total_minutes"].syntax == "json-ld"
+
+
+def test_links_and_the_canonical_url_are_absolute(page):
+    assert page.links == (Link("https://pot.test/stew", "Stew"),)
+    assert page.canonical().canonical_url == "https://pot.test/soups/leek"
+
+
+def test_a_header_and_a_failed_response_count_for_the_canonical_url(page):
+    headers = [("Link", "<https://pot.test/leek>; rel=canonical")]
+
+    assert page.canonical(headers=headers).canonical_url == "https://pot.test/leek"
+    assert page.canonical(status=404).canonical_url == URL
+
+
+def test_the_text_and_its_sketch_are_those_of_the_article(page):
+    assert LINE in page.text
+    assert "[Stew](https://pot.test/stew)" in page.markdown
+    assert richpins.are_near_same(page.sketch, page.sketch)
+
+
+def test_a_fact_is_read_once(page):
+    assert page.pin is page.pin
+    assert page.links is page.links
+
+
+def test_what_is_not_html_has_no_facts_of_its_body():
+    page = richpins.read(b"<h1>Not a page</h1>", url=URL, content_type="application/json")
+
+    assert (page.type, page.pin.title, page.links) == ("page", None, ())
+
+
+def test_a_directive_for_one_crawler_counts_where_it_is_named():
+    body = b"<meta name=examplebot content=noindex>"
+
+    named = richpins.read(body, url=URL, agent="examplebot")
+    unnamed = richpins.read(body, url=URL)
+
+    assert (named.document.robots.noindex, unnamed.document.robots.noindex) == (True, False)
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe\0", b"<" * 100_000, BODY[:200]])
+def test_nothing_raises(body):
+    page = richpins.read(body, url=URL)
+
+    assert page.pin.url == URL
+    assert isinstance(page.links, tuple)

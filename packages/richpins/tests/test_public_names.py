@@ -1,0 +1,62 @@
+"""What the package names is there, and loads only when it is used."""
+
+import pickle
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import richpins
+from richpins import MissingExtra, RichpinsError
+
+
+@pytest.mark.parametrize("name", richpins.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(richpins, name) is not None
+    assert name in dir(richpins)
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing_such"):
+        _ = richpins.nothing_such
+
+
+def test_the_modules_that_the_package_calls_public_can_be_imported():
+    listed = re.split(r"\n\n", richpins.__doc__.partition("part of a page or store")[2])[1]
+    names = re.findall(r"`([a-z_]+)`", listed)
+
+    assert {"document", "encodings", "text_sketch"} <= set(names)
+    assert all(import_module(f"richpins.{name}") for name in names)
+
+
+def loaded_by(code):
+    parsers = ("ada_url", "chardet", "lxml", "orjson", "selectolax", "trafilatura")
+    shown = f"{code}\nimport sys; print(*[n for n in {parsers!r} if n in sys.modules])"
+    return subprocess.run(
+        [sys.executable, "-c", shown], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+@pytest.mark.parametrize(
+    "code", ["import richpins.errors", "import richpins.main_text", "import richpins.page_types"]
+)
+def test_names_load_no_parser(code):
+    assert loaded_by(code) == []
+
+
+def test_reading_a_page_without_its_text_loads_no_lxml():
+    code = "import richpins; richpins.read(b'<h1>a</h1>', url='http://a.test/').pin"
+
+    assert {"lxml", "trafilatura"}.isdisjoint(loaded_by(code))
+
+
+def test_a_missing_extra_names_the_command_that_installs_it():
+    error = MissingExtra("text", "trafilatura")
+
+    again = pickle.loads(pickle.dumps(error))
+
+    assert str(again) == "trafilatura is not installed: pip install 'richpins[text]'"
+    assert isinstance(again, RichpinsError)
+    assert isinstance(again, ImportError)

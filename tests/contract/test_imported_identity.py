@@ -1,0 +1,124 @@
+"""Pages that were exported and imported agree, or differ, as those that were fetched here."""
+
+import io
+
+import orjson
+import pytest
+
+from aragog.settings import StoreSettings
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.import_export import export_urls, import_urls
+from aragog.transfer.json_lines import JsonLinesSink, read_json_lines
+from aragog.transfer.parquet import ParquetSink, read_parquet
+from tests.contract.test_canonical_agreement import (
+    DECLARED,
+    LIST,
+    P1,
+    P2,
+    P3,
+    SECOND,
+    fetched,
+    write,
+)
+from tests.support.stores import NOW_MS, stand
+from zengraph.tables.memory import MemoryTables
+
+
+def exported(*pages):
+    source = stand(MemoryTables())
+    write(source, *pages)
+    buffer = io.BytesIO()
+    export_urls(source.store.zen, JsonLinesSink(buffer))
+    return buffer.getvalue()
+
+
+def imported(a_stand, lines):
+    a_stand.clock.advance_ms(1000)
+    writer = BulkWriter(a_stand.store, a_stand.store.zen, StoreSettings(), a_stand.clock)
+    report = import_urls(
+        read_json_lines(io.BytesIO(lines)), writer, on_problem=lambda *problem: pytest.fail(problem)
+    )
+    assert report.problems == 0
+    a_stand.clock.advance_ms(1000)
+
+
+def text(a_stand, url):
+    return a_stand.store.get(url).fields["t"].decode()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_page_that_names_an_imported_one_joins_only_if_they_agree(a_stand, agrees, times):
+    lines = exported(fetched(LIST, same="x"))
+    for _ in range(times):
+        imported(a_stand, lines)
+
+    write(a_stand, fetched(SECOND, NOW_MS + 9, canonical_url=LIST, same="x" if agrees else "y"))
+
+    assert text(a_stand, LIST) == f"the page of {LIST}"
+    assert text(a_stand, SECOND) == f"the page of {LIST if agrees else SECOND}"
+    assert a_stand.store.resolve(SECOND) == (LIST if agrees else SECOND)
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_an_imported_provisional_record_is_joined_and_disputed_as_a_fetched_one(a_stand, agrees):
+    imported(a_stand, exported(fetched(P1, canonical_url=DECLARED, same="x")))
+
+    write(a_stand, fetched(P2, NOW_MS + 9, canonical_url=DECLARED, same="x" if agrees else "y"))
+
+    assert text(a_stand, P1) == f"the page of {P1}"
+    assert text(a_stand, P2) == f"the page of {P1 if agrees else P2}"
+
+
+def test_an_imported_alias_is_fetched_when_its_canonical_url_has_another_page(a_stand):
+    pages = fetched(LIST, same="x"), fetched(P3, NOW_MS + 1, canonical_url=LIST, same="x")
+    imported(a_stand, exported(*pages))
+
+    write(a_stand, fetched(LIST, NOW_MS + 99, same="y"))
+
+    due = {each.url for each in a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}
+    assert P3 in due
+
+
+def test_an_import_leaves_the_evidence_of_a_page_that_was_fetched_here(a_stand):
+    write(a_stand, fetched(LIST, same="z"))
+    before = a_stand.store.get(LIST).facts
+    imported(a_stand, exported(fetched(LIST, NOW_MS + 1, same="x")))
+    assert a_stand.store.get(LIST).facts == before
+
+    write(a_stand, fetched(SECOND, NOW_MS + 9, canonical_url=LIST, same="z"))
+
+    assert a_stand.store.resolve(SECOND) == LIST
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"fetched_at_ms": "soon", "url": LIST, "final_url": LIST},
+        {"fetched_at_ms": NOW_MS + 10**12, "url": LIST, "final_url": LIST, "status": 200},
+        {"fetched_at_ms": NOW_MS, "url": "no URL", "final_url": LIST, "status": 200},
+        {"fetched_at_ms": NOW_MS, "url": LIST, "final_url": LIST, "status": "200", "likeness": 5},
+    ],
+)
+def test_facts_that_say_nothing_are_left(a_stand, facts):
+    record = {"url": LIST, "fields": {"t": "v"}, "at_ms": NOW_MS, "facts": facts}
+    imported(a_stand, orjson.dumps(record))
+
+    assert text(a_stand, LIST) == "v"
+
+
+def test_parquet_carries_it_as_well(a_stand, tmp_path):
+    source, path = stand(MemoryTables()), tmp_path / "pages.parquet"
+    pages = fetched(LIST, same="x"), fetched(P3, NOW_MS + 1, canonical_url=LIST, same="x")
+    write(source, *pages)
+    with path.open("wb") as file:
+        sink = ParquetSink(file)
+        export_urls(source.store.zen, sink)
+        sink.close()
+    writer = BulkWriter(a_stand.store, a_stand.store.zen, StoreSettings(), a_stand.clock)
+    with path.open("rb") as file:
+        import_urls(read_parquet(file), writer, on_problem=lambda *problem: pytest.fail(problem))
+
+    write(a_stand, fetched(SECOND, NOW_MS + 9, canonical_url=LIST, same="x"))
+
+    assert a_stand.store.resolve(SECOND) == LIST

@@ -1,0 +1,197 @@
+"""Pages that share the record of a URL which nobody fetched: what each has when it ends."""
+
+from itertools import permutations
+
+import pytest
+
+from tests.contract.test_canonical_agreement import DECLARED, P1, P2, P3, fetched, shown, write
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS, page
+
+ELSEWHERE = "http://m.shop.example/p/1"
+LATER_MS = NOW_MS + 10**9
+
+
+def share(a_stand, *urls):
+    """The first URL sends the record of the declared one; the others join it."""
+    write(
+        a_stand,
+        *(
+            fetched(url, NOW_MS + place, canonical_url=DECLARED, same="x")
+            for place, url in enumerate(urls)
+        ),
+    )
+    assert {shown(a_stand.store, url) for url in (*urls, DECLARED)} == {f"the page of {urls[0]}"}
+
+
+def due(a_stand):
+    return {each.url for each in a_stand.store.schedule.claim_due(LATER_MS, 9, 60)}
+
+
+@pytest.mark.parametrize("first", [P1, ELSEWHERE])
+def test_a_takedown_of_the_sender_lets_the_page_that_joined_be_fetched(a_stand, first):
+    share(a_stand, first, P2)
+
+    a_stand.store.takedowns.take_down(url=first)
+
+    assert a_stand.store.takedowns.refused([first, P2, DECLARED]) == {first}
+    assert not a_stand.store.get(P2).fields
+    assert a_stand.store.get(DECLARED) is None
+    assert P2 in due(a_stand)
+    write(a_stand, fetched(P2, NOW_MS + 100, canonical_url=DECLARED))
+    assert shown(a_stand.store, P2) == f"the page of {P2}"
+
+
+@pytest.mark.parametrize("other", [P1, ELSEWHERE])
+def test_a_takedown_of_a_page_that_joined_leaves_the_record_to_its_sender(a_stand, other):
+    share(a_stand, P2, other, P3)
+
+    a_stand.store.takedowns.take_down(url=other)
+
+    assert a_stand.store.takedowns.refused([other, P2, P3, DECLARED]) == {other}
+    assert shown(a_stand.store, other) is None
+    for url in (P2, P3, DECLARED):
+        assert shown(a_stand.store, url) == f"the page of {P2}"
+
+
+def test_a_takedown_of_the_senders_host_lets_the_page_that_joined_be_fetched(a_stand):
+    share(a_stand, ELSEWHERE, P2)
+
+    a_stand.store.takedowns.take_down(host="m.shop.example")
+
+    assert not a_stand.store.get(P2).fields
+    assert a_stand.store.takedowns.refused([P2, DECLARED]) == set()
+    assert P2 in due(a_stand)
+
+
+def test_a_takedown_of_the_only_page_of_a_declared_url_is_of_both(a_stand):
+    share(a_stand, P1)
+
+    a_stand.store.takedowns.take_down(url=P1)
+
+    assert a_stand.store.takedowns.refused([P1, DECLARED]) == {P1, DECLARED}
+
+
+def test_a_takedown_that_ended_within_the_first_step_spares_the_other_page_when_repeated(a_stand):
+    share(a_stand, P1, P2)
+    trust = a_stand.store.takedowns.trust
+    trust.withdraw_from(DECLARED, P1, NOW_MS + 50)
+    a_stand.clock.advance_ms(100)
+
+    a_stand.store.takedowns.take_down(url=P1)
+    write(a_stand, fetched(P2, NOW_MS + 300, canonical_url=DECLARED))
+
+    assert shown(a_stand.store, P1) is None
+    assert shown(a_stand.store, P2) == f"the page of {P2}"
+
+
+def test_a_page_that_its_site_withdraws_leaves_those_that_agreed_to_their_own_fetch(a_stand):
+    """A page that must not be kept says nothing about the one that only agreed with it."""
+    share(a_stand, P1, P2)
+    withdrawn = page(
+        P1, NOW_MS + 50, canonical_url=DECLARED, facts={"outcome": "Reserved"}, withdrawn=True
+    )
+
+    write(a_stand, withdrawn)
+
+    assert shown_fields(a_stand, P1) == shown_fields(a_stand, P2) == {}
+    assert P2 in due(a_stand)
+    write(a_stand, fetched(P2, NOW_MS + 100, canonical_url=DECLARED))
+    assert shown(a_stand.store, P2) == f"the page of {P2}"
+
+
+def shown_fields(a_stand, url):
+    record = a_stand.store.get(url)
+    return record.fields if record else {}
+
+
+def test_pages_that_joined_keep_what_they_agreed_with_when_its_sender_changes(a_stand):
+    share(a_stand, P1, P2, P3)
+    write(a_stand, changed := fetched(P1, NOW_MS + 50, text="other", canonical_url=DECLARED))
+
+    for url in (P2, P3):
+        record, content = a_stand.store.get(url), a_stand.store.content(url)
+        assert record.fields == {"t": f"the page of {P1}".encode()}
+        assert content.body == record.fields["t"]
+        assert record.facts["url"] == P2
+    for url in (P1, DECLARED):
+        assert a_stand.store.get(url).fields == changed.fields
+        assert a_stand.store.content(url).body == b"other"
+    assert any("another page" in why for why in a_stand.store.aliases.reasons(P2))
+    assert P2 in due(a_stand)
+
+    own = fetched(P2, NOW_MS + 100, canonical_url=DECLARED)
+    write(a_stand, own, own)
+    assert shown(a_stand.store, P2) == f"the page of {P2}"
+
+
+def test_a_sender_that_changes_back_and_is_written_twice_keeps_its_record(a_stand):
+    share(a_stand, P1, P2)
+    other = fetched(P1, NOW_MS + 50, canonical_url=DECLARED, same="y", text=f"the page of {P3}")
+    write(a_stand, other, other, fetched(P1, NOW_MS + 90, canonical_url=DECLARED, same="x"))
+
+    assert shown(a_stand.store, P1) == shown(a_stand.store, DECLARED) == f"the page of {P1}"
+    assert shown(a_stand.store, P2) == f"the page of {P1}"
+
+
+def test_pages_that_joined_keep_their_page_when_its_sender_leaves_with_another(a_stand):
+    share(a_stand, P1, P2)
+
+    write(a_stand, fetched(P1, NOW_MS + 50, text=f"the page of {P3}", same="y"))
+
+    assert a_stand.store.get(P1).fields == {"t": f"the page of {P3}".encode()}
+    assert shown(a_stand.store, P2) == f"the page of {P1}"
+
+
+def test_a_sender_that_changes_a_little_takes_all_with_it(a_stand):
+    share(a_stand, P1, P2)
+
+    write(a_stand, fetched(P1, NOW_MS + 50, canonical_url=DECLARED, same="x", text="the page of x"))
+
+    assert a_stand.store.resolve(P2) == DECLARED
+    assert a_stand.store.get(P2).fields == {"t": b"the page of x"}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("late_ms", [1, 3])
+def test_a_late_page_of_a_declared_url_that_is_gone_comes_with_its_body(a_stand, order, late_ms):
+    pages = [
+        fetched(P1, NOW_MS + 2, canonical_url=DECLARED),
+        page(DECLARED, NOW_MS + 20, facts={"status": 404, "outcome": "Gone"}, gone=True),
+        fetched(DECLARED, NOW_MS + late_ms),
+    ]
+    write(a_stand, *(pages[place] for place in order))
+
+    record, content = a_stand.store.get(DECLARED), a_stand.store.content(DECLARED)
+    assert record.facts["outcome"] == "Gone"
+    assert (content and content.body) == record.fields.get("t")
+    assert shown(a_stand.store, P1) == f"the page of {P1}"
+
+
+def change_of_the_sender(a_stand):
+    write(a_stand, fetched(P1, NOW_MS + 50, text="other", canonical_url=DECLARED))
+
+
+def takedown_of_the_sender(a_stand):
+    a_stand.clock.advance_ms(50)
+    a_stand.store.takedowns.take_down(url=P1)
+
+
+@pytest.mark.parametrize("step", [change_of_the_sender, takedown_of_the_sender])
+def test_killed_anywhere_and_run_again_each_page_has_what_it_would_have(step):
+    def shared(a_stand):
+        share(a_stand, P1, P2, P3)
+
+    def seen(a_stand):
+        urls = (P1, P2, P3, DECLARED)
+        bodies = [content and content.body for content in map(a_stand.store.content, urls)]
+        refused = a_stand.store.takedowns.refused(urls)
+        return [shown_fields(a_stand, url) for url in urls], bodies, refused
+
+    expected = seen(unharmed(shared, step))
+    points = 0
+    for point, a_stand in every_kill_point(shared, step=step):
+        points += 1
+        step(a_stand)
+        assert seen(a_stand) == expected, f"killed before write {point}"
+    assert points > 10

@@ -1,0 +1,50 @@
+"""Kinds of work that hang, on brokers which give a worker all that waits: others go on."""
+
+import pytest
+import redis
+
+from tests.support import limited_tasks
+from tests.support.celery_worker import Worker
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+THREADS = 4
+
+
+@pytest.mark.parametrize("hangs_s", [3.0])
+def test_work_that_hangs_leaves_the_threads_of_other_work_and_is_not_lost(own_redis, tmp_path):
+    """On redis:// watches took all threads of upkeep while the store did not answer."""
+    broker = f"redis+socket://{own_redis.socket}?virtual_host=3"
+    env = {
+        "ARAGOG_TEST_BROKER": broker,
+        "ARAGOG_TEST_NOTES": own_redis.url,
+        "ARAGOG_TEST_HANGS_S": "3",
+    }
+    args = ["-P", "threads", "-c", str(THREADS), "-Q", f"{limited_tasks.QUEUE},celery"]
+    args += ["--without-gossip", "--without-mingle", "--prefetch-multiplier", "4"]
+    client = redis.Redis.from_url(own_redis.url)
+
+    def notes():
+        return [note.decode() for note in client.lrange("notes", 0, -1)]
+
+    app = limited_tasks.make(broker)
+    for number in range(THREADS):
+        app.send_task(limited_tasks.HANGS, [number], queue=limited_tasks.QUEUE)
+    with Worker("tests.support.limited_tasks", tmp_path / "log", env=env, args=args):
+        wait_until(notes)
+        app.send_task(limited_tasks.QUICK)
+        seen = wait_until(lambda: "quick" in notes() and notes())
+        ended = wait_until(lambda: sum(n.startswith("ended") for n in notes()) == THREADS)
+        every = notes()
+    client.close()
+
+    assert [note for note in seen if note.startswith("ended")] == []
+    assert ended
+    assert sorted(n for n in every if n.startswith("began")) == [
+        f"began {number}" for number in range(THREADS)
+    ]
+    at_once = 0
+    for note in every:
+        at_once += note.startswith("began") - note.startswith("ended")
+        assert at_once <= 1

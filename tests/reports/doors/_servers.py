@@ -1,0 +1,53 @@
+"""Private servers that the doors of a test process share; they end with that process."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+import redis
+
+from aragog.standalone.postgres_server import PostgresServer
+from aragog.standalone.redis_server import RedisServer
+from pinlater.postgres.shard import PostgresShard
+from pinlater.redis_shard import RedisShard
+from tests.support.postgres_server import start_postgres
+
+_stack = ExitStack()
+atexit.register(_stack.close)
+
+
+def folder() -> Path:
+    """A new folder with a short path, for sockets."""
+    return Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="ar")))
+
+
+@cache
+def redis_server() -> RedisServer:
+    """One for the process, without persistence."""
+    return _stack.enter_context(RedisServer(folder()))
+
+
+@cache
+def postgres_server() -> PostgresServer:
+    """One for the process."""
+    server = start_postgres(folder())
+    _stack.callback(server.stop)
+    return server
+
+
+@cache
+def redis_shard() -> RedisShard:
+    """The queues of that Redis."""
+    client = redis.Redis.from_url(redis_server().url)
+    _stack.callback(client.close)
+    return RedisShard(client)
+
+
+@cache
+def postgres_shard() -> PostgresShard:
+    """The queues of a database of that PostgreSQL."""
+    return PostgresShard(postgres_server().create_database("reports"), timeout_s=60)

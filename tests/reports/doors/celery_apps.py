@@ -1,0 +1,153 @@
+"""
+Tasks of Celery on a broker of their own, with a worker that comes, goes and loses its server.
+
+Input: `steps`, each a list of a verb and its arguments:
+
+    worker             start one (with `pool`, or threads)
+    stop, kill         stop it warmly, or end it with all its processes
+    send name {…}      send a task: `args`, `countdown`, `eta` (seconds from now, in the zone `zone`),
+                       `expires`, `priority`, `id`
+    revoke id          by its id, or `revoke_unheard` where no worker runs; `ping`, `registered`, `queues` ask the workers
+    passes seconds     for jobs that wait; `expire` ends the claims of a dead worker
+    cut, freeze, thaw  all connections; the server
+    refuse, accept     writes, as a replica does; `refused` waits until it has refused one
+    open               the gate, for tasks that wait for it
+    wait n             until n notes were written; `done n` until n jobs have
+                       ended, `claimed n` until n run
+
+The answers: `notes` of the tasks in order, `said` by the workers, and `left`, the jobs that are
+neither done nor failed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import redis
+
+from aragog.standalone.redis_server import RedisServer
+from tests.reports.doors import _servers
+from tests.support.celery_worker import Worker
+from tests.support.job_places import RedisPlace, freeze, thaw
+from tests.support.waiting import wait_until
+
+POOLS = {"threads": ("-P", "threads", "-c2"), "prefork": ("-P", "prefork", "-c2")}
+
+
+class Play:
+    """A broker, and at most one worker."""
+
+    def __init__(self, folder: Path, server: RedisServer, given: Mapping[str, Any]) -> None:
+        self.folder, self.server = folder, server
+        notes = _servers.redis_server().url
+        with redis.Redis.from_url(notes) as client:
+            client.delete("notes", "gate is open", "enough")
+        self.place = RedisPlace(server, notes)
+        self.pool = POOLS[given.get("pool", "threads")]
+        self.conf = dict(given.get("conf", {}))
+        self.log = folder / "log"
+        self.said: list[str] = []
+        self._worker: Worker | None = None
+
+    def worker(self) -> None:
+        env = self.place.with_conf(**self.conf) | {"PYTHONUNBUFFERED": "1"}
+        self._worker = Worker("tests.support.pinlater_app", self.log, env=env, args=self.pool)
+        self._worker.start()
+
+    def stop(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+
+    def kill(self) -> None:
+        self._worker.kill()
+        self._worker = None
+
+    def send(self, name: str, options: Mapping[str, Any]) -> None:
+        options = dict(options)
+        if "eta" in options:
+            zone = ZoneInfo(options.pop("zone", "UTC"))
+            options["eta"] = datetime.now(zone) + timedelta(seconds=options["eta"])
+        arguments, task_id = options.pop("args", ()), options.pop("id", None)
+        self.place.app.send_task(name, arguments, task_id=task_id, **options)
+
+    def revoke(self, task_id: str) -> None:
+        answered = self.place.app.control.revoke(task_id, reply=True, timeout=20, limit=1)
+        self.said.append(f"revoked by {len(answered or ())}")
+
+    def revoke_unheard(self, task_id: str) -> None:
+        self.place.app.control.revoke(task_id)
+
+    def ping(self) -> None:
+        answers = self.place.app.control.ping(timeout=20, limit=1)
+        self.said += [next(iter(each.values()))["ok"] for each in answers]
+
+    def registered(self) -> None:
+        answers = self.place.app.control.inspect(timeout=20, limit=1).registered() or {}
+        self.said += ["add" for names in answers.values() if "add" in names]
+
+    def queues(self) -> None:
+        answers = self.place.app.control.inspect(timeout=20, limit=1).active_queues() or {}
+        self.said += [queue["name"] for queues in answers.values() for queue in queues]
+
+    def passes(self, seconds: int) -> None:
+        self.place.pass_ms(seconds * 1000)
+
+    def expire(self) -> None:
+        self.place.expire_claims()
+
+    def cut(self) -> None:
+        self.place.cut_connections()
+
+    def freeze(self) -> None:
+        freeze(self.server)
+
+    def thaw(self) -> None:
+        thaw(self.server)
+
+    def refuse(self) -> None:
+        self.place.refuse_writes()
+
+    def refused(self) -> None:
+        wait_until(lambda: self.place.refused(self.log.read_text(errors="replace")))
+
+    def accept(self) -> None:
+        self.place.accept_writes()
+
+    def open(self) -> None:
+        self.place.noted.set("gate is open", 1)
+
+    def wait(self, count: int) -> None:
+        wait_until(lambda: len(self.place.notes()) >= count, otherwise=self.place.notes)
+
+    def claimed(self, count: int) -> None:
+        wait_until(lambda: self.place.running() == count)
+
+    def done(self, count: int) -> None:
+        wait_until(lambda: self._sizes().succeeded + self._sizes().failed >= count)
+
+    def _sizes(self) -> Any:
+        return self.place.shard.sizes("celery")
+
+    def left(self) -> int:
+        sizes = self._sizes()
+        return sizes.due + sizes.later + sizes.running
+
+
+def answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tasks noted, and what is left."""
+    with tempfile.TemporaryDirectory(prefix="ar") as name, RedisServer(Path(name)) as server:
+        play = Play(Path(name), server, given)
+        try:
+            for verb, *arguments in given["steps"]:
+                getattr(play, verb)(*arguments)
+            play.stop()
+            return {"notes": play.place.notes(), "said": play.said, "left": play.left()}
+        finally:
+            play.stop()
+            play.place.close()

@@ -1,0 +1,26 @@
+"""
+robots.txt: what a file and its response allow.
+
+Input: `robots`, the file (`encoding` as for pages); `agent`; `url`, or `urls`; `status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aragog.crawl.politeness.robots_rules import rules_for_status
+
+
+def answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Which URLs are allowed, the delay and the sitemaps."""
+    body = given.get("robots", "").encode(given.get("encoding", "utf-8"))
+    agent = given.get("agent", "aragog")
+    rules = rules_for_status(given.get("status", 200), body)
+    urls = given.get("urls", [given.get("url", "https://a.test/")])
+    allowed = [rules.allows(agent, url) for url in urls]
+    return {
+        "allowed": allowed if "urls" in given else allowed[0],
+        "delay_s": rules.crawl_delay_s(agent),
+        "sitemaps": list(rules.sitemaps),
+    }

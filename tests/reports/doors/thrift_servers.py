@@ -1,0 +1,85 @@
+"""
+Bytes to the Thrift services over a small store, on one connection.
+
+Input: `sends`, each one of `raw` (Latin-1, as it is), `frame` (Latin-1, with its length before it),
+or a call with `name`, `kind` (1 a call, 4 one without an answer), `number` and `arguments`
+(hexadecimal); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
+`error` with the number of the call, and `closed` at the end of the connection; `others` says
+whether another client is served.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from aragog.runtime.clock import ManualClock
+from tests.support.stores import stand
+from tests.support.thrift_server import running
+from zengraph.tables.memory import MemoryTables
+
+URL = "http://a.test/"
+KINDS = {2: "answer", 3: "exception"}
+STRICT = 0x80010000
+
+
+def answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What came back, and whether others are still served."""
+    store = stand(MemoryTables(ManualClock())).store
+    store.put(URL, {"title": b"one"})
+    with running(store) as server:
+        with server.connect() as sock:
+            sock.settimeout(given.get("within_s", 60))
+            for send in given["sends"]:
+                data = _bytes(send)
+                for piece in (
+                    [data[n : n + 1] for n in range(len(data))] if send.get("pieces") else [data]
+                ):
+                    sock.sendall(piece)
+            replies = []
+            for _ in range(given["expects"]):
+                replies.append(_reply(sock))
+                if replies[-1] == "closed":
+                    break
+        with server.connect() as other:
+            other.sendall(_bytes({"name": "ping"}))
+            others = _reply(other)
+    return {"replies": replies, "others": others}
+
+
+def _bytes(send: Mapping[str, Any]) -> bytes:
+    if "raw" in send:
+        return send["raw"].encode("latin-1")
+    if "frame" in send:
+        body = send["frame"].encode("latin-1")
+    else:
+        name = send["name"].encode()
+        kind, number = send.get("kind", 1), send.get("number", 7)
+        arguments = bytes.fromhex(send.get("arguments", "00"))
+        if send.get("old"):
+            body = struct.pack(">I", len(name)) + name + struct.pack(">bi", kind, number)
+        else:
+            body = struct.pack(">II", STRICT | kind, len(name)) + name + struct.pack(">i", number)
+        body += arguments
+    return struct.pack(">I", len(body)) + body
+
+
+def _reply(sock: Any) -> str:
+    head = _read(sock, 4)
+    if not head:
+        return "closed"
+    body = _read(sock, struct.unpack(">I", head)[0])
+    length = struct.unpack(">I", body[4:8])[0]
+    number = struct.unpack(">i", body[8 + length : 12 + length])[0]
+    return f"{KINDS.get(body[3], '?')} {number}"
+
+
+def _read(sock: Any, size: int) -> bytes:
+    data = b""
+    try:
+        while len(data) < size and (piece := sock.recv(size - len(data))):
+            data += piece
+    except ConnectionError:
+        return b""
+    return data

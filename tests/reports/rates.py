@@ -1,0 +1,54 @@
+"""
+How many reports were answered right at first sight, and how many are now, by class.
+
+`python -m tests.reports.rates` prints the table of docs/correctness.md. With `--run` it asks every
+door instead of reading what the files say; with `--wrong` it lists what is answered wrong, and
+with names of classes only theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+
+from tests.reports.reports import Report, differences, door, reports
+
+
+def table(entries: list[Report], right_now: dict[Report, bool]) -> str:
+    """The rates as a Markdown table."""
+    by_class = defaultdict(list)
+    for report in entries:
+        by_class[report.of].append(report)
+    lines = ["| class | reports | right at first | right now |", "|---|---|---|---|"]
+    for name, group in [*sorted(by_class.items()), ("all", entries)]:
+        first = sum(report.first == "right" for report in group)
+        now = sum(right_now[report] for report in group)
+        title = name.replace("_", " ")
+        lines.append(f"| {title} | {len(group)} | {_share(first, group)} | {_share(now, group)} |")
+    return "\n".join(lines)
+
+
+def _share(count: int, group: list[Report]) -> str:
+    return f"{count} ({count / len(group):.0%})"
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table, and what is wrong if asked to."""
+    names = {each for each in arguments if not each.startswith("--")}
+    entries = [report for report in reports() if not names or report.of in names]
+    right_now = {report: not report.open for report in entries}
+    if "--run" in arguments:
+        for report in entries:
+            try:
+                wrong = differences(report.right, door(report.of)(report.input))
+            except Exception as error:
+                wrong = [f"{type(error).__name__}: {error}"]
+            right_now[report] = not wrong
+            if wrong and "--wrong" in arguments:
+                print(f"{report.of} {report.id} ({report.project} {report.number})")
+                print(*(f"    {line}" for line in wrong), sep="\n")
+    print(table(entries, right_now))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

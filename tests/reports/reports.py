@@ -1,0 +1,76 @@
+"""
+Bugs that users of other programs reported, each with an input of our own and the right answer.
+
+A class of reports is one file `<class>.toml` beside this module, and `doors/<class>.py` answers its
+inputs through aragog's public ways, with one function `answer(input) -> dict`. A report:
+
+    [[report]]
+    id = "unique within its class"
+    project = "owner/name on GitHub"
+    number = 1
+    why = "the standard, or what browsers and search engines do"
+    first = "right"                 # or "wrong": the verdict of the first run
+    open = "what is still wrong"    # only while it is
+    input = { url = "http://a.test/" }
+    right = { url = "http://a.test/" }
+
+`right` names the keys of the answer that count. A key that ends in ` has` or ` lacks` names texts
+that the value contains, or does not; `absent` names keys that the answer must not have.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """One outside report."""
+
+    of: str
+    """Its class."""
+    id: str
+    project: str
+    number: int
+    input: Mapping[str, Any]
+    right: Mapping[str, Any]
+    why: str
+    first: str
+    """`right` or `wrong`: the verdict of the first run."""
+    open: str = ""
+    """What is still wrong; empty when it is right."""
+
+
+def reports() -> Iterator[Report]:
+    """Every report, by class."""
+    for path in sorted(FOLDER.glob("*.toml")):
+        for entry in tomllib.loads(path.read_text())["report"]:
+            yield Report(of=path.stem, **entry)
+
+
+def door(of: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What answers the inputs of a class."""
+    return import_module(f"tests.reports.doors.{of}").answer
+
+
+def differences(right: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
+    """Where an answer is not what is right, a line each."""
+    lines = []
+    for key, expected in right.items():
+        name, _, relation = key.rpartition(" ")
+        if key == "absent":
+            lines += [f"{k}: {answer[k]!r}, and nothing is right" for k in expected if k in answer]
+        elif relation in ("has", "lacks"):
+            value = answer.get(name, "")
+            wrong = [e for e in expected if (e in value) is (relation == "lacks")]
+            lines += [f"{name}: {value!r} {relation} not {each!r}" for each in wrong]
+        elif answer.get(key) != expected:
+            lines.append(f"{key}: {answer.get(key)!r}, right is {expected!r}")
+    return lines

@@ -1,0 +1,53 @@
+"""Every report of a bug in another program is answered right here, or is known to be open."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.reports.reports import FOLDER, Report, differences, door, reports
+
+ALL = list(reports())
+
+
+def _case(report: Report):
+    """A parameter; one that is still wrong must fail, so that a mend makes the entry change."""
+    marks = [pytest.mark.xfail(reason=report.open, strict=True)] if report.open else []
+    return pytest.param(report, id=f"{report.of}-{report.id}", marks=marks)
+
+
+@pytest.mark.parametrize("report", [_case(report) for report in ALL])
+def test_a_report_is_answered_right(report):
+    assert differences(report.right, door(report.of)(report.input)) == []
+
+
+def test_a_report_is_named_once_and_has_a_verdict():
+    names = Counter((report.of, report.id) for report in ALL)
+
+    assert [name for name, count in names.items() if count > 1] == []
+    assert {report.first for report in ALL} <= {"right", "wrong"}
+    assert [r.id for r in ALL if r.open and r.first == "right"] == []
+
+
+def test_every_class_has_a_door_and_every_door_reports():
+    doors = {path.stem for path in (FOLDER / "doors").glob("*.py") if path.stem[0] != "_"}
+
+    assert doors == {report.of for report in ALL}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {}),
+        ({"absent": ["a"]}, {"a": 1}),
+        ({"a has": ["x", "y"]}, {"a": "x"}),
+        ({"a lacks": ["x"]}, {"a": "axe"}),
+    ],
+)
+def test_a_wrong_answer_differs(right, wrong):
+    assert differences(right, wrong) != []
+    assert differences(right, {"a": 1, "b": 2} if right == {"a": 1} else {"a has": 1}) == [] or (
+        "absent" not in right
+    )

@@ -1,0 +1,52 @@
+"""The arguments that spiders were created with."""
+
+import scrapy
+from scrapy.crawler import Crawler
+
+from aragog.addons.scrapy.addon import AragogAddon
+from aragog.addons.scrapy.spider_arguments import arguments_of, description_of, text_of
+
+
+class LampSpider(scrapy.Spider):
+    name = "lamps"
+
+    def __init__(self, first=None, **arguments):
+        super().__init__()
+
+
+def create(*args, **arguments):
+    AragogAddon.update_pre_crawler_settings({})
+    crawler = Crawler(LampSpider)
+    crawler._create_spider(*args, **arguments)
+    return crawler
+
+
+def test_arguments_are_those_of_the_constructor():
+    assert arguments_of(create("x", cat="lamps")) == {"argument 1": "x", "cat": "lamps"}
+    assert arguments_of(create()) == {}
+    assert arguments_of(Crawler(LampSpider)) == {}
+
+
+def test_descriptions_are_equal_for_equal_arguments_only():
+    lamps = description_of(create(cat="lamps", deep="1"))
+
+    assert lamps == description_of(create(deep="1", cat="lamps"))
+    assert lamps != description_of(create(cat="lamps"))
+    assert lamps == description_of(create(cat="lamps", deep="1", _job="6487ec79"))
+    assert description_of(create(a=object())) == description_of(create(a=object()))
+    assert text_of(lamps).endswith("test_spider_arguments.LampSpider (cat=lamps, deep=1)")
+    assert text_of(description_of(create())).endswith("LampSpider (no arguments)")
+
+
+def test_any_value_has_a_description():
+    text = text_of(description_of(create(a=2**70, b="\udcff", c=float("nan"), d={1: None})))
+
+    assert f"a={2**70}, b=\\udcff, c=nan, d={{'1': None}}" in text
+
+
+def test_long_arguments_are_compared_whole_and_shown_in_part():
+    one, other = (description_of(create(urls="x" * 1000 + end)) for end in "ab")
+
+    assert one != other
+    assert text_of(one) == text_of(other)
+    assert len(one) < 400

@@ -1,0 +1,162 @@
+"""The table of operations, without a server."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from aragog.api.json_values import from_query, members_of, request_of
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.operation import Caller, Parts
+from aragog.api.operations.options import Option, checked, given, option_fields
+from aragog.api.operations.scopes import ADMIN, ANY, READ, WRITE
+from aragog.api.operations.table import OPERATIONS
+from aragog.api.server.thrift.contract import idl
+from aragog.api.thrift_values import arguments_of
+from aragog.api.thrift_values import request_of as request_of_struct
+from aragog.client import AsyncClient, Client
+from aragog.errors import BadInput, Unsupported
+from aragog.runtime.clock import ManualClock
+from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
+from tests.support.stores import stand
+from zengraph.tables.memory import MemoryTables
+
+URL = "http://a.example/"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request with an option of each kind."""
+
+    url: Annotated[str, Option("", is_url=True)]
+    count: Annotated[int, Option("", least=1, most=9)] = 1
+    size: Annotated[int, Option("", least=1, most=9, capped=True)] = 1
+    share: Annotated[float | None, Option("", least=0, most=1, http="part")] = None
+    deep: bool = False
+    names: Annotated[tuple[str, ...], Option("", most_items=2, most_bytes=3)] = ()
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"url": None}, "url: is missing"),
+        ({"url": 1}, "url: must be text"),
+        ({"count": 0}, "count: must be a whole number from 1 to 9, got 0"),
+        ({"count": 10}, "count: must be a whole number from 1 to 9, got 10"),
+        ({"count": True}, "count: must be a whole number"),
+        ({"count": 1.5}, "count: must be a whole number"),
+        ({"size": 0}, "size: must be a whole number from 1 to 9"),
+        ({"share": float("nan")}, "share: must be a number from 0 to 1"),
+        ({"share": "1"}, "share: must be a number"),
+        ({"deep": 1}, "deep: must be true or false"),
+        ({"names": "ab"}, "names: must be a list"),
+        ({"names": ["a", "b", "c"]}, "names: at most 2, got 3"),
+        ({"names": ["abcd"]}, "names: at most 3 bytes, got 4"),
+    ],
+)
+def test_an_option_out_of_its_bounds_is_refused_by_its_name(values, text):
+    with pytest.raises(BadInput, match=text.replace("(", r"\(")):
+        checked(Request(**{"url": URL, **values}))
+
+
+def test_a_capped_number_above_its_bound_counts_as_the_bound():
+    assert checked(Request(URL, size=1000)) == Request(URL, size=9)
+
+
+def test_the_options_that_were_given_are_those_that_differ_from_their_defaults():
+    assert given(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
+
+
+def test_a_request_is_the_same_after_json_and_after_a_query():
+    request = Request(URL, count=3, share=0.5, deep=True, names=("a", "b"))
+    members = members_of(request)
+
+    assert members == {"url": URL, "count": 3, "part": 0.5, "deep": True, "names": ["a", "b"]}
+    assert request_of(Request, members) == request
+    query = {"url": URL, "count": "3", "part": "0.5", "deep": "true", "names": "a,b"}
+    assert from_query(Request, query) == request
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_states_everything_that_codecs_need(name):
+    operation = OPERATIONS[name]
+
+    assert operation.text
+    assert operation.scope in (ANY, READ, WRITE, ADMIN)
+    assert operation.in_steps == inspect.isgeneratorfunction(operation.run)
+    assert operation.in_steps or not operation.waits
+    for field in operation.fields:
+        assert field.option.text, field.name
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_option_is_in_the_thrift_contract_and_no_other(name):
+    operation = OPERATIONS[name]
+    service, method = operation.thrift
+    spec = getattr(getattr(idl, service), f"{method}_args").thrift_spec
+    arguments = {entry[1]: entry[2] for entry in spec.values()}
+    options = arguments.pop("options").thrift_spec.values()
+
+    in_contract = {*arguments, *(entry[1] for entry in options)} - {"deadline_ms"}
+
+    assert in_contract == {field.thrift for field in operation.fields}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_client_has_the_call_with_the_options_of_the_table(name, kind):
+    method, operation = getattr(kind, name), OPERATIONS[name]
+
+    assert [*inspect.signature(method).parameters][1:] == [field.name for field in operation.fields]
+    assert all(f"{field.name}: " in method.__doc__ for field in operation.fields)
+
+
+def test_a_request_is_the_same_after_the_thrift_contract():
+    operation = OPERATIONS["enqueue"]
+    request = operation.request(
+        ("a",), priority=1, run_after=7, include=("*",), batch="batch-0000", sitemap=True
+    )
+
+    arguments = arguments_of(operation, request, idl.Fetcher.enqueue_args)
+
+    assert arguments.options.run_after_ms == 7
+    assert request_of_struct(operation, arguments) == request
+
+
+def test_every_option_of_enqueue_is_one_of_the_producer():
+    producer = {field.name for field in option_fields(EnqueueArguments)}
+    table = {field.name for field in OPERATIONS["enqueue"].fields}
+
+    assert table - producer == {"urls", "batch"}
+    assert producer < table
+
+
+def test_an_operation_whose_part_is_missing_says_so():
+    caller = Caller(Parts(store=stand(MemoryTables(ManualClock())).store))
+
+    with pytest.raises(Unsupported, match="does not enqueue"):
+        OPERATIONS["enqueue"].run(caller, OPERATIONS["enqueue"].request([URL]))
+
+
+def test_the_decimal_fields_are_those_of_the_page_types():
+    import importlib
+    import pkgutil
+    import typing
+    from dataclasses import fields, is_dataclass
+    from decimal import Decimal
+
+    from richpins import page_types
+
+    found = set()
+    for module in pkgutil.iter_modules(page_types.__path__, f"{page_types.__name__}."):
+        for kind in vars(importlib.import_module(module.name)).values():
+            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.name:
+                hints = typing.get_type_hints(kind)
+                name = kind.__name__.lower()
+                found |= {
+                    f"{name}.{f.name}" for f in fields(kind)
+                    if Decimal in typing.get_args(hints[f.name])
+                }  # fmt: skip
+
+    assert {name for name in found if name.partition(".")[0] in EXTRACTED} == DECIMAL_FIELDS

@@ -1,0 +1,370 @@
+"""Hedged reads: the policy on simulated latencies, and two real stores of which one stands still."""
+
+import random
+import statistics
+import threading
+
+import pytest
+
+from aragog.api.operations.large_reads import (
+    AT_ONCE,
+    FREE_BYTES,
+    MOST_BYTES,
+    NobodyWaits,
+    TooManyReads,
+)
+from aragog.api.server.hedging import (
+    FIRST_DELAY_S,
+    LEAST_DOWN_S,
+    MOST_DOWN_S,
+    HedgedReads,
+    HedgePolicy,
+    Latencies,
+)
+from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
+from aragog.runtime.clock import ManualClock
+from tests.support.stores import stand
+from tests.support.waiting import wait_until
+from zengraph.records import counted_rows
+from zengraph.tables.memory import MemoryTables
+
+URL = "http://shop.example/"
+
+
+def simulated(latency_s, reads=50_000, seed=7):
+    """The policy, and the latencies that callers saw after it had learned."""
+    rng, policy, seen = random.Random(seed), HedgePolicy(), []
+    for _ in range(reads):
+        policy.begun()
+        primary_s = latency_s(rng)
+        policy.answered(primary_s)
+        if primary_s > policy.delay_s and policy.hedge():
+            seen.append(min(primary_s, policy.delay_s + rng.lognormvariate(-6.9, 0.3)))
+        else:
+            seen.append(primary_s)
+            policy.mirror()
+    return policy, seen[reads // 10 :]
+
+
+def healthy(rng):
+    """About 1 ms."""
+    return rng.lognormvariate(-6.9, 0.3)
+
+
+def stalling(share):
+    return lambda rng: healthy(rng) + (0.1 if rng.random() < share else 0)
+
+
+def p(percent, latencies):
+    return statistics.quantiles(latencies, n=1000)[int(percent * 10) - 1]
+
+
+def test_one_percent_of_stalls_is_hidden_for_two_percent_of_reads():
+    assert p(99, simulated(stalling(0.01))[1]) < 0.010
+
+    policy, seen = simulated(stalling(0.01))
+
+    assert p(99.9, seen) < 0.015
+    assert policy.hedged + policy.mirrored <= 0.02 * policy.reads + 1
+    assert policy.delay_s < 0.006
+
+
+def test_a_healthy_primary_is_hedged_rarely_and_the_standby_kept_warm():
+    policy, _ = simulated(healthy)
+
+    assert policy.hedged / policy.reads < 0.005
+    assert (policy.hedged + policy.mirrored) / policy.reads == pytest.approx(0.01, abs=0.001)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_a_primary_that_stalls_often_does_not_double_the_load(share):
+    policy, _ = simulated(stalling(share))
+
+    assert policy.hedged + policy.mirrored <= 0.02 * policy.reads + 1
+
+
+def test_the_policy_follows_a_change_of_latency():
+    rng, policy = random.Random(7), HedgePolicy()
+    for scale in (1, 20, 1):
+        for _ in range(60_000):
+            policy.begun()
+            policy.answered(scale * healthy(rng))
+        assert 0.001 * scale < policy.delay_s < 0.006 * scale
+
+
+def test_quantiles_are_within_a_tenth():
+    latencies = Latencies()
+    for n in range(1, 1001):
+        latencies.add(n / 1000)
+
+    for share, quantile in zip((0.5, 0.99), latencies.quantiles(0.5, 0.99), strict=True):
+        assert share <= quantile <= share * 1.1
+
+
+class Gated:
+    """A store whose reads wait for a gate, or raise."""
+
+    def __init__(self, store, gate=None, error=None):
+        self._store, self._gate, self._error = store, gate, error
+        self.reads = 0
+
+    def get(self, url):
+        self.reads += 1
+        if self._gate is not None:
+            assert self._gate.wait(60)
+        if self._error is not None:
+            raise self._error
+        return self._store.get(url)
+
+
+@pytest.fixture
+def gate():
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def a_store(**fields):
+    store = stand(MemoryTables(ManualClock())).store
+    for url, value in fields.items():
+        store.put(f"http://{url}.example/", {"of": value})
+    return store
+
+
+def reading(primary, standby, **options):
+    return HedgedReads(primary, standby, **{"threads": 4, **options})
+
+
+def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
+    hedged = reading(Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby")))
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    assert (record.value.fields["of"], record.from_standby) == (b"standby", True)
+    assert hedged.policy.hedged == 1
+    hedged.close()
+
+
+def test_a_read_in_time_is_answered_by_the_primary_alone():
+    standby = Gated(a_store())
+    hedged = reading(a_store(shop=b"primary"), standby)
+    hedged.policy.delay_s = 60
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
+    assert standby.reads == 0
+    hedged.close()
+
+
+def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate):
+    primary, standby = Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby"))
+    hedged = reading(primary, standby, deadline_s=240)
+    hedged.policy.down_after_s = 120
+    answers = []
+    reads = [
+        threading.Thread(target=lambda: answers.append(hedged.read(lambda store: store.get(URL))))
+        for _ in range(3)
+    ]
+    for each in reads:
+        each.start()
+    wait_until(lambda: len(answers) == 1 and primary.reads == 3)
+    gate.set()
+    for each in reads:
+        each.join(60)
+
+    assert sorted(answer.from_standby for answer in answers) == [False, False, True]
+    assert standby.reads == 1
+    hedged.close()
+
+
+@pytest.mark.parametrize(
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+)
+def test_no_read_waits_for_a_primary_that_answers_nothing(gate, down_after_s, deadline_s):
+    # 10 of 29 reads ended with DeadlineExceeded: over the budget they waited for a second.
+    clients, each = 10, 5
+    hedged = reading(
+        Gated(a_store(shop=b"primary"), gate), a_store(shop=b"standby"), deadline_s=deadline_s
+    )
+    hedged.policy.down_after_s = down_after_s
+    answers = []
+
+    def client():
+        answers.extend(hedged.read(lambda store: store.get(URL)) for _ in range(each))
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert len(answers) == clients * each
+    assert all(answer.from_standby for answer in answers)
+    hedged.close()
+
+
+def test_a_primary_that_nobody_asked_for_a_while_is_not_down(gate):
+    primary = Gated(a_store(shop=b"primary"), gate)
+    hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
+    hedged.policy.down_after_s = 120
+    hedged._answered_s -= 600
+    hedged.policy.hedge()  # the budget is spent
+    opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
+    opened.start()
+
+    assert not hedged.read(lambda store: store.get(URL)).from_standby
+
+    opened.join(60)
+    hedged.close()
+
+
+def test_a_primary_is_down_after_ten_times_its_99th_percentile():
+    policy, _ = simulated(healthy)
+    assert policy.down_after_s == LEAST_DOWN_S
+    policy, _ = simulated(lambda rng: 20 * healthy(rng))
+    assert policy.down_after_s == MOST_DOWN_S
+
+
+@pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])
+def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error):
+    standby = Gated(a_store(), error=error)
+    hedged = reading(Gated(a_store(shop=b"primary"), gate), standby)
+    opened = threading.Thread(target=lambda: (wait_until(lambda: standby.reads), gate.set()))
+    opened.start()
+
+    record = hedged.read(lambda store: store.get(URL))
+
+    opened.join(60)
+    assert (record.value.fields["of"], record.from_standby) == (b"primary", False)
+    hedged.close()
+
+
+def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
+    away = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+
+    record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
+
+    assert all(answer.from_standby and answer.value.fields["of"] == b"standby" for answer in record)
+    with pytest.raises(StoreUnavailable, match="is unavailable"):
+        hedged.read(lambda store: store.get("http://unknown.example/"))
+    hedged.close()
+
+
+def test_bad_input_is_not_sent_to_the_standby():
+    standby = Gated(a_store())
+    hedged = reading(a_store(), standby)
+    hedged.policy.delay_s = 60
+
+    with pytest.raises(InvalidUrl):
+        hedged.read(lambda store: store.get("nonsense"))
+
+    assert standby.reads == 0
+    hedged.close()
+
+
+def test_the_standby_is_asked_now_and_then_to_stay_warm():
+    standby = Gated(a_store())
+    hedged = reading(a_store(shop=b"primary"), standby)
+    hedged.policy.delay_s = 60
+
+    for _ in range(50):
+        hedged.policy.begun()
+        hedged.policy.begun()
+    hedged.read(lambda store: store.get(URL))
+
+    wait_until(lambda: standby.reads == 1)
+    assert (hedged.policy.mirrored, hedged.policy.hedged) == (1, 0)
+    assert FIRST_DELAY_S == 0.02
+    hedged.close()
+
+
+class Counted:
+    """A store whose reads have so many bytes, and may wait for a gate before the last row."""
+
+    def __init__(self, name, gate=None):
+        self.name, self._gate = name, gate
+        self.began, self.ended, self.stopped = [], [], threading.Event()
+
+    def get(self, size):
+        self.began.append(size)
+        try:
+            counted_rows().add(size)
+            if self._gate is not None:
+                assert self._gate.wait(60)
+            counted_rows().add(1)
+        except (NobodyWaits, TooManyReads):
+            self.stopped.set()
+            raise
+        self.ended.append(size)
+        return self.name
+
+
+def test_reads_with_a_standby_are_bounded():
+    """They had no bound: only reads of a server without a standby had."""
+    hedged = reading(Counted("primary"), standby := Counted("standby"))
+    hedged.policy.delay_s = 60
+
+    with pytest.raises(SizeExceeded, match="name the fields to read"):
+        hedged.read(lambda store: store.get(MOST_BYTES + 1))
+
+    assert standby.began == [], "the standby has the same record"
+    hedged.close()
+
+
+def test_large_reads_that_stand_still_take_no_place_of_the_standby(gate):
+    primary, standby = Counted("primary", gate), Counted("standby")
+    hedged = reading(primary, standby, deadline_s=60)
+    hedged.policy.down_after_s = 0.05
+
+    answers = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+
+    assert [answer.value for answer in answers] == ["standby"] * (AT_ONCE + 1)
+    hedged.close()
+
+
+def test_large_reads_take_turns(gate):
+    hedged = reading(Counted("primary", gate), Counted("standby", gate))
+    hedged.policy.delay_s = 60
+    first = [
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
+        for _ in range(AT_ONCE)
+    ]
+    for each in first:
+        each.start()
+    wait_until(lambda: hedged._places[0]._value == 0, otherwise="both have a place")
+
+    with pytest.raises(TooManyReads):
+        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+
+    gate.set()
+    for each in first:
+        each.join(60)
+    assert hedged._places[0]._value == AT_ONCE
+    hedged.close()
+
+
+def test_the_slower_store_stops_when_the_other_has_answered(gate):
+    """It read on to the end, for nobody."""
+    hedged = reading(primary := Counted("primary", gate), Counted("standby"))
+
+    assert hedged.read(lambda store: store.get(1)).from_standby
+    gate.set()
+
+    assert primary.stopped.wait(60)
+    assert primary.ended == []
+    hedged.close()
+
+
+def test_a_large_read_is_not_repeated_to_keep_the_standby_warm():
+    hedged = reading(Counted("primary"), standby := Counted("standby"))
+    hedged.policy.delay_s = 60
+    for _ in range(100):
+        hedged.policy.begun()
+
+    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+
+    assert standby.stopped.wait(60)
+    assert (hedged.policy.mirrored, standby.ended) == (1, [])
+    hedged.close()

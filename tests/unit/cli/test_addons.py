@@ -1,0 +1,97 @@
+"""An add-on is deleted by deleting its folder: the rest is imported and run without it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aragog.cli.addons import addons
+
+ROOT = Path(__file__).resolve().parents[3]
+BRINGS = {"mcp", "plan", "nutch", "wacz"}
+"""Add-ons that bring a command or a format, which has the name of its folder."""
+ADDONS = [addon.__name__.rpartition(".")[2] for addon in addons()]
+REST = """
+import importlib, os, pkgutil, sys
+import aragog
+assert aragog.__file__.startswith(os.getcwd()), aragog.__file__
+package = importlib.import_module(sys.argv[1])
+names = [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+for name in names:
+    if not name.endswith("__main__") and not name.startswith("aragog.testing"):
+        importlib.import_module(name)
+from aragog.cli import main
+from aragog.cli.store import store
+print("COMMANDS", *main.list_commands(None))
+for command in ("import", "export"):
+    (kind,) = [option for option in store.commands[command].params if option.name == "kind"]
+    print("FORMATS", *kind.type.choices)
+print("MODULES", *names)
+main(["--help"])
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the package, and nothing else of the checkout."""
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copytree(
+        ROOT / "aragog", folder / "aragog", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return folder
+
+
+@pytest.fixture
+def without(tree):
+    """Deletes folders until the end of the test."""
+    aside = tree / "deleted"
+    aside.mkdir()
+
+    def delete(*addons):
+        for addon in addons:
+            (tree / "aragog" / "addons" / addon).rename(aside / addon)
+
+    yield delete
+    for folder in aside.iterdir():
+        folder.rename(tree / "aragog" / "addons" / folder.name)
+    aside.rmdir()
+
+
+def rest(tree, package):
+    """What a program reports that imports all of a package and prints `aragog --help`."""
+    done = subprocess.run(
+        [sys.executable, "-c", REST, package], cwd=tree, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Commands:" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    (modules,) = [line[1:] for line in lines if line[:1] == ["MODULES"]]
+    brought = {n for line in lines if line[:1] in (["COMMANDS"], ["FORMATS"]) for n in line[1:]}
+    return set(modules), brought
+
+
+def test_everything_else_is_imported_and_run_without_any_add_on(tree, without):
+    without(*ADDONS)
+    modules, brought = rest(tree, "aragog")
+
+    assert len(modules) > 300
+    assert [name for name in modules if name.startswith("aragog.addons.")] == []
+    assert brought & BRINGS == set()
+
+
+@pytest.mark.parametrize("addon", ADDONS)
+def test_the_other_add_ons_work_without_the_folder_of_one(tree, without, addon):
+    without(addon)
+    modules, brought = rest(tree, "aragog.addons")
+
+    assert {name.split(".")[2] for name in modules} == {*ADDONS} - {addon}
+    assert brought & BRINGS == BRINGS - {addon}
+
+
+def test_the_add_ons_are_the_folders():
+    folders = {path.parent.name for path in (ROOT / "aragog" / "addons").glob("*/__init__.py")}
+
+    assert set(ADDONS) == folders
+    assert len(folders) >= 5

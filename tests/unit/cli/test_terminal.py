@@ -1,0 +1,19 @@
+"""What is printed where no person looks: whole lines, and nothing but them."""
+
+from rich.table import Table
+
+from aragog.cli.terminal import print_table
+
+
+def test_one_long_value_does_not_fill_every_line_of_a_pipe_with_blanks(capsys):
+    table = Table(box=None)
+    for name in ("field", "value"):
+        table.add_column(name)
+    table.add_row("title", "word " * 2_000 + "end")
+    table.add_row("price", "1.10")
+
+    print_table(table)
+
+    lines = capsys.readouterr().out.split("\n")
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert max(map(len, lines)) > 10_000

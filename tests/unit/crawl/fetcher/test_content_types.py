@@ -1,0 +1,71 @@
+"""Which bodies are pages, by their type and their first bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
+
+ALLOWED = ("text/html", "application/json")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], None),
+        ([""], None),
+        (["text/html"], "text/html"),
+        (["text/html", "text/plain"], "text/plain"),
+        (["text/html", "garbage"], "text/html"),
+        (["text/html", "*/*"], "text/html"),
+        (["text/html, text/html; charset=utf-8"], "text/html; charset=utf-8"),
+        (["text/html; charset=utf-8", "text/html"], "text/html; charset=utf-8"),
+        (["text/html; charset=utf-8", "text/plain"], "text/plain"),
+        (['text/html; title="a,b"; charset=utf-8'], 'text/html; title="a,b"; charset=utf-8'),
+        (["html"], None),
+        (["text/"], None),
+        (["/html"], None),
+        (["text/html/page"], None),
+        (["text/ht ml"], None),
+        (["charset=utf-8"], None),
+        (["unknown/unknown"], None),
+        (["Application/Unknown; charset=x"], None),
+        (["*/*"], None),
+        (["text/html", "unknown/unknown"], None),
+    ],
+)
+def test_the_last_usable_content_type_counts(values, expected):
+    assert content_type_of(values) == expected
+
+
+def test_types_are_compared_without_parameters_and_case():
+    assert refused_by_type("TEXT/HTML ; charset=x", ALLOWED) is None
+    assert refused_by_type(None, ALLOWED) is None
+    assert refused_by_type("image/png", ALLOWED) == "content type image/png"
+    assert refused_by_type("image/png", ("image/*",)) is None
+    assert refused_by_type("image/png", ("*/*",)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "claimed", "refused"),
+    [
+        (b"<html>", "text/html", False),
+        (b"<html>", None, False),
+        (b"", None, False),
+        (b"%PDF-1.4", "text/html", True),
+        (b"%PDF-1.4", None, True),
+        (b"\x89PNG\r\n\x1a\n", "text/html", True),
+        (b"\0\1\2\3", None, True),
+        (b"\0\1\2\3", "text/html", True),
+        (b"<p>a stray \x01 in a long enough paragraph of text", "text/html", False),
+        (b"a stray \x01 in a long enough paragraph of text", "text/plain", True),
+        ("<html>".encode("utf-16-le"), "text/html", False),
+        ("plain text".encode("utf-16-be"), "text/plain", False),
+        (b"\xff\xfe<\0h\0", None, False),
+        (b"BMW is a car", "text/html", False),
+        (b"BM\0\0\0\0", "text/html", True),
+        (b"\x1b$B\x1b(B", None, False),
+    ],
+)
+def test_first_bytes_tell_what_is_no_page(first, claimed, refused):
+    assert bool(refused_by_content(first, claimed, ALLOWED)) == refused

@@ -1,0 +1,136 @@
+"""The cookies of one chain: who gets them (RFC 6265), and that they are bounded."""
+
+import pytest
+
+from aragog.crawl.fetcher.cookies import MAX_COOKIES, MAX_HEADER_BYTES, Cookies, cookie_date_ms
+from aragog.crawl.fetcher.http1.head import parse_head
+from aragog.runtime.clock import ManualClock
+
+URL = "http://a.test/"
+
+
+def answer(*cookies: str):
+    lines = "".join(f"Set-Cookie: {cookie}\r\n" for cookie in cookies)
+    return parse_head(f"HTTP/1.1 302 Found\r\n{lines}".encode())
+
+
+def test_ten_hops_cannot_build_a_huge_header():
+    cookies = Cookies()
+
+    for hop in range(10):
+        cookies.learn(URL, answer(*(f"c{hop}-{n}={'x' * 1000}" for n in range(50))))
+
+    header = cookies.header(URL)
+    assert len(header) <= MAX_HEADER_BYTES
+    assert all(part.startswith("c") and "=" in part for part in header.split("; "))
+
+
+def test_cookies_are_counted_over_the_whole_chain():
+    cookies = Cookies()
+
+    for hop in range(10):
+        cookies.learn(URL, answer(*(f"c{hop}-{n}=x" for n in range(20))))
+
+    assert len(cookies.header(URL).split("; ")) == MAX_COOKIES
+
+
+def test_a_cookie_that_is_too_large_is_dropped_and_the_others_stay():
+    cookies = Cookies()
+
+    cookies.learn(URL, answer("large=" + "x" * 5000, "small=1"))
+
+    assert cookies.header(URL) == "small=1"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "url", "sent"),
+    [
+        ("a=1", "http://shop.test/x", True),
+        ("a=1", "http://www.shop.test/", False),
+        ("a=1", "http://other.test/", False),
+        ("a=1; Domain=shop.test", "http://www.shop.test/", True),
+        ("a=1; Domain=.SHOP.test", "http://www.shop.test/", True),
+        ("a=1; Domain=shop.test", "http://myshop.test/", False),
+        ("a=1; Domain=other.test", "http://other.test/", False),
+        ("a=1; Domain=www.shop.test", "http://www.shop.test/", False),
+        ("a=1; Domain=test", "http://other.test/", False),
+        ("a=1; Path=/p", "http://shop.test/p/q", True),
+        ("a=1; Path=/p", "http://shop.test/pq", False),
+        ("a=1; Path=p", "http://shop.test/", True),
+        ("a=1; Secure", "http://shop.test/", False),
+        ("a=1; Secure", "https://shop.test/", True),
+        ("a=1; Max-Age=0", "http://shop.test/", False),
+        ("a=1; Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "http://shop.test/", True),
+        ("a=1; Expires=Thu, 01-Jan-1970 00:00:10 GMT", "http://shop.test/", False),
+        ("a=1; Expires=soon", "http://shop.test/", True),
+        ("a", "http://shop.test/", False),
+        ("=1", "http://shop.test/", False),
+    ],
+)
+def test_a_cookie_goes_where_rfc_6265_says(cookie, url, sent):
+    cookies = Cookies(ManualClock())
+
+    cookies.learn("http://shop.test/", answer(cookie))
+
+    assert (cookies.header(url) == "a=1") == sent
+
+
+def test_a_cookie_that_the_same_response_deletes_is_not_sent():
+    cookies = Cookies()
+
+    cookies.learn(URL, answer("a=1", "b=2", "a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"))
+
+    assert cookies.header(URL) == "b=2"
+
+
+def test_a_later_cookie_replaces_one_of_the_same_name_domain_and_path():
+    cookies = Cookies()
+
+    cookies.learn(URL, answer("a=1", "b=2", "a=3", "a=4; Path=/x"))
+
+    assert cookies.header("http://a.test/x") == "a=4; a=3; b=2"
+
+
+@pytest.mark.parametrize("suffix", ["co.uk", "github.io", "com"])
+def test_a_public_suffix_sets_no_cookie_for_the_sites_below_it(suffix):
+    cookies = Cookies()
+
+    cookies.learn(f"http://one.{suffix}/", answer(f"a=1; Domain={suffix}"))
+    cookies.learn(f"http://{suffix}/", answer(f"b=2; Domain={suffix}"))
+
+    assert cookies.header(f"http://two.{suffix}/") is None
+    assert cookies.header(f"http://one.{suffix}/") is None
+    assert cookies.header(f"http://{suffix}/") == "b=2"
+
+
+def test_a_cookie_ends_within_the_fetch():
+    clock = ManualClock()
+    cookies = Cookies(clock)
+    cookies.learn(URL, answer("a=1; Max-Age=5"))
+
+    clock.advance_ms(5_000)
+
+    assert cookies.header(URL) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 10_000),
+        ("Thursday, 01-Jan-70 00:00:10 GMT", 10_000),
+        ("Thu Jan  1 00:00:10 1970", 10_000),
+        ("Wed, 31 Feb 2024 00:00:00 GMT", None),
+        ("2024", None),
+        ("", None),
+    ],
+)
+def test_dates_are_read_in_the_forms_of_cookies(text, expected):
+    assert cookie_date_ms(text) == expected
+
+
+def test_addresses_have_no_domain_above_them():
+    cookies = Cookies()
+
+    cookies.learn("http://10.0.0.1/", answer("a=1; Domain=0.0.1", "b=2; Domain=10.0.0.1"))
+
+    assert (cookies.header("http://10.0.0.1/"), cookies.header("http://9.0.0.1/")) == ("b=2", None)

@@ -1,0 +1,131 @@
+"""What doctor finds wrong with a published key directory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+
+from aragog.crawl.identity.directory_check import directory_problems
+from aragog.crawl.identity.keys import new_key, rotated
+from aragog.crawl.identity.published_files import (
+    DIRECTORY_COMPONENTS,
+    DIRECTORY_TAG,
+    SIGNATURE_S,
+    key_directory,
+)
+from aragog.crawl.identity.request_signer import signature_fields
+from aragog.crawl.identity.signature_base import SignedMessage
+from tests.support.signatures import AGENT
+
+DAY_S = 86_400
+NOW_S = int(time.time())
+
+
+@pytest.fixture
+def keys():
+    return rotated([new_key(0)], new_key(NOW_S + DAY_S), NOW_S, DAY_S)
+
+
+def problems(file, keys, now_s=NOW_S, agent=AGENT, **headers):
+    received = {name.lower(): value for name, value in file.headers.items()}
+    received |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return list(directory_problems(agent, file.body, received, keys, now_s))
+
+
+def test_a_directory_of_all_keys_with_their_signatures_has_no_problem(keys):
+    assert problems(key_directory(AGENT, keys, NOW_S), keys) == []
+
+
+def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
+    first, second = keys
+    of_first = key_directory(AGENT, [first], NOW_S)
+
+    assert problems(of_first, keys) == [
+        f"it lacks the key {second.thumbprint}, which signs soon; publish it"
+    ]
+    assert problems(key_directory(AGENT, [second], NOW_S), keys) == [
+        f"it lacks the key {first.thumbprint}, which signs now; publish it"
+    ]
+    stranger = new_key(0)
+    assert problems(of_first, [replace(first, until_s=None), stranger])[0].startswith(
+        f"it lacks the key {stranger.thumbprint}"
+    )
+    assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, until_s=None)]) == [
+        f"it has the key {second.thumbprint}, which the key file lacks; remove it"
+    ]
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"keys": 5}', b'{"keys": [5]}', b"{}"])
+def test_what_is_no_key_set_is_named(keys, body):
+    file = replace(key_directory(AGENT, keys, NOW_S), body=body)
+
+    assert problems(file, keys) == ["it is no JSON Web Key Set"]
+
+
+def test_a_signature_with_the_tag_of_requests_does_not_count():
+    key = new_key(0)
+    file, url = key_directory(AGENT, [key], NOW_S), urlsplit(AGENT)
+    response = SignedMessage(
+        status=200,
+        fields={"content-digest": file.headers["Content-Digest"]},
+        request=SignedMessage(method="GET", authority=url.netloc, path=url.path),
+    )
+
+    def problems_with(tag):
+        parameters = {
+            "created": NOW_S, "expires": NOW_S + SIGNATURE_S, "keyid": key.thumbprint, "tag": tag
+        }  # fmt: skip
+        fields = signature_fields(key, response, DIRECTORY_COMPONENTS, parameters, "sig1")
+        return problems(replace(file, headers={**file.headers, **fields}), [key])
+
+    assert problems_with(DIRECTORY_TAG) == []
+    assert problems_with("web-bot-auth") == [
+        f"it has no valid signature by its key {key.thumbprint}"
+    ]
+
+
+def test_a_wrong_type_is_named(keys):
+    file = key_directory(AGENT, keys, NOW_S)
+
+    (problem,) = problems(file, keys, content_type="text/plain; charset=utf-8")
+
+    assert problem.startswith("its type is text/plain, and must be application/http-message")
+
+
+@pytest.mark.parametrize(
+    ("headers", "problem"),
+    [
+        ({"content_digest": "sha-256=:AAAA:"}, "its Content-Digest is not that of its content"),
+        ({"signature": ""}, "it has no valid signature by its key"),
+        ({"signature": "sig1=:AAAA:, sig2=5"}, "it has no valid signature by its key"),
+        ({"signature_input": "sig1=("}, "it has no valid signature by its key"),
+        ({"signature_input": 'sig1=();tag="x"'}, "it has no valid signature by its key"),
+    ],
+)
+def test_signatures_that_are_missing_or_wrong_are_named(keys, headers, problem):
+    found = problems(key_directory(AGENT, keys, NOW_S), keys, **headers)
+
+    assert found
+    assert all(each.startswith(problem) for each in found)
+
+
+def test_signatures_of_another_host_are_wrong(keys):
+    file = key_directory("https://other.test/keys", keys, NOW_S)
+
+    assert all("no valid signature" in each for each in problems(file, keys))
+    assert len(problems(file, keys)) == 2
+
+
+def test_signatures_that_expire_are_named(keys):
+    file = key_directory(AGENT, keys[:1], NOW_S)
+    keys = [replace(keys[0], until_s=None)]
+    expires_s = NOW_S + SIGNATURE_S
+
+    assert problems(file, keys, expires_s - 8 * DAY_S) == []
+    (soon,) = problems(file, keys, expires_s - 2 * DAY_S)
+    assert "expires in 2.0 days" in soon
+    (over,) = problems(file, keys, expires_s + 1)
+    assert "has expired" in over

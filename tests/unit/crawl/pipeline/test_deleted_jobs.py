@@ -1,0 +1,31 @@
+"""The URLs of deleted jobs: those that may be enqueued again."""
+
+import pytest
+
+from aragog.crawl.pipeline.deleted_jobs import urls_named
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from pinlater.models import JobState, NewJob
+from pinlater.testing.memory_shard import MemoryShard
+from tests.support.jobs import job_of
+
+A, B = "http://a.example/", "http://b.example/"
+JOBS = (UrlJob(url=A), UrlJob(url=B))
+
+
+def named(*jobs):
+    shard = MemoryShard()
+    shard.enqueue("q", jobs)
+    return urls_named(shard.jobs("q", JobState.PENDING, limit=10))
+
+
+@pytest.mark.parametrize("message", [FetchBatch(JOBS), PageBatch("t", JOBS)])
+def test_a_message_of_any_stage_names_its_urls(message):
+    assert named(job_of("aragog.any", message.wire())) == [A, B]
+
+
+def test_urls_that_a_stranger_enqueued_are_named_as_they_are_noted():
+    assert named(job_of("aragog.fetch", "HTTP://A.example:80")) == [A]
+
+
+def test_a_message_that_cannot_be_read_names_none_and_hides_no_other():
+    assert named(NewJob(b"no json"), job_of("aragog.fetch", A)) == [A]

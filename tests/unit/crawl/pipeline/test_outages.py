@@ -1,0 +1,115 @@
+"""An outage is one line when it begins and one when it ends, and a metric between."""
+
+import logging
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from aragog.crawl.pipeline.outages import QUIET_S, STALE_S, OutageBoard, Outages
+from aragog.errors import (
+    ContentUnavailable,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from aragog.runtime.clock import ManualClock
+
+STORE = StoreUnavailable("hbase", "connection refused")
+S3 = ContentUnavailable("s3", "timed out")
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(1_700_000_000_000)
+
+
+@pytest.fixture
+def outages(clock):
+    return Outages(clock)
+
+
+@pytest.fixture
+def lines(caplog):
+    caplog.set_level(logging.INFO, "aragog.crawl.pipeline.outages")
+    return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_an_outage_is_reported_once_when_it_begins_and_once_when_it_ends(outages, clock, lines):
+    for _ in range(40):
+        outages.failed("tasks.store", STORE)
+        clock.advance_ms(1000)
+    clock.advance_ms(QUIET_S * 1000)
+    for _ in range(5):
+        outages.succeeded("tasks.store")
+
+    (started_at, ended) = lines()
+    assert started_at[0] == ended[0] == "WARNING"
+    assert started_at[1].startswith("store does not answer: hbase: connection refused")
+    assert ended[1] == "store answers again: it failed 40 task runs in 50 s"
+
+
+def test_another_task_does_not_end_it(outages, clock, lines):
+    outages.failed("tasks.store", STORE)
+    clock.advance_ms(60_000)
+    outages.succeeded("tasks.robots")
+
+    assert len(lines()) == 1
+
+
+def test_a_part_that_answers_some_tasks_is_still_out(outages, clock, lines):
+    for _ in range(20):
+        outages.failed("tasks.store", STORE)
+        clock.advance_ms(500)
+        outages.succeeded("tasks.store")
+
+    assert len(lines()) == 1
+
+
+def test_two_parts_are_reported_apart(outages, lines):
+    outages.failed("tasks.store", STORE)
+    outages.failed("tasks.store", S3)
+
+    assert [line[1].split()[0] for line in lines()] == ["store", "content"]
+
+
+def test_a_damaged_file_is_no_outage(outages, lines):
+    outages.failed("tasks.store", StoreDamaged("00.db", "is damaged"))
+
+    assert lines() == []
+
+
+@pytest.mark.redis
+def test_the_board_tells_which_part_is_out_and_how_often_it_failed(outages, clock, redis_client):
+    outages.board = OutageBoard(redis_client, prefix="t:")
+    for _ in range(10):
+        outages.failed("tasks.store", STORE)
+        clock.advance_ms(300)
+    during = outages.board.read(clock.now_ms())
+    clock.advance_ms(QUIET_S * 1000)
+    outages.succeeded("tasks.store")
+    after = outages.board.read(clock.now_ms())
+
+    assert during["store"][0]
+    assert not during["content"][0]
+    assert after["store"] == (False, 10)
+
+
+@pytest.mark.redis
+def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_client):
+    outages.board = OutageBoard(redis_client, prefix="t:")
+    outages.failed("tasks.store", STORE)
+    clock.advance_ms(STALE_S * 1000 + 1)
+
+    assert outages.board.read(clock.now_ms())["store"] == (False, 1)
+
+
+def test_a_board_without_redis_fails_no_task(outages, tmp_path, lines):
+    nobody = redis.Redis(
+        unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)
+    )
+    outages.board = OutageBoard(nobody, prefix="t:")
+
+    outages.failed("tasks.store", STORE)
+
+    assert len(lines()) == 1

@@ -1,0 +1,23 @@
+"""The queue that reports departures to the limiter in the background."""
+
+from aragog.crawl.politeness.permits import FeedbackQueue
+from tests.support.waiting import wait_until
+
+
+def test_a_batch_that_fails_unexpectedly_does_not_end_the_reports():
+    # Without reports each permit lasts until it expires, and the items stay in memory.
+    sent: list[str] = []
+
+    def send(items):
+        sent.extend(items)
+        if items == ["first"]:
+            raise ValueError
+
+    queue = FeedbackQueue(send, after_s=0)
+    queue.add("first")
+    wait_until(lambda: sent == ["first"])
+    queue.add("second")
+    wait_until(lambda: len(sent) == 2)
+    queue.close()
+
+    assert sent == ["first", "second"]

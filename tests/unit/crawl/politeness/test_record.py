@@ -1,0 +1,142 @@
+"""The record of the limiter's ring."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.crawl.politeness.nodes.addresses import NodeAddresses
+from aragog.crawl.politeness.nodes.record import RingRecord
+from aragog.errors import BadInput, LimiterUnavailable
+
+NODES = [f"redis://10.0.0.{n}:6379/0" for n in range(4)]
+DOMAINS = [f"site-{n}.example" for n in range(200)]
+
+
+def test_a_record_is_read_as_it_was_packed():
+    record = RingRecord.first(NODES[:2]).adding(NODES[2]).losing(NODES[0])
+
+    assert RingRecord.parse(record.packed()) == record
+
+
+@given(st.lists(st.tuples(st.sampled_from("adlrs"), st.sampled_from(NODES)), max_size=12))
+def test_versions_grow_and_every_domain_has_an_owner(changes):
+    record = RingRecord.first(NODES[:2])
+    for what, node in changes:
+        try:
+            changed = {
+                "a": record.adding, "d": record.draining, "l": record.losing, "r": record.removing,
+                "s": lambda _, record=record: record.settled(),
+            }[what](node)  # fmt: skip
+        except BadInput:
+            continue
+        assert changed is record or changed.epoch == record.epoch + 1
+        assert changed.version < 2**53
+        assert set(changed.active).isdisjoint(changed.drained)
+        assert set(changed.members).isdisjoint(changed.lost)
+        record = changed
+
+    assert {record.ring.node_for(domain) for domain in DOMAINS} <= set(record.active)
+
+
+def test_only_domains_whose_owner_changed_move():
+    before = RingRecord.first(NODES[:3])
+    record = before.adding(NODES[3])
+
+    moved = {domain for domain in DOMAINS if record.moves(domain)}
+
+    assert moved == {d for d in DOMAINS if record.ring.node_for(d) == NODES[3]}
+    assert all(record.owners_before(d) == (before.ring.node_for(d),) for d in DOMAINS)
+    assert not any(record.settled().moves(domain) for domain in DOMAINS)
+
+
+def test_a_domain_may_have_been_at_the_nodes_of_every_move_that_is_not_done():
+    record = RingRecord.first(NODES[:2]).adding(NODES[2]).losing(NODES[0])
+
+    assert record.exporters == (NODES[1], NODES[2])
+    assert any(NODES[0] in record.owners_before(domain) for domain in DOMAINS)
+    assert any(len(record.owners_before(domain)) == 2 for domain in DOMAINS)
+
+
+def test_two_changes_of_one_record_have_different_versions():
+    record = RingRecord.first(NODES[:2])
+
+    assert len({record.adding(NODES[2]).version for _ in range(8)}) > 1
+
+
+def test_the_last_node_cannot_leave():
+    record = RingRecord.first(NODES[:1])
+
+    for leave in (record.draining, record.losing):
+        with pytest.raises(BadInput, match="the only node"):
+            leave(NODES[0])
+
+
+def test_names_have_no_password_and_urls_get_it_back():
+    urls = ["rediss://me:one@10.0.0.1:6379/0", "unix:///run/a.sock?db=0"]
+    addresses = NodeAddresses([*urls, "rediss://me:two@main/0"], "rediss://me:two@main/0")
+
+    assert addresses.first == (
+        "rediss://10.0.0.1:6379/0", "unix:///run/a.sock?db=0", "redis.url"
+    )  # fmt: skip
+    assert [addresses.url(name) for name in addresses.first][:2] == urls
+    assert addresses.url("redis.url") == "rediss://me:two@main/0"
+    assert addresses.url("rediss://10.0.0.1:7/0") == "rediss://me:two@10.0.0.1:7/0"
+    assert addresses.name("redis.url") == "redis.url"
+
+
+def test_a_field_of_a_newer_version_harms_nothing():
+    record = RingRecord.first(NODES[:2])
+    newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
+
+    assert RingRecord.parse(newer) == record
+
+
+GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
+WRONG = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "no nodes": {"active": []},
+    "a node that is no text": {"active": [1]},
+    "nodes that are a text": {"active": NODES[0]},
+    "a node with a login": {"active": ["redis://user:password@evil.test:1"]},
+    "a node of another protocol": {"active": ["http://evil.test/"]},
+    "a node twice": {"active": [NODES[0], NODES[0]]},
+    "a node that both decides and does not": {"drained": NODES[:1]},
+    "a long name": {"active": [f"redis://{'a' * 1000}"]},
+    "many nodes": {"active": [f"redis://h{n}" for n in range(2000)]},
+    "a version that is a text": {"version": "9"},
+    "a version beyond 2^53": {"version": 2**53},
+    "a lease without an end": {"lease_s": 1e308},
+    "a lease that is over": {"lease_s": -1},
+    "a lease that is none": {"lease_s": float("nan")},
+    "former nodes that are none": {"former": [["x"]]},
+    "no version": {"version": None},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_record_that_is_none_is_refused(wrong):
+    """It was taken as it was: a traceback in every worker, or a lease for ever."""
+    packed = wrong if isinstance(wrong, bytes) else json.dumps(GOOD | wrong).encode()
+
+    with pytest.raises(LimiterUnavailable, match="record of the limiter's ring: is invalid"):
+        RingRecord.parse(packed)
+
+
+def test_a_record_of_a_later_release_is_read():
+    assert RingRecord.parse(json.dumps(GOOD | {"more": [1]}).encode()).active == tuple(NODES[:2])
+
+
+def test_only_hosts_of_the_settings_get_a_login():
+    """A node that the record named got the login of `redis.url`, wherever it was."""
+    addresses = NodeAddresses(["redis://me:one@limiter:1/0"], "redis://me:two@main/0")
+
+    assert addresses.url("redis://limiter:2/0") == "redis://me:two@limiter:2/0"
+    assert addresses.url("redis://main:7/0") == "redis://me:two@main:7/0"
+    for name in ("redis://evil.test/0", "redis://main.evil.test/0", "rediss://10.0.0.9:6379/0"):
+        assert addresses.url(name) == name
+    sentinels = NodeAddresses([], "sentinel://me:two@a:1,b:1/main")
+    assert sentinels.url("sentinel://a:2,b/other") == "sentinel://me:two@a:2,b/other"
+    assert sentinels.url("sentinel://a:2,evil.test/x") == "sentinel://a:2,evil.test/x"

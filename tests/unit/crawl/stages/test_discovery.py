@@ -1,0 +1,150 @@
+"""URLs that pages and sitemaps name, over ports in memory."""
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.fetch_record.outcome import OutcomeKind
+from tests.support.fetch_results import fetch_result
+from tests.support.stores import NOW_MS, body, page
+
+A = "http://www.shop.test/"
+SAME, OTHER = "http://www.shop.test/p", "http://other.test/p"
+
+
+def result(**job):
+    return fetch_result(
+        job=UrlJob(url=A, **job), outcome=OutcomeKind.FETCHED, final_url=A, fetched_at_ms=NOW_MS
+    )
+
+
+def at(ms):
+    """That instant as a lastmod."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+
+
+def sitemap(*entries):
+    items = "".join(f"<url><loc>{url}</loc><lastmod>{at}</lastmod></url>" for url, at in entries)
+    return f"<urlset>{items}</urlset>".encode()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 500])
+def test_a_sitemap_enqueues_what_is_not_stored_or_changed_since(ports, chunk):
+    unknown, stored, changed = SAME, f"{SAME}/stored", f"{SAME}/changed"
+    ports.store.write_pages(
+        [page(url, facts={"fetched_at_ms": NOW_MS}, content=body("x")) for url in (stored, changed)]
+    )
+    discovery = replace(ports.discovery, chunk=chunk)
+    ports.clock.advance_ms(3_600_000)
+    entries = ((unknown, "2020-01-01"), (stored, "2020-01-01"), (changed, at(NOW_MS + 60_000)))
+
+    count = discovery.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01")))
+
+    assert (count, set(ports.sent.urls())) == (2, {unknown, changed})
+
+
+def test_a_filter_that_cannot_be_read_accepts_nothing(ports):
+    count = ports.discovery.sitemap(result(url_filter="{"), sitemap((SAME, "2020-01-01")))
+
+    assert (count, ports.sent.urls()) == (0, [])
+
+
+DAY_MS = 86_400_000
+
+
+def walked_at(ports, now_ms, lastmod):
+    """Whether a page that was seen at NOW_MS is fetched by a walk at `now_ms`."""
+    ports.clock.advance_ms(now_ms - ports.clock.now_ms())
+    return ports.discovery.sitemap(result(), sitemap((SAME, lastmod))) == 1
+
+
+def test_a_lastmod_in_the_future_makes_no_page_due(ports):
+    ports.store.write_pages([page(SAME, facts={"fetched_at_ms": NOW_MS}, content=body("x"))])
+
+    assert not any(
+        walked_at(ports, NOW_MS + minutes * 60_000, lastmod)
+        for minutes in (0, 1, 60)
+        for lastmod in ("2100-01-01", "2100", at(NOW_MS + DAY_MS))
+    )
+
+
+def test_a_date_of_one_day_counts_to_the_end_of_that_day(ports):
+    ports.store.write_pages([page(SAME, facts={"fetched_at_ms": NOW_MS}, content=body("x"))])
+    day = at(NOW_MS)[:10]
+    midnight_ms = NOW_MS - NOW_MS % DAY_MS + DAY_MS
+
+    assert not walked_at(ports, midnight_ms - 1_000, day)
+    assert walked_at(ports, midnight_ms, day)
+
+
+INDEX_A, INDEX_B, PAGES = A + "a.xml", A + "b.xml", A + "pages.xml"
+
+
+def index(*urls):
+    items = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return f"<sitemapindex>{items}</sitemapindex>".encode()
+
+
+FILES = {
+    INDEX_A: index(INDEX_B, PAGES),
+    INDEX_B: index(INDEX_A, PAGES, INDEX_B),
+    PAGES: sitemap((SAME, "2020-01-01")),
+}
+
+
+def walk(ports, depth=30, request_id="walk"):
+    """The requests of a walk that begins at INDEX_A."""
+    options = EnqueueOptions(sitemap=True, refresh=True, depth=depth, request_id=request_id)
+    list(ports.enqueuer.enqueue([INDEX_A], options))
+    requests = []
+    while ports.sent.messages:
+        for job in ports.sent.messages.pop(0).message.jobs:
+            requests.append(job.url)
+            ports.in_flight.clear([job.url])
+            if job.sitemap:
+                fetched = replace(result(), job=job)
+                fetched = replace(fetched, fetch=replace(fetched.fetch, final_url=job.url))
+                ports.discovery.sitemap(fetched, FILES[job.url])
+    return requests
+
+
+def test_two_indexes_that_list_each_other_are_requested_once_each(ports):
+    assert sorted(walk(ports)) == sorted([INDEX_A, INDEX_B, PAGES, SAME])
+
+
+def test_a_later_call_under_the_same_request_id_walks_again(ports):
+    assert sorted(walk(ports)) == sorted(walk(ports))
+
+
+def test_an_index_that_is_read_twice_enqueues_its_files_once(ports):
+    job = replace(result(sitemap=True, depth=1))
+
+    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 2
+    ports.in_flight.clear([INDEX_B, PAGES])
+
+    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "listed"),
+    [
+        ("sitemap_max_files", index(*(f"{A}{n}.xml" for n in range(9)))),
+        ("sitemap_max_urls", sitemap(*((f"{A}{n}", "2020") for n in range(9)))),
+    ],
+)
+def test_the_walk_of_a_site_is_bounded_and_says_what_it_leaves_out(ports, caplog, setting, listed):
+    pipeline = replace(ports.settings.pipeline, **{setting: 5})
+    discovery = replace(ports.discovery, settings=replace(ports.settings, pipeline=pipeline))
+    caplog.set_level(logging.WARNING)
+
+    first = discovery.sitemap(result(sitemap=True, depth=1), listed)
+    other = UrlJob(url=A + "2.xml", sitemap=True, depth=1)
+    second = discovery.sitemap(replace(result(), job=other), listed.replace(b".test/", b".test/x"))
+
+    assert first + second <= 5
+    assert first >= 4
+    assert f"see pipeline.{setting}" in caplog.text

@@ -1,0 +1,99 @@
+"""`PageReader`: each page of a batch alone, whatever the others do."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.stages.page_limits import PageTooExpensive
+from aragog.crawl.stages.page_reading import FAILED, RUNS_LOST, PageReader
+from aragog.errors import StoreUnavailable
+from aragog.settings import PipelineSettings
+from aragog.urlstore.compression import compress
+from tests.support.byte_streams import html_result
+
+GOOD, BAD = "http://a.test/good", "http://a.test/bad"
+PAGE = compress(b"<title>hello</title>")
+
+
+@dataclass
+class Counted:
+    """A counter sink in memory."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def add(self, numbers):
+        self.numbers.update(numbers)
+
+
+@dataclass
+class Sitemaps:
+    """Answers every sitemap in the same way."""
+
+    error: Exception | None = None
+    urls: list[str] = field(default_factory=list)
+
+    def sitemap(self, result, body):
+        self.urls.append(result.job.url)
+        if self.error:
+            raise self.error
+        return 1
+
+
+def read(bodies, *, sitemaps=None, hopeless=False):
+    """The readings of bodies by URL, and what was counted; sitemaps end in .xml."""
+    counted = Counted()
+    reader = PageReader(sitemaps or Sitemaps(), counted, PipelineSettings(), "aragog")
+    results = []
+    for url in bodies:
+        result = html_result(url)
+        job = replace(result.job, sitemap=url.endswith(".xml"))
+        results.append(replace(result, job=job, token=url))
+    return reader.read(results, bodies, hopeless=hopeless), counted.numbers
+
+
+def test_a_page_that_cannot_be_read_leaves_the_others_alone():
+    readings, counted = read({BAD: b"not compressed", GOOD: PAGE})
+
+    assert readings.problems == {BAD: FAILED}
+    assert readings.analyses[GOOD].fields["page.title"] == b'"hello"'
+    assert counted == {counters.UNREADABLE: 1, counters.DEGRADED: 0}
+
+
+def test_a_result_without_a_body_is_not_read():
+    reader = PageReader(Sitemaps(), Counted(), PipelineSettings(), "aragog")
+
+    readings = reader.read([html_result(GOOD)], {}, hopeless=False)
+
+    assert (readings.analyses, readings.problems) == ({}, {})
+
+
+def test_nothing_is_read_after_runs_that_were_lost():
+    readings, counted = read({GOOD: PAGE}, hopeless=True)
+
+    assert (readings.analyses, readings.problems) == ({}, {GOOD: RUNS_LOST})
+    assert counted[counters.UNREADABLE] == 1
+
+
+def test_a_sitemap_is_enqueued_and_not_analyzed():
+    sitemaps = Sitemaps()
+
+    readings, _ = read({"http://a.test/s.xml": PAGE, GOOD: PAGE}, sitemaps=sitemaps)
+
+    assert sitemaps.urls == ["http://a.test/s.xml"]
+    assert [*readings.analyses] == [GOOD]
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [(PageTooExpensive("took too long"), "took too long"), (MemoryError(), "bytes of memory")],
+)
+def test_a_page_that_exceeds_its_limits_says_which(error, problem):
+    readings, _ = read({"http://a.test/s.xml": PAGE}, sitemaps=Sitemaps(error))
+
+    assert problem in readings.problems["http://a.test/s.xml"]
+
+
+def test_the_batch_runs_again_when_the_store_does_not_answer():
+    with pytest.raises(StoreUnavailable):
+        read({"http://a.test/s.xml": PAGE}, sitemaps=Sitemaps(StoreUnavailable("sqlite", "gone")))

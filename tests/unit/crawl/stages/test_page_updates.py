@@ -1,0 +1,82 @@
+"""What an answer's headers say of how long it is fresh."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.crawl.fetcher.headers import http_date_ms
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.page_updates import fresh_s, seen_of
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.settings import Settings
+from tests.support.fetch_results import fetch_result
+
+NOW_MS = 784_111_777_000
+NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"cache-control": "max-age=600"}, 600),
+        ({"cache-control": "public, Max-Age = 600, must-revalidate"}, 600),
+        ({"cache-control": 'max-age="600"'}, 600),
+        ({"cache-control": "max-age=600", "age": "100"}, 500),
+        ({"cache-control": "max-age=600", "age": "700"}, None),
+        ({"cache-control": "max-age=600", "expires": NOW}, 600),
+        ({"cache-control": "s-maxage=600"}, None),
+        ({"cache-control": "no-store, max-age=600"}, None),
+        ({"cache-control": "no-cache"}, None),
+        ({"cache-control": "max-age=-1"}, None),
+        ({"expires": LATER}, 3600),
+        ({"expires": LATER, "date": LATER}, None),
+        ({"expires": "0"}, None),
+        ({"expires": "-1"}, None),
+        ({}, None),
+    ],
+)
+def test_what_headers_say(headers, seconds):
+    assert fresh_s(headers, NOW_MS) == seconds
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (("public", "max-age=600"), 600),
+        (("max-age=600", "public"), 600),
+        (("max-age=600", "no-cache"), None),
+    ],
+)
+def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
+    # What was seen: of two lines, as nginx sends them for `expires` and `add_header`, one counted.
+    result = fetch_result(
+        job=UrlJob(url="http://site.test/"),
+        outcome=OutcomeKind.FETCHED,
+        final_url="http://site.test/",
+        headers=tuple(("Cache-Control", line) for line in lines),
+        fetched_at_ms=NOW_MS,
+    )
+
+    assert seen_of(result, Settings()).fresh_s == seconds
+
+
+def test_dates():
+    assert http_date_ms(NOW) == NOW_MS
+    assert http_date_ms("Sun, 06 Nov 1994 08:49:37") == NOW_MS
+    assert http_date_ms(None) is http_date_ms("") is http_date_ms("yesterday") is None
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_whatever_they_hold_the_answer_is_a_time_ahead_or_none(control, age, expires, date):
+    headers = {"cache-control": control, "age": age, "expires": expires, "date": date}
+    lifetime_s = fresh_s(headers, NOW_MS)
+
+    assert lifetime_s is None or lifetime_s > 0
+
+
+@given(st.text(), st.integers(0, 10**9))
+def test_a_max_age_is_found_among_anything(text, seconds):
+    text = text.replace("no-", "")
+    lifetime_s = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
+
+    assert lifetime_s is None or lifetime_s >= 0

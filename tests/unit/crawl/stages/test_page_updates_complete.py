@@ -1,0 +1,40 @@
+"""When a fetch tells all fields of a page, so that those it does not bring are gone."""
+
+import pytest
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.page_analysis import decided, read_page
+from aragog.crawl.stages.page_updates import from_blob, page_write, to_blob
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.settings import Settings
+from tests.support.fetch_results import fetch_result
+
+URL = "http://a.example/"
+PAGE = b"<!doctype html><title>T</title><p>words"
+
+
+def read(body=PAGE, **facts):
+    reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
+    result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
+    reading = read_page(result, body, agent="aragog", max_links=10)
+    planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
+    return from_blob(to_blob([planned]))[0].write
+
+
+def test_a_page_that_was_read_to_its_end_is_whole():
+    assert read().complete
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"truncated": True},
+        {"status": 203},
+        {"content_type": "application/json"},
+        {"body": PAGE + b'<script type="application/ld+json">{"@type": </script>'},
+        {"body": PAGE + b"<b>" * 200_000},
+    ],
+    ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
+)
+def test_a_page_that_may_have_more_is_not(facts):
+    assert not read(**facts).complete

@@ -1,0 +1,154 @@
+"""The render stage over ports in memory, with a renderer that makes of pages what it is told."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.fetch_results import pack
+from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered
+from aragog.crawl.stages.page_updates import facts
+from aragog.crawl.stages.render import LOST, RenderStage
+from aragog.errors import BrowserUnavailable
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.urlstore.compression import decompress
+from tests.support.fetch_results import fetch_result
+from tests.support.memory_ports import MemoryMarks
+
+A = "http://a.example/"
+
+
+@dataclass
+class Browser:
+    """Makes this of each page, or raises it."""
+
+    outcome: Rendered | NotRendered | Exception
+    pages: list[PlainPage] = field(default_factory=list)
+
+    def render(self, page, _fetch):
+        self.pages.append(page)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.fixture
+def browser():
+    return Browser(Rendered(b"rendered", 3))
+
+
+@pytest.fixture
+def marks():
+    return MemoryMarks()
+
+
+@pytest.fixture
+def stage(ports, browser, marks):
+    return RenderStage(
+        ports.spool,
+        browser,
+        lambda _: "no request",
+        ports.store.takedowns,
+        marks,
+        ports.rescheduling,
+        ports.counters,
+    )
+
+
+@pytest.fixture
+def batch(ports):
+    """A fetched page, whose body is in the spool."""
+    (token,) = ports.spool.put_many([pack(b"plain").blob])
+    result = fetch_result(
+        job=UrlJob(url=A, priority=2),
+        outcome=OutcomeKind.FETCHED,
+        final_url="http://a.example/final",
+        status=200,
+        headers=(("Content-Type", "text/html"),),
+        token=token,
+        body_hash=pack(b"plain").sha256,
+        body_bytes=5,
+    )
+    return ResultBatch((result,))
+
+
+def run(stage, batch):
+    """The one result that goes on, as the task sends it."""
+    outgoing = stage.run(ResultBatch.read(batch.wire()))
+    (message,) = outgoing
+    assert message.destination is Destination.CANONICALIZE
+    assert message.priority == 2
+    stage.free(batch, outgoing)
+    (result,) = ResultBatch.read(message.message.wire()).results
+    return result
+
+
+def test_the_rendered_body_takes_the_place_of_the_fetched_one(stage, ports, browser, batch):
+    result = run(stage, batch)
+
+    assert browser.pages == [
+        PlainPage("http://a.example/final", (("Content-Type", "text/html"),), b"plain")
+    ]
+    assert list(ports.spool.blobs) == [result.token]
+    assert decompress(ports.spool.blobs[result.token]) == b"rendered"
+    assert (result.body_hash, result.fetch.body_bytes) == (pack(b"rendered").sha256, 8)
+    assert (result.fetch.status, result.fetch.final_url) == (200, "http://a.example/final")
+    assert facts(result.fetch)["rendering"] == "rendered"
+    assert ports.counters.counts[counters.RENDERED] == 1
+
+
+def test_a_page_that_cannot_be_rendered_goes_on_as_it_was_fetched(stage, ports, browser, batch):
+    browser.outcome = NotRendered("its scripts left the page")
+
+    result = run(stage, batch)
+
+    assert result.token == batch.results[0].token
+    assert decompress(ports.spool.blobs[result.token]) == b"plain"
+    assert facts(result.fetch)["rendering"] == "its scripts left the page"
+    assert ports.counters.counts[counters.NOT_RENDERED] == 1
+
+
+def test_without_a_browser_the_batch_stays_as_it_is_and_runs_again(stage, ports, browser, batch):
+    browser.outcome = BrowserUnavailable("rendering.browser", "is not installed")
+
+    with pytest.raises(BrowserUnavailable):
+        stage.run(batch)
+
+    assert list(ports.spool.blobs) == [batch.results[0].token]
+    browser.outcome = Rendered(b"rendered", 0)
+    assert run(stage, batch).fetch.rendering == "rendered"
+
+
+def test_a_message_that_comes_twice_before_its_body_is_freed_is_rendered_twice(stage, ports, batch):
+    first = stage.run(batch)
+    second = run(stage, batch)
+
+    assert ports.spool.blobs[first[0].message.results[0].token]
+    assert decompress(ports.spool.blobs[second.token]) == b"rendered"
+
+
+def test_a_message_that_comes_again_after_its_body_was_freed_fetches_the_url_again(stage, batch):
+    run(stage, batch)
+
+    (message,) = stage.run(batch)
+
+    assert message.destination is Destination.FETCH
+    assert [(job.url, job.refresh, job.attempt) for job in message.message.jobs] == [(A, False, 1)]
+
+
+def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, browser, marks, batch):
+    for _ in range(2):
+        marks.begin([batch.results[0].token])
+
+    assert run(stage, batch).fetch.rendering == LOST
+    assert not browser.pages
+    assert not marks.begun
+
+
+def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, browser, batch):
+    ports.store.takedowns.take_down(host="a.example")
+
+    assert run(stage, batch).fetch.rendering is None
+    assert not browser.pages

@@ -1,0 +1,42 @@
+"""A defect during a fetch is the outcome of that fetch; an outage is an error of its batch."""
+
+import logging
+
+import pytest
+
+from aragog.crawl.stages.requester import contained
+from aragog.errors import LimiterUnavailable
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.clock import ManualClock
+from tests.support.stores import NOW_MS
+
+URL, NEXT = "http://a.example/", "http://a.example/next"
+
+
+def failing(error):
+    def fetch():
+        raise error
+
+    return fetch
+
+
+def run(fetch):
+    return contained(fetch, url=URL, next_url=NEXT, clock=ManualClock(NOW_MS))
+
+
+def test_a_defect_is_an_outcome_that_names_it_and_is_logged(caplog):
+    with caplog.at_level(logging.ERROR):
+        outcome = run(failing(KeyError("x")))
+
+    assert (outcome.kind, outcome.reason) == (UnreachableKind.INTERNAL, "KeyError: 'x'")
+    assert (outcome.url, outcome.final_url, outcome.fetched_at_ms) == (URL, NEXT, NOW_MS)
+    assert NEXT in caplog.text
+
+
+def test_an_outage_stays_an_error():
+    with pytest.raises(LimiterUnavailable):
+        run(failing(LimiterUnavailable("limiter", "is unavailable")))
+
+
+def test_an_outcome_is_passed_on():
+    assert run(lambda: "outcome") == "outcome"

@@ -1,0 +1,254 @@
+"""The robots stage over ports in memory: rules, waits, and the URLs that waited for them."""
+
+from dataclasses import replace
+
+import pytest
+
+from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.politeness.robots_records import RulesState, Validators
+from aragog.crawl.stages.access_rules import Forbidden
+from aragog.crawl.stages.robots import (
+    ASK_AGAIN_MS,
+    SLOT_WITHIN_MS,
+    UNAVAILABLE,
+    RobotsStage,
+    status_of,
+)
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
+from aragog.fetch_record.outcome import (
+    Blocked,
+    Fetched,
+    NotModified,
+    Redirected,
+    Refused,
+    TooLarge,
+    Unreachable,
+    UnreachableKind,
+)
+from aragog.settings import PreferencesSettings
+from tests.support.stores import NOW_MS
+
+ORIGIN = "http://a.example"
+JOB = UrlJob(url=ORIGIN + "/x", priority=2)
+
+
+@pytest.fixture
+def stage(ports):
+    return RobotsStage(
+        ports.robots, ports.limiter, ports.web, ports.pool,
+        ports.counters, ports.clock, ports.settings, ports.forbidden, ports.line,
+    )  # fmt: skip
+
+
+def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
+    assert ports.robots.statuses == {ORIGIN: 200}
+    assert (message.destination, message.message.jobs) == (Destination.FETCH, (JOB,))
+    assert message.priority == 2
+    assert ports.robots.refreshes.claims == set()
+
+
+def test_a_defect_that_one_robots_txt_triggers_harms_no_other_origin(stage, ports):
+    other = "http://b.example"
+    ports.web.outcomes[ORIGIN + "/robots.txt"] = ValueError("a defect")
+
+    (message,) = stage.run(RobotsBatch((ORIGIN, other), (JOB,)))
+
+    assert ports.robots.statuses == {ORIGIN: None, other: 200}
+    assert message.message.jobs == (JOB,)
+
+
+TDM = ORIGIN + "/.well-known/tdmrep.json"
+
+
+@pytest.mark.parametrize(
+    ("purposes", "reads", "asked"),
+    [((), False, False), (("search",), False, False), (("search", "ai-train"), False, True),
+     ((), True, True), (("search",), True, True)],
+)  # fmt: skip
+def test_tdmrep_json_is_asked_for_where_models_may_use_the_pages(
+    stage, ports, purposes, reads, asked
+):
+    preferences = PreferencesSettings(purposes=purposes, read_tdm_file=reads)
+    settings = replace(ports.settings, preferences=preferences)
+
+    replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt", *([TDM] if asked else [])]
+
+
+def test_tdmrep_json_is_not_asked_for_where_robots_txt_is_unreachable(stage, ports):
+    settings = replace(ports.settings, preferences=PreferencesSettings(purposes=("ai-train",)))
+    ports.web.outcomes[ORIGIN + "/robots.txt"] = Unreachable(
+        url="", kind=UnreachableKind.DNS, reason="no such host"
+    )
+
+    replace(stage, settings=settings).run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
+
+
+def test_rules_that_are_fresh_are_not_fetched(stage, ports):
+    ports.robots.know(ORIGIN)
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.requests == []
+    assert message.destination is Destination.FETCH
+
+
+def test_a_refresh_fetches_rules_that_are_fresh(stage, ports):
+    ports.robots.know(ORIGIN)
+
+    messages = stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
+    assert messages == []
+
+
+def test_a_refresh_without_a_free_slot_comes_back(stage, ports):
+    ports.limiter.booked_out["a.example"] = 90_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    assert ports.web.requests == []
+    assert message.destination is Destination.ROBOTS
+    assert (message.message.origins, message.message.refresh) == ((ORIGIN,), True)
+    assert RobotsBatch.read(message.message.wire()) == message.message
+
+
+def test_a_refresh_that_another_task_does_is_not_done_twice(stage, ports):
+    ports.robots.know(ORIGIN)
+    ports.robots.refreshes.claim([ORIGIN])
+
+    assert stage.run(RobotsBatch((ORIGIN,), refresh=True)) == []
+    assert ports.web.requests == []
+
+
+def test_a_later_slot_is_kept_with_the_claim(stage, ports):
+    ports.limiter.waits_ms["a.example"] = 3_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert (message.destination, message.delay_ms) == (Destination.ROBOTS, 3_000)
+    assert message.message.slots == {ORIGIN: NOW_MS + 3_000}
+    assert message.message.claimed
+    assert ports.robots.refreshes.held == {ORIGIN: 3_000}
+
+
+def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
+    ports.robots.refreshes.claim([ORIGIN])
+    ports.robots.refreshes.held[ORIGIN] = 200
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.requests == []
+    assert message.delay_ms == 200 + ASK_AGAIN_MS
+    assert not message.message.claimed
+
+
+def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(stage, ports):
+    ports.limiter.booked_out["a.example"] = 90_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert message.delay_ms == 90_000 - SLOT_WITHIN_MS
+    assert (message.message.claimed, message.message.slots) == (True, {})
+    assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
+
+
+CODED_UTF8 = (("Content-Encoding", "UTF-8"),)
+COMPRESS = (("content-encoding", "Compress"),)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Blocked(url="", cause=RefusalCause.ADDRESS, reason="private"), UNAVAILABLE),
+        (Unreachable(url="", kind=UnreachableKind.REDIRECT, reason="six hops"), UNAVAILABLE),
+        (Unreachable(url="", kind=UnreachableKind.DNS, reason="no such host"), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="500", status=500), 500),
+        (TooLarge(url="", reason="headers", status=200), None),
+        (Redirected(url="", target="", cause=DeferralCause.SLOT, status=301), None),
+        (Refused(url="", cause=RefusalCause.BLOCKED_HOST, reason="b.example", status=301), None),
+        (Blocked(url="", cause=RefusalCause.NO_CONTACT, reason="no contact"), None),
+        (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
+        (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
+        (Fetched(url="", status=206, body=b"Allow: /", truncated=True), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="part", status=206), None),
+        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="304", status=304), None),
+        (Fetched(url="", status=200, body=b"Allow: /", headers=CODED_UTF8), 200),
+        (Fetched(url="", status=200, body=b"Allow: /", headers=COMPRESS), 200),
+        (Fetched(url="", status=200, body=b"\x1f\x9d\x90\0\1", headers=COMPRESS), None),
+    ],
+)
+def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
+    assert status_of(outcome) == status
+
+
+def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
+    ports.robots.know(ORIGIN, state=RulesState.STALE)
+    ports.robots.refreshes.claim([ORIGIN])
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.BLOCKED_HOST, "blocked")
+
+    assert stage.run(RobotsBatch((ORIGIN,), claimed=True)) == []
+
+    assert ports.web.urls() == []
+    assert ports.robots.refreshes.claims == set()
+
+
+def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, ports):
+    origins = [f"http://h{n}.example" for n in range(30)]
+    sizes = []
+    for _ in range(2):
+        ports.robots.refreshes.due = list(origins)
+        for some in stage.expiring(step=60):
+            sizes += [len(message.message.origins) for message in some]
+            assert all(message.message.claimed for message in some)
+
+    assert sizes == [25, 5]
+
+
+KNOWN = Validators('"v1"', "Mon, 07 Jul 2026 00:00:00 GMT")
+
+
+def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
+    ports.robots.know(ORIGIN, "User-agent: *\n", RulesState.STALE)
+    ports.robots.known_validators[ORIGIN] = KNOWN
+    ports.web.outcomes[f"{ORIGIN}/robots.txt"] = NotModified(
+        url=f"{ORIGIN}/robots.txt", status=304, fetched_at_ms=NOW_MS
+    )
+
+    stage.run(RobotsBatch((ORIGIN,), claimed=True))
+
+    (_, options), *_ = ports.web.requests
+    assert (options["etag"], options["last_modified"]) == KNOWN
+    assert ports.robots.statuses == {ORIGIN: 304}
+
+
+def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
+    ports.robots.know(ORIGIN, "User-agent: *\n")
+    ports.robots.known_validators[ORIGIN] = KNOWN
+
+    stage.run(RobotsBatch((ORIGIN,), refresh=True))
+
+    (_, options), *_ = ports.web.requests
+    assert (options["etag"], options["last_modified"]) == (None, None)
+
+
+def test_an_origin_that_may_not_be_asked_fails_no_other_and_its_urls_go_on_to_be_denied(
+    stage, ports
+):
+    """Without a contact, one public origin raised for its whole batch, every minute."""
+    other = "http://b.example"
+    jobs = (JOB, UrlJob(url=other + "/y"))
+    ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.NO_CONTACT, "no contact")
+
+    (message,) = stage.run(RobotsBatch((ORIGIN, other), jobs))
+
+    assert ports.web.urls() == [other + "/robots.txt"]
+    assert ports.robots.statuses == {other: 200}
+    assert (message.destination, message.message.jobs) == (Destination.FETCH, jobs)

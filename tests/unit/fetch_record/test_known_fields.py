@@ -1,0 +1,18 @@
+"""What a newer version wrote is told apart from what this one knows."""
+
+from dataclasses import dataclass
+
+from aragog.fetch_record.known_fields import known, unknown
+
+
+@dataclass
+class Pair:
+    left: int
+    right: int = 2
+
+
+def test_a_field_of_a_newer_version_is_told_apart():
+    values = {"left": 1, "middle": 3}
+
+    assert Pair(**known(Pair, values)) == Pair(1)
+    assert unknown(Pair, values) == {"middle": 3}

@@ -1,0 +1,134 @@
+"""Names of version 0.1 lead to the modules that have new ones, and warn."""
+
+import subprocess
+import sys
+
+import pytest
+
+from aragog.runtime.moved_names import MOVED, new_name
+
+# Written in two parts: these are the names that no code uses any more.
+OLD = "aragog" + "."
+DOCUMENTED = [
+    "fetcher.fetcher",
+    "fetcher.outcome",
+    "fetcher.ssrf",
+    "pages.document",
+    "pages.rich_pins",
+    "pinlater",
+    "pinlater.brokers",
+    "pinlater.job_types",
+    "pipeline.enqueue_results",
+    "pipeline.webhook_signatures",
+    "politeness.robots_rules",
+    "scrapy",
+    "scrapy.addon",
+    "scrapy.download_handler",
+    "scrapy.dupefilter",
+    "scrapy.item_pipeline",
+    "scrapy.scheduler",
+    "scrapy.stored_pages",
+    "testing.shard",
+    "urls",
+    "urls.canonical",
+    "zen.tables.sqlite",
+]
+
+
+def run(code, *options):
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("new_first", [True, False])
+def test_the_documented_old_names_are_the_same_modules(new_first):
+    names = {OLD + name: new_name(OLD + name) for name in DOCUMENTED}
+    order = "reversed(pair)" if new_first else "pair"
+    code = f"""
+from importlib import import_module
+for pair in {list(names.items())!r}:
+    one, other = map(import_module, {order})
+    assert one is other, pair
+print("same")
+"""
+
+    assert run(code, "-W", "ignore::DeprecationWarning") == "same\n"
+
+
+def test_an_old_name_warns_where_it_is_imported_and_names_the_new_one():
+    code = f"""
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always", DeprecationWarning)
+    from {OLD}pipeline import webhook_signatures
+ours = [each for each in caught if "{OLD}" in str(each.message)]
+print([str(each.message) for each in ours], {{each.filename for each in ours}})
+"""
+
+    assert run(code) == (
+        f"['{OLD}pipeline is aragog.crawl.pipeline now; the old name ends with the next release'] "
+        "{'<string>'}\n"
+    )
+
+
+def test_the_add_on_of_scrapy_is_found_by_the_path_of_old_settings():
+    code = f"""
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+from aragog.addons.scrapy.addon import AragogAddon
+from aragog.addons.scrapy.scheduler import SpiderScheduler
+settings = Settings({{"ADDONS": {{"{OLD}scrapy.addon.AragogAddon": 0}}}})
+assert [load_object(path) for path in settings["ADDONS"]] == [AragogAddon]
+assert load_object("{OLD}scrapy.scheduler.SpiderScheduler") is SpiderScheduler
+print("found")
+"""
+
+    assert run(code, "-W", "ignore::DeprecationWarning") == "found\n"
+
+
+def test_the_program_of_the_old_package_runs():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", f"{OLD}pinlater", "--help"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "Usage:" in done.stdout
+
+
+def test_the_old_name_of_the_library_for_urls_has_its_names():
+    code = (
+        f"from {OLD}urls import InvalidUrl, normalize, url_key; print(normalize('http://a.test'))"
+    )
+
+    assert run(code, "-W", "ignore::DeprecationWarning") == "http://a.test/\n"
+
+
+def test_a_name_that_never_was_is_reported_as_missing():
+    code = f"""
+try:
+    import {OLD}fetcher.nothing
+except ModuleNotFoundError as error:
+    print(error)
+try:
+    import {OLD}nothing
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+    assert run(code, "-W", "ignore::DeprecationWarning") == (
+        "No module named 'aragog.crawl.fetcher.nothing'\nNo module named 'aragog.nothing'\n"
+    )
+
+
+def test_nothing_of_aragog_has_an_old_name():
+    code = f"""
+import pkgutil, aragog
+names = [found.name for found in pkgutil.walk_packages(aragog.__path__, "aragog.")]
+print(sorted({{name.removeprefix("aragog.") for name in names}} & {set(MOVED)!r}))
+"""
+
+    assert run(code) == "[]\n"

@@ -1,0 +1,54 @@
+"""The limit of open files and its shares."""
+
+import os
+import resource
+
+import pytest
+
+from aragog.runtime import open_files
+from aragog.settings import FetchSettings, ServingSettings, StoreSettings
+from aragog.workers.roles import ROLES, files_of_thread
+
+
+@pytest.fixture
+def soft_limit():
+    """Sets the soft limit; it is as before afterward."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield lambda number: resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_soft_limit_is_raised_as_far_as_the_hard_one_allows(soft_limit):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft_limit(256)
+    expected = open_files.WANTED if hard == resource.RLIM_INFINITY else min(open_files.WANTED, hard)
+    assert open_files.raise_limit() == open_files.limit() == expected
+
+
+def test_a_higher_limit_is_kept(soft_limit):
+    soft_limit(300)
+    assert open_files.raise_limit(260) == 300
+
+
+def test_the_limit_of_a_process_is_read_from_outside(soft_limit):
+    soft_limit(321)
+    assert open_files.limit_of(os.getpid()) == 321
+    assert open_files.limit_of(2**22 + 1) is None
+
+
+def test_all_that_a_process_opens_fits_below_a_low_limit(soft_limit):
+    soft_limit(256)
+    each = files_of_thread(StoreSettings())
+    threads = open_files.threads_within_limit(40, each) * each
+    sockets = open_files.sockets_within_limit(FetchSettings().concurrency)
+    others = 60
+    assert threads + 2 * sockets + 256 // 8 + others <= 256
+
+
+def test_enough_bounds_none_of_the_defaults(soft_limit):
+    soft_limit(open_files.ENOUGH)
+    threads = max(role.concurrency for role in ROLES.values()) + 8
+    assert open_files.threads_within_limit(threads, files_of_thread(StoreSettings())) == threads
+    for wanted in (FetchSettings().concurrency, ServingSettings().max_connections):
+        assert open_files.clients_within_limit(wanted) == wanted
+    assert open_files.sockets_within_limit(128) == 128
