@@ -10,6 +10,7 @@ import pytest
 
 from aragog.bootstrap.stages import connect
 from aragog.bootstrap.stores import tables as open_tables
+from aragog.crawl.pipeline import counters
 from aragog.settings import (
     FetchSettings,
     PipelineSettings,
@@ -27,7 +28,7 @@ from tests.support.postgres_server import store_settings
 from tests.support.second_visit.hooks import LOOPBACK, receiver
 from tests.support.second_visit.seen import Seen, expected
 from tests.support.second_visit.site import Sites
-from tests.support.second_visit.table import CELLS
+from tests.support.second_visit.table import CELLS, COLUMNS, COUNTED
 from tests.support.second_visit.visits import Visits
 
 pytestmark = pytest.mark.redis
@@ -76,7 +77,7 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
                 user_agent=AGENT,
                 host_map={"*.test": origin.address},
                 allowed_networks=("127.0.0.0/8",),
-                read_timeout_s=0.5,
+                read_timeout_s=1.0,
             ),
             pipeline=PipelineSettings(retry_first_s=0.01, max_attempts=2),
             webhooks=WebhookSettings(allowed_hosts=(LOOPBACK,)),
@@ -90,6 +91,19 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
         visits.run()
         yield Seen(visits, open_content(settings.content, folder), folder)
         stand.pipeline.close()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_counters_after_the_second_visit(seen, column):
+    counts = {name: n for name, n in seen.visits.counts[column].items() if n}
+    asked = {name: n for name, n in counts.items() if name in counters.EVENTS or "_" in name}
+    for name in (counters.ENQUEUED, counters.BYTES, counters.ROBOTS, counters.RESCHEDULED):
+        asked.pop(name, None)
+    assert asked == COUNTED[column]
+
+
+def test_nothing_is_in_flight_after_the_second_visit(seen):
+    assert seen.visits.stand.pipeline.store.in_flight.count() == 0
 
 
 @pytest.mark.parametrize(("cell", "name"), CELLS.items(), ids=map("-".join, CELLS))

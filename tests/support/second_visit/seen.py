@@ -6,6 +6,7 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from aragog.urlstore.records import Record
 from tests.support.second_visit.site import ALIAS, NEW, OTHER, PAGE, VERSIONS, host_of, linked
 from tests.support.second_visit.site import title as title_of
 from tests.support.second_visit.table import BEFORE, EXPECTED, ONE, SAME, Expected
-from tests.support.second_visit.visits import Cell, Visits, page_of
+from tests.support.second_visit.visits import ALL, Cell, Visits, page_of
 from urlspelling.domain import host as host_of_url
 
 DAY_MS = 86_400_000
@@ -93,10 +94,14 @@ class Seen:
     """The version of each archived body, by URL."""
     soon: set[str] = field(default_factory=set)
     """URLs that are due within the hour."""
+    elsewhere: dict[Cell, dict[str, object]] = field(default_factory=dict)
+    """What is found of each page from elsewhere: by links, values and in exports."""
 
     def __post_init__(self) -> None:
         self._read_feed()
         self._read_exports()
+        with ThreadPoolExecutor(8) as pool:  # each cell makes some hundred calls to the store
+            self.elsewhere = dict(zip(ALL, pool.map(self._of_page, ALL), strict=True))
         at_ms = self.visits.stand.clock.now_ms() + SOON_MS
         due = self.visits.stand.urls.schedule.claim_due(at_ms, 10_000, 60)
         self.soon = {one.url for one in due}
@@ -142,7 +147,7 @@ class Seen:
             "hosts": url in store.pages.urls_of_host(host).items,
         }
         if store.takedowns.refused([url]):
-            return {**self._of_page(cell, url), **shared, **self._taken_down(url)}
+            return {**self.elsewhere[cell], **shared, **self._taken_down(url)}
         record = store.get(url)
         canonical = record.canonical_url if record else url
         title = record.fields.get("page.title") if record else None
@@ -153,7 +158,7 @@ class Seen:
             "outcome": str((record.facts if record else {}).get("outcome") or ""),
             "body": _version(content.body) if content else "none",
             "links": self._links(url),
-            **self._of_page(cell, canonical),
+            **self.elsewhere[cell],
             **shared,
             **self._aliases(cell, canonical),
             "due": self._is_due(cell, EXPECTED[name].due, record),
@@ -169,9 +174,9 @@ class Seen:
         outlinks = self.visits.stand.urls.links.outlinks(url, 100).items
         return [link.url.rpartition("-")[2] for link in outlinks]
 
-    def _of_page(self, cell: Cell, canonical: str) -> dict[str, object]:
-        """What is found from elsewhere: links to other pages, values, exports."""
-        store, host = self.visits.stand.urls, host_of(*cell)
+    def _of_page(self, cell: Cell) -> dict[str, object]:
+        store, host, url = self.visits.stand.urls, host_of(*cell), page_of(cell)
+        canonical = store.resolve(url)
         inlinks, values, left_over = [], [], []
         for version in VERSIONS:
             sources = [link.url for link in store.links.inlinks(linked(version, host)).items]
@@ -179,9 +184,8 @@ class Seen:
             hits = store.pages.with_value("page.title", f'"{title_of(version, host)}"'.encode())
             inlinks += [version] * sources.count(canonical)
             values += [version] * hits.items.count(canonical)
-            if canonical != page_of(cell):
-                found = (*sources, *hits.items)
-                left_over += [version] * found.count(page_of(cell))
+            if canonical != url:
+                left_over += [version] * (*sources, *hits.items).count(url)
         return {
             "inlinks": inlinks,
             "values": values,

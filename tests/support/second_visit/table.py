@@ -142,6 +142,30 @@ EXPECTED = {
     "down": DOWN,
 }  # fmt: skip
 
+COUNTED = {
+    "same": {"fetched": 11, "stored": 11},
+    "other": {"fetched": 11, "stored": 11},
+    "noindex": {"fetched": 11, "stored": 11},
+    "usage": {"fetched": 11, "stored": 10},
+    "canonical": {"fetched": 11, "stored": 11},
+    "new304": {"fetched": 4, "not_modified": 7, "stored": 10},
+    "known": {"fetched": 11, "stored": 11},
+    "unknown": {"fetched": 11, "stored": 11},
+    "404": {"failed": 11, "failed_Gone": 11},
+    "410": {"failed": 11, "failed_Gone": 11},
+    "451": {"failed": 11, "failed_UnavailableLegally": 11},
+    "500": {"retried": 11, "failed": 11, "failed_Unreachable": 11},
+    "timeout": {"retried": 11, "failed": 11, "failed_Unreachable": 11},
+    "closed": {"refused": 11},
+    "withdrawn": {"fetched": 10, "refused": 1, "stored": 10},
+    "down": {"fetched": 11},
+    "late": {"older": 9, "stored": 1},
+}
+"""
+What the counters of the pipeline count of a column. `stored` are pages; the row `down` is never
+asked, and `reserved` and `imported` have no page that could be newer.
+"""
+
 BEFORE = {
     "redirected": ("other", "Fetched", "other"),
     "alias": ("other", "Fetched", "other"),
