@@ -49,7 +49,8 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return "changed"
     if _is_other_body(plan):
         return "content"
-    return "back" if absent_as(facts_of(plan.row)) else None
+    is_later = plan.facts_at_ms <= plan.at_ms
+    return "back" if is_later and absent_as(facts_of(plan.row)) else None
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:

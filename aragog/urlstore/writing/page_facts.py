@@ -76,7 +76,7 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
     """The facts of a page with those of a later attempt, as if they had come in their order."""
-    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms")}
+    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 

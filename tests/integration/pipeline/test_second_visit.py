@@ -25,6 +25,7 @@ from aragog.urlstore.content import open_content
 from tests.support.crawl_stand import AGENT, CrawlStand
 from tests.support.pipeline_stand import Sent
 from tests.support.postgres_server import store_settings
+from tests.support.second_visit.document import document
 from tests.support.second_visit.hooks import LOOPBACK, receiver
 from tests.support.second_visit.seen import Seen, expected
 from tests.support.second_visit.site import Sites
@@ -91,6 +92,11 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
         visits.run()
         yield Seen(visits, open_content(settings.content, folder), folder)
         stand.pipeline.close()
+
+
+def test_the_document_has_the_table():
+    docs = Path(__file__).parents[3] / "docs" / "correctness.md"
+    assert document() in docs.read_text(), "python -m tests.support.second_visit.document"
 
 
 @pytest.mark.parametrize("column", COLUMNS)
