@@ -85,14 +85,21 @@ def may_require(project: dict[str, Any]) -> set[str]:
     return {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
 
 
-def with_libraries(packages: dict[str, Locked], libraries: Libraries) -> dict[str, Locked]:
-    """The packages of a lock, and the libraries, which no lock has."""
-    found = dict(packages)
+def with_libraries(
+    packages: dict[str, Locked], libraries: Libraries, *, extras: bool
+) -> dict[str, Locked]:
+    """
+    The packages of a lock, and the libraries, which no lock has.
+
+    The lock is resolved with all extras of the libraries; only with `extras` do they count here.
+    """
+    ours = {plain(library["name"]) for library in libraries}
+    found = {n: p._replace(required_by=p.required_by - ours) for n, p in packages.items()}
     for library in libraries:
         name = plain(library["name"])
         found[name] = Locked(name, library["version"], conditional=False, required_by=frozenset())
     for library in libraries:
-        for each in requires(library) | may_require(library):
+        for each in requires(library) | (may_require(library) if extras else set()):
             if each in found:
                 by = found[each].required_by | {plain(library["name"])}
                 found[each] = found[each]._replace(required_by=by)
@@ -101,9 +108,10 @@ def with_libraries(packages: dict[str, Locked], libraries: Libraries) -> dict[st
 
 def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[str, Any]:
     """The CycloneDX document of a project's metadata, its lock and the libraries beside it."""
-    packages = with_libraries({package.name: package for package in locked(lock)}, libraries)
+    in_lock = {package.name: package for package in locked(lock)}
+    packages = with_libraries(in_lock, libraries, extras=True)
     direct, optional = requires(project), may_require(project)
-    required = reached(direct, packages, everywhere=True)
+    required = reached(direct, with_libraries(in_lock, libraries, extras=False), everywhere=True)
     listed = reached(direct | optional, packages, everywhere=False)
     refs = {name: f"pkg:pypi/{name}@{packages[name].version}" for name in listed}
     own = f"pkg:pypi/{plain(project.get('name', OWN))}@{project['version']}"

@@ -11,7 +11,7 @@ folder, and brokers with the scheme `redis://` become `pinlater://`; nothing els
 broker is `pinlater+postgresql://`; kombu's tests, which read from the Redis of the broker's URL,
 keep that URL. With `--stock` the tests run over `redis://`, for a comparison. Celery's tests need
 pytest-rerunfailures, pytest-timeout, pytest-subtests, pymemcache, sqlalchemy, azure-storage-blob
-and `celery` on the PATH as well. packages/pinlater/src/pinlater/README.md has the results.
+and `celery` on the PATH as well. packages/pinlater/README.md has the results.
 """
 
 from __future__ import annotations

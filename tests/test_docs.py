@@ -264,8 +264,8 @@ def test_the_page_about_fetching_lists_the_facts():
         robots_preferences="search=y (robots.txt line 1, Content-Usage: search=y)",
     )  # fmt: skip
     failed = fetch_result(
-        job=UrlJob(url=url), outcome=OutcomeKind.PAYMENT_REQUIRED, final_url=url, status=402,
-        fetched_at_ms=2000, crawler_price="USD 0.01",
+        job=UrlJob(url=url), outcome=OutcomeKind.PAYMENT_REQUIRED, final_url=f"{url}paid", status=402,
+        fetched_at_ms=2000, crawler_price="USD 0.01", cause="robots",
     )  # fmt: skip
     evidence = Evidence(url=url, final_url=url)
     analysis = PageAnalysis(

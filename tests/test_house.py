@@ -173,7 +173,13 @@ def calls_in(path):
 def test_tests_neither_sleep_nor_patch():
     """They wait for conditions, and set what they change by parameters."""
     # One polls, one is a task's work, and the fault suite and the fleet sample a running system.
-    sleeps = {"support/waiting.py", "support/pinlater_app.py", "chaos/laws.py", "chaos/run.py"}
+    sleeps = {
+        "support/waiting.py",
+        "support/pinlater_app.py",
+        "support/limited_tasks.py",
+        "chaos/laws.py",
+        "chaos/run.py",
+    }
     sleeps |= {f"fleet/{name}.py" for name in ("fleet", "reader", "run", "timeline")}
     calls = [
         f"{name}: {function}({first})"

@@ -7,5 +7,6 @@ Public:
     server         HTTP and Thrift: connections, threads, limits, tokens
     json_values    requests and answers as JSON, for the server, the client and `--json`
     thrift_values  the same as structs of the contract, `urlstore.thrift`
+    record_json    a record as JSON, whole or only some fields
     problems       errors as JSON (RFC 9457)
 """

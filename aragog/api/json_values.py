@@ -26,11 +26,11 @@ from aragog.api.operations.values import (
     PageRecord,
     PastValue,
 )
+from aragog.api.record_json import record_json
 from aragog.crawl.pipeline.change_json import plain as change_json
 from aragog.errors import BadInput
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
-from aragog.urlstore.records import Record
 
 STORED = ("content_bytes", "content_hash", "due_at_ms")
 
@@ -70,23 +70,6 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
     if field.option.by_format:
         return {name: formats.to_json(name, data) for name, data in value.items()}
     return to_json(value, formats)
-
-
-def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
-    """A record with its facts; the value of each field follows its declared format."""
-    result = {
-        "url": record.url,
-        "canonical_url": record.canonical_url,
-        "version": record.version,
-        "fields": {name: formats.to_json(name, data) for name, data in record.fields.items()},
-        "facts": dict(record.facts),
-        "content_bytes": record.content_bytes,
-        "content_hash": record.content_hash,
-        "due_at_ms": record.due_at_ms,
-    }
-    if record.from_standby:
-        result["from_standby"] = True
-    return result
 
 
 def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:

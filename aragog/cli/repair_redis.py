@@ -32,11 +32,12 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
     settings = load_settings()
     files = AppendOnlyFiles(_folder_of(settings))
     if set_aside:
-        if not files.folder.is_dir():
+        if not files.folder.is_dir() and not files.are_lost():
             raise ConfigError(f"data_dir: there is no {files.folder}")
         if not yes:
             click.confirm(_QUESTION, abort=True)
-        echo(f"the files are in {files.set_aside()}; Redis starts empty")
+        kept = files.set_aside()
+        echo(f"the files are in {kept}; Redis starts empty" if kept else "Redis starts empty")
         return
     done = files.repair()
     for line in done:

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from aragog.api.operations.operation import Caller, Operation, Parts
 from aragog.api.operations.options import checked
 from aragog.api.operations.steps import finished
+from aragog.errors import (
+    BAD_INPUT,
+    PERMANENT,
+    TRANSIENT,
+    AragogError,
+    BadInput,
+    InvalidUrl,
+    PermanentError,
+    ServiceUnavailable,
+)
 
 R = TypeVar("R")
+
+
+@contextmanager
+def _errors_of_a_client() -> Iterator[None]:
+    """Raise errors of libraries as those that clients with a server raise for the same remedy."""
+    try:
+        yield
+    except (AragogError, InvalidUrl):
+        raise
+    except BAD_INPUT as error:
+        raise BadInput(str(error)) from error
+    except TRANSIENT as error:
+        raise ServiceUnavailable(error.where, error.reason) from error
+    except PERMANENT as error:
+        raise PermanentError(str(error)) from error
 
 
 class DirectBackend:
@@ -30,9 +56,10 @@ class DirectBackend:
         *,
         limit_s: float,  # noqa: ARG002 - see the class
     ) -> R:
-        answer = operation.run(self._caller, checked(request))
-        result: R = finished(answer) if isinstance(answer, Generator) else answer
-        return result
+        with _errors_of_a_client():
+            answer = operation.run(self._caller, checked(request))
+            result: R = finished(answer) if isinstance(answer, Generator) else answer
+            return result
 
     def close(self) -> None:
         return

@@ -31,6 +31,8 @@ _MOST_BYTES = 1 << 29
 """A longer argument is no argument: the server's own limit (`proto-max-bulk-len`)."""
 _MOST_LINE_BYTES = 64
 KEPT = ".damaged"
+MARKER = "appendonly.written"
+"""Beside the folder: a server has written its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,16 @@ class AppendOnlyFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER
         self._manifest = self.folder / MANIFEST
+        self._marker = folder / MARKER
+
+    def mark(self) -> None:
+        """Note that a server writes them: from now on it must not start without any."""
+        if not self._marker.exists():
+            self._marker.write_text("The folder beside this file has the jobs of a server.\n")
+
+    def are_lost(self) -> bool:
+        """True if a server had written some, and there are none."""
+        return self._marker.exists() and not any(self._files())
 
     def unnamed(self) -> list[Path]:
         """
@@ -115,6 +127,10 @@ class AppendOnlyFiles:
 
     def problems(self) -> list[str]:
         """What a start would lose silently, one line each; reads only names and the manifest."""
+        if self.are_lost():
+            gone = f"{self.folder} has no files, although a server had written its jobs there"
+            remedy = "restore them, or `aragog repair-redis --set-aside` lets it start empty"
+            return [f"{gone}: {remedy}"]
         lost = [
             f"{path}: {self._manifest} does not name it, so its {path.stat().st_size:,} bytes of "
             "jobs would be lost"
@@ -134,6 +150,8 @@ class AppendOnlyFiles:
         Raises:
             OSError: the disk is full, or cannot be written.
         """
+        if self.are_lost():
+            return self.problems()
         done = [f"{path} is missing: its jobs are lost" for path in self.missing()]
         if self.problems():
             done.append(self._write_manifest())
@@ -142,8 +160,15 @@ class AppendOnlyFiles:
             done += self._cut(damage)
         return done
 
-    def set_aside(self) -> Path:
-        """Rename the folder, so that a server starts with nothing; returns where it is now."""
+    def set_aside(self) -> Path | None:
+        """
+        Rename the folder, so that a server starts with nothing; returns where it is now.
+
+        None: there was none.
+        """
+        self._marker.unlink(missing_ok=True)
+        if not self.folder.exists():
+            return None
         kept = next(
             path
             for number in range(1, 1000)

@@ -174,6 +174,8 @@ class RedisServer(PrivateServer):
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             if self._answers():
+                if self.persistent:
+                    AppendOnlyFiles(self.folder).mark()
                 return
             if self.process is not None and self.process.poll() is not None:
                 break

@@ -1,5 +1,5 @@
 """
-Contract suites for whoever writes an engine: what every cell table, shard and content store does.
+Contract suites for whoever writes an engine: what every content store does.
 
 Each module has a class of pytest tests. A subclass whose name begins with `Test` supplies the
 engine by a fixture; docs/extending.md shows it. The suites need pytest and hypothesis.

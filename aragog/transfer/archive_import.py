@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from aragog.crawl.pipeline.fetch_results import PackedBody, kept_headers, pack
+from aragog.crawl.pipeline.fetch_results import kept_headers
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.pipeline.spool_compression import PackedBody, pack
 from aragog.crawl.stages.page_analysis import (
     PageAnalysis,
     candidates,

@@ -58,9 +58,9 @@ class Change:
     """When it was fetched."""
     kind: ChangeKind
     """
-    `new` (the first fetch of a watched page), `changed` (fields), `content` (only the body),
-    `withheld`, `redirected`, `gone` (the first 404 or 410), `back` (there again, as it was), or
-    `given_up` (it is fetched no more);
+    `new` (the first fetch of a watched page, or of one that was withdrawn), `changed` (fields),
+    `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back`
+    (there again, as it was), or `given_up` (it is fetched no more);
     `withdrawn`: the site does not allow it to be kept, and it was deleted; `reserved`: not allowed
     for one more use.
     """

@@ -23,8 +23,8 @@ from thriftpy2.protocol import TCyBinaryProtocolFactory
 from thriftpy2.rpc import make_server
 from thriftpy2.transport import TCyFramedTransportFactory
 
-from aragog.api.json_values import record_json
 from aragog.api.operations.operation import Parts
+from aragog.api.record_json import record_json
 from aragog.api.server.http.app import Api
 from aragog.api.server.http.server import run
 from aragog.api.server.thrift.contract import idl

@@ -94,7 +94,7 @@ def test_a_page_of_before_its_withdrawal_is_not_stored(a_stand, is_stored):
     assert store.links.outlinks(LIST).items == []
     write(a_stand, brought(LIST, NOW_MS + 8))
     assert shown(store, LIST) == f"the page of {LIST}"
-    assert kinds(a_stand) == [*(["withdrawn"] if is_stored else []), "new"]
+    assert kinds(a_stand) == (["withdrawn", "new"] if is_stored else [])
 
 
 def test_a_withdrawal_that_arrives_late_leaves_a_newer_page_as_it_is(a_stand):

@@ -295,6 +295,23 @@ def test_a_page_that_gave_itself_up_leaves_nothing_and_may_come_back(a_stand):
     assert store.content(A).body == b"y"
 
 
+def test_an_unwatched_page_that_comes_back_after_it_was_withdrawn_is_in_the_feed_once(a_stand):
+    """A reader that deletes what is withdrawn never learned that it is there again."""
+    a_stand.store.write_pages([fetched(A)])
+    for at_ms, page_ in (
+        (NOW_MS + 5, replace(failed(A, NOW_MS + 5, "Reserved"), withdrawn=True)),
+        (NOW_MS + 20, fetched(A, NOW_MS + 20)),
+        (NOW_MS + 30, fetched(A, NOW_MS + 30)),
+    ):
+        a_stand.clock.advance_ms(at_ms - a_stand.clock.now_ms() + 1)
+        a_stand.store.write_pages([page_])
+    a_stand.clock.advance_ms(60_000)
+
+    kinds = [(one.kind, one.at_ms) for one in a_stand.store.feed.changes().items]
+    assert [kind for kind, _ in kinds] == ["withdrawn", "new"]
+    assert kinds[1][1] == NOW_MS + 20
+
+
 def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms

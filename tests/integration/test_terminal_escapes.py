@@ -138,10 +138,9 @@ def test_ordinary_text_is_left_alone():
 
 
 def test_every_command_prints_through_the_one_module():
-    for path in [
-        *Path(ROOT, "aragog", "cli").rglob("*.py"),
-        Path(ROOT, "packages/pinlater/src/pinlater/cli.py"),
-    ]:
+    pinlater = Path(ROOT, "packages", "pinlater", "src", "pinlater")
+    one = Path(ROOT, "aragog", "cli", "terminal.py")
+    for path in {*Path(ROOT, "aragog", "cli").rglob("*.py"), pinlater / "cli.py"} - {one}:
         for node in ast.walk(ast.parse(path.read_text())):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert called not in {"click.echo", "click.secho", "print", "Console"}, path

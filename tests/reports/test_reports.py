@@ -6,18 +6,13 @@ from collections import Counter
 
 import pytest
 
-from tests.reports.reports import FOLDER, Report, differences, door, reports
+from tests.reports.cases import OF_PROCESSES, without
+from tests.reports.reports import FOLDER, differences, door, reports
 
 ALL = list(reports())
 
 
-def _case(report: Report):
-    """A parameter; one that is still wrong must fail, so that a mend makes the entry change."""
-    marks = [pytest.mark.xfail(reason=report.open, strict=True)] if report.open else []
-    return pytest.param(report, id=f"{report.of}-{report.id}", marks=marks)
-
-
-@pytest.mark.parametrize("report", [_case(report) for report in ALL])
+@pytest.mark.parametrize("report", without(OF_PROCESSES))
 def test_a_report_is_answered_right(report):
     assert differences(report.right, door(report.of)(report.input)) == []
 

@@ -18,6 +18,7 @@ LONGEST_FIRST = (
     "hbase",
     "system/test_backpressure",
     "rabbitmq",
+    "tests/reports/",
     "system/test_standalone_lifecycle",
     "pinlater/test_pinlater_faults",
     "politeness/test_interval_promise",

@@ -78,7 +78,7 @@ def test_it_has_an_extra_for_each_optional_part(wheel):
 
         contracts = [n for n in archive.namelist() if n.startswith("aragog/testing/")]
 
-    assert "packages/pinlater/src/pinlater/testing/shard.py" in contracts
+    assert "aragog/testing/content_store.py" in contracts
     assert {"s3", "hbase", "flower", "parquet", "reppy", "testing", "all"} <= set(
         metadata.get_all("Provides-Extra")
     )

@@ -10,6 +10,10 @@ Callers hold no thread while they wait. Several that want the text of the same b
 and a page that exceeded its limits is refused for a while without another run. So the number of
 requests for a hostile page does not change what it costs.
 
+Texts of different sites take turns: the next one is of the site that took the least time within the
+last minute, and sites that took more than `FREE_S` leave one process to the others. Any number of
+hostile pages of a site delays the texts of others by one text at most.
+
 A process is started for the first text (0.5 s) and stays; at most `AT_ONCE` run. It ends when its
 input does, and so with the process that started it.
 """
@@ -45,6 +49,11 @@ MOST_WAITING_BYTES = 64 << 20
 REFUSED_FOR_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
 _MOST_REFUSED = 1_000
+FREE_S = 2.0
+"""A text takes some 25 ms; a site whose texts took more than this together is a slow one."""
+FORGOTTEN_S = 60.0
+"""The time that a site took is forgotten so long after its last text."""
+_MOST_SITES = 1_000
 ENDED = "the page ended the process that read it"
 _LOOK_S = 0.1
 """How often a run looks whether anybody still waits for it."""
@@ -73,6 +82,10 @@ class TextRun:
     answer: dict[str, Any] = field(default_factory=dict)
     """`text`, or why there is none: `error`, or `busy` if it may work later."""
     callers: int = 0
+    site: str = ""
+    """The registered domain of the page."""
+    is_slow: bool = False
+    """It runs in a place for slow sites."""
 
     @property
     def abandoned(self) -> bool:
@@ -129,22 +142,27 @@ class _Shared:
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
         self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+        self._took_s: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Of each site: the time that its texts took, and when the last one ended."""
+        self._slow = 0
+        """How many processes have a text of a slow site."""
         self._threads = 0
         self._closed = False
 
     def begin(self, header: Mapping[str, Any], body: bytes, deadline_s: float) -> TextRun:
         key = _key(header, body)
         with self._changed:
-            self._check(key)
+            site = _site(str(header["url"]))
+            self._check(key, site)
             run = self._runs.get(key)
             if run is None:
-                run = self._runs[key] = TextRun(key, header, body, deadline_s)
+                run = self._runs[key] = TextRun(key, header, body, deadline_s, site=site)
                 self._waiting.append(run)
                 self._wake()
             run.callers += 1
             return run
 
-    def _check(self, key: bytes) -> None:
+    def _check(self, key: bytes, site: str) -> None:
         until_s, reason = self._refused.get(key, (0.0, ""))
         if until_s > time.monotonic():
             raise PageTextUnavailable(reason)
@@ -153,6 +171,9 @@ class _Shared:
             or sum(len(run.body) for run in self._waiting) >= MOST_WAITING_BYTES
         ):
             raise TextsBusy("main text", f"{len(self._waiting)} others wait; repeat it later")
+        of_site = sum(run.site == site for run in self._waiting)
+        if key not in self._runs and 2 * of_site >= self._most_waiting > 1:
+            raise TextsBusy("main text", f"{of_site} others of {site} wait; repeat it later")
 
     def _wake(self) -> None:
         if self._threads < AT_ONCE and self._threads < len(self._runs):
@@ -180,7 +201,10 @@ class _Shared:
         try:
             while (run := self._next()) is not None:
                 process = process or TextProcess(self._settings)
-                self._finish(run, process.ask(run))
+                began_s = time.monotonic()
+                answer = process.ask(run)
+                self._ended(run, time.monotonic() - began_s)
+                self._finish(run, answer)
                 if not process.usable:
                     process.close()
                     process = None
@@ -194,16 +218,45 @@ class _Shared:
     def _next(self) -> TextRun | None:
         with self._changed:
             while not self._closed:
-                while self._waiting:
-                    run = self._waiting.popleft()
-                    if run.abandoned:
-                        continue
-                    if run.deadline_s > time.monotonic():
-                        return run
-                    self._settle(run, {"busy": "others took too long; repeat it later"})
+                self._drop_late()
+                if (run := self._choice()) is not None:
+                    self._waiting.remove(run)
+                    run.is_slow = self._is_slow(run.site)
+                    self._slow += run.is_slow
+                    return run
                 if not self._changed.wait(_IDLE_S) and not self._waiting:
                     return None
             return None
+
+    def _drop_late(self) -> None:
+        """Take runs that nobody waits for, or that are too late, from those that wait."""
+        now_s = time.monotonic()
+        for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
+            self._waiting.remove(run)
+            if not run.abandoned:
+                self._settle(run, {"busy": "others took too long; repeat it later"})
+
+    def _choice(self) -> TextRun | None:
+        """The run that is next; None: none waits, or those of slow sites wait for one another."""
+        kept = self._slow >= max(1, AT_ONCE - 1)
+        fitting = [run for run in self._waiting if not (kept and self._is_slow(run.site))]
+        return min(fitting, key=lambda run: self._used_s(run.site), default=None)  # else the first
+
+    def _used_s(self, site: str) -> float:
+        took_s, ended_s = self._took_s.get(site, (0.0, 0.0))
+        return took_s if ended_s > time.monotonic() - FORGOTTEN_S else 0.0
+
+    def _is_slow(self, site: str) -> bool:
+        return self._used_s(site) > FREE_S
+
+    def _ended(self, run: TextRun, took_s: float) -> None:
+        with self._changed:
+            self._slow -= run.is_slow
+            self._took_s[run.site] = (self._used_s(run.site) + took_s, time.monotonic())
+            self._took_s.move_to_end(run.site)
+            while len(self._took_s) > _MOST_SITES:
+                self._took_s.popitem(last=False)
+            self._changed.notify_all()
 
     def _finish(self, run: TextRun, answer: dict[str, Any]) -> None:
         with self._changed:
@@ -220,6 +273,12 @@ class _Shared:
         run.body = b""
         if not run.done.done():
             run.done.set_result(True)
+
+
+def _site(url: str) -> str:
+    from urlspelling.domain import registered_domain  # noqa: PLC0415 - a process needs no list
+
+    return registered_domain(url)
 
 
 def _key(header: Mapping[str, Any], body: bytes) -> bytes:

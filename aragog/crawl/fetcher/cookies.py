@@ -2,7 +2,8 @@
 The cookies of one fetch and its redirects (RFC 6265).
 
 They live as long as the fetch. A Domain that is a public suffix sets nothing (section 5.3, step 5):
-`a.github.io` cannot set a cookie for all of `github.io`.
+`a.github.io` cannot set a cookie for all of `github.io`. Names that begin with `__Secure-` and
+`__Host-`, and Secure itself, hold what they promise (RFC 6265bis, sections 4.1.3 and 5.7).
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     domain = _domain(named.get("domain", ""), host)
     if domain is None:
         return None
+    if _breaks_promise(name.lower(), named, url):
+        return None
     at = named.get("path", "")
     return _Cookie(
         _CookiePlace(name, domain or host, at if at.startswith("/") else _default_path(path)),
@@ -113,6 +116,16 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
         secure="secure" in named,
         ends_at_ms=_ends_at_ms(named, now_ms),
     )
+
+
+def _breaks_promise(name: str, named: dict[str, str], url: str) -> bool:
+    """Whether a cookie has not what its prefix says, or is Secure and came without TLS."""
+    is_safe = "secure" in named and url.startswith("https://")
+    if "secure" in named and not is_safe:
+        return True
+    if name.startswith("__host-"):
+        return not is_safe or bool(named.get("domain")) or named.get("path") != "/"
+    return name.startswith("__secure-") and not is_safe
 
 
 def _domain(text: str, host: str) -> str | None:

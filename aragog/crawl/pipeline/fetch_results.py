@@ -10,12 +10,12 @@ stay.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.pipeline.spool_compression import PackedBody
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
     RECORD_FIELDS,
@@ -27,26 +27,8 @@ from aragog.fetch_record.outcome import (
     OutcomeKind,
     Refused,
 )
-from aragog.urlstore.compression import compress
 
 LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != "fetched_at_ms"]
-
-
-@dataclass(frozen=True, slots=True)
-class PackedBody:
-    """A fetched body in the form in which the spool stores it."""
-
-    blob: bytes
-    """The compressed body."""
-    sha256: str
-    """The SHA-256 of the body before compression, in hex."""
-    length_bytes: int
-    """The size of the body before compression."""
-
-
-def pack(body: bytes) -> PackedBody:
-    """The body compressed, with its hash and size."""
-    return PackedBody(compress(body), hashlib.sha256(body).hexdigest(), len(body))
 
 
 def result_of(

@@ -31,6 +31,8 @@ class ResourceRequest:
     """The origin that CORS compares the response's with; None: any page may use the response."""
     until_s: float
     """When the page's time is over, by the monotonic clock."""
+    purposes: str | None = None
+    """What the crawl of the page is for, as its job carries it; None: what the settings say."""
 
 
 @dataclass(frozen=True, slots=True)

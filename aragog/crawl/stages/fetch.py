@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import PackedBody, kept_hops, result_of, without_fetch
+from aragog.crawl.pipeline.fetch_results import kept_hops, result_of, without_fetch
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.site_rules import other_spelling
+from aragog.crawl.pipeline.spool_compression import PackedBody
 from aragog.crawl.pipeline.spool_room import SpoolRoom
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot

@@ -57,10 +57,17 @@ class ResourceGate(PoliteGate):
         rules: redirect targets are checked against them.
         slot: of the first request.
         left_ms: how much is left of the page's time.
+        purposes: what the crawl of the page is for; None: what the settings say.
     """
 
-    def __init__(self, rules: AccessRules, slot: Slot, left_ms: Callable[[], float]) -> None:
-        super().__init__(rules, slot)
+    def __init__(
+        self,
+        rules: AccessRules,
+        slot: Slot,
+        left_ms: Callable[[], float],
+        purposes: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(rules, slot, purposes=purposes)
         self._left_ms = left_ms
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
@@ -116,7 +123,8 @@ class PageResources:
             url = normalize(request.url)
         except InvalidUrl as error:
             return error.reason
-        job = UrlJob(url=url, given=other_spelling(request.url, url))
+        given = other_spelling(request.url, url)
+        job = UrlJob(url=url, given=given, purposes=request.purposes)
         allowed = self._allowed(job, request.until_s)
         if isinstance(allowed, str):
             return allowed
@@ -152,7 +160,8 @@ class PageResources:
         if slot is None:
             return TOO_LATE
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
-        with ResourceGate(self.access.rules, slot, left_ms) as gate:
+        usual = self.access.rules.settings.preferences.purposes
+        with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
             outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
             answers = dict.fromkeys(gate.redirected_by, True)

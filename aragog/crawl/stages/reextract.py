@@ -10,7 +10,7 @@ is done. The position is kept in the store, and an interrupted walk continues fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +26,8 @@ from aragog.pages import main_text
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
-from aragog.urlstore.records import Content, is_allowed
+from aragog.urlstore.kept_for import USUAL, crawls_of, purposes_of
+from aragog.urlstore.records import Content, Fact, is_allowed
 from aragog.urlstore.store import UrlStore
 from richpins import document, rich_pins
 from richpins.main_text import is_html
@@ -132,7 +133,7 @@ class ReextractStage:
     rules: Rules = field(default_factory=dict)
     """Rules for the fields of single sites."""
     purposes: tuple[str, ...] = ()
-    """What the crawl is for; pages that their sites refuse for one of them keep their fields."""
+    """What the crawl of the settings is for; pages of other crawls are judged by theirs."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the batch's pages again; see `reextract_batch`."""
@@ -161,7 +162,8 @@ def reextract_batch(
     Extract the fields of each page again, and count the outcomes.
 
     The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
-    `reserved` (its site refuses it for one of `purposes`, or that is unknown; the next fetch
+    `reserved` (its site refuses it for a purpose of each crawl that it is kept for, `purposes` for
+    that of the settings, or that is unknown; the next fetch
     decides) and `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has
     already killed two processes. Pages that are given up keep their fields. `agent` is the name by
     which pages address this crawler, `rules` are those of `extract` in the settings.
@@ -200,7 +202,7 @@ def _reextracted(
         content = None
     if content is None:
         return "content"
-    if not all(is_allowed(content.facts, purpose) for purpose in purposes):
+    if not _is_kept(content.facts, purposes):
         return "reserved"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
@@ -212,6 +214,13 @@ def _reextracted(
         content.url, result.fields, result.provenance, at_ms=fetched_at_ms
     )
     return "changed" if changed - {_MARK, main_text.VERSION_FIELD} else "read"
+
+
+def _is_kept(facts: Mapping[str, Fact], usual: Sequence[str]) -> bool:
+    """Whether one of the crawls that the page is kept for may use it; `usual`: of the settings."""
+    named = map(purposes_of, crawls_of(facts) or {USUAL})
+    crawls = (usual if purposes is None else purposes.split() for purposes in named)
+    return any(all(is_allowed(facts, each) for each in purposes) for purposes in crawls)
 
 
 def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules) -> AnalyzedFields:

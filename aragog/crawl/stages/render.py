@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import pack
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.rendering.models import (
     FetchResource,
@@ -160,11 +160,15 @@ class RenderStage:
 
     def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """What fetches the scripts and data of a page; each has a span where the page is traced."""
-        if spans.of(result.job) is None:
-            return self.fetch_resource
 
         def fetch(request: ResourceRequest) -> Resource | str:
-            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
-                return self.fetch_resource(request)
+            return self.fetch_resource(replace(request, purposes=result.job.purposes))
 
-        return fetch
+        if spans.of(result.job) is None:
+            return fetch
+
+        def traced(request: ResourceRequest) -> Resource | str:
+            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
+                return fetch(request)
+
+        return traced

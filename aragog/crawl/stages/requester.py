@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from aragog.crawl.fetcher.gate import Gate
-from aragog.crawl.pipeline.fetch_results import PackedBody, pack
 from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.spool_compression import PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import HEAD_START_MS, Access

@@ -42,8 +42,8 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return _kind_of_failure(plan)
     is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
     if following.first:
-        # Whoever was told to delete the page has it no more.
-        is_told = is_watched(plan) or nodes.WITHDRAWN in plan.row
+        # A reader who deleted a page that was withdrawn must learn that it is back.
+        is_told = is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"

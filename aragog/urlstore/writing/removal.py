@@ -168,7 +168,8 @@ class Takedown:
         if alias_of(row, url) is not None:
             return
         # Also without a page: one that was fetched before may still be on its way.
-        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1"}
+        is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
+        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
         self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
         # What a later fetch found as it was keeps its time, and is not of before.
         is_newer = int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms

@@ -63,3 +63,13 @@ def test_a_script_of_a_recipe_has_no_times_and_no_servings():
 
     assert (recipe.prep_minutes, recipe.cook_minutes) == (10, 20)
     assert str(recipe.yields) == "4 servings"
+
+
+def test_words_before_and_behind_a_script_are_no_caption_with_its_value():
+    recipe = pin(
+        "<title>Sopa</title><main><p>2 personas<script>ad()</script><ul><li>4 puerros<li>1 l de agua</ul>"
+        "<h2>Ingredientes</h2><ul><li>4 puerros<li>1 pizca de sal</ul><h2>Preparación</h2><ol>"
+        "<li>Cortar los puerros en rodajas.<li>Cocer.</ol></main>"
+    ).recipe
+
+    assert str(recipe.yields) == "2 servings"

@@ -67,6 +67,25 @@ def test_chromium_ends_where_its_sandbox_cannot_be_made(confined):
     assert "ran2" not in shown.stdout
 
 
+@pytest.mark.parametrize("family", ["AF_ALG", "AF_VSOCK"])
+def test_sockets_to_the_kernel_and_to_the_host_are_refused(confined, family):
+    """A page that broke out of the renderer could speak to both."""
+    code = f"import socket; socket.socket(socket.{family}, socket.SOCK_SEQPACKET)"
+    others = "import socket; socket.socketpair(); socket.socket(); socket.socket(socket.AF_INET6)"
+
+    assert "Errno 1]" in confined("/usr/bin/python3", "-c", code).stderr
+    assert confined("/usr/bin/python3", "-c", others).returncode == 0
+
+
+def test_files_of_another_process_cannot_be_taken(confined):
+    code = (
+        "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); "
+        "own = os.pidfd_open(os.getpid()); libc.syscall(438, own, 1, 0); print(ctypes.get_errno())"
+    )
+
+    assert confined("/usr/bin/python3", "-c", code).stdout.split() == ["1"]
+
+
 def test_a_user_namespace_gives_no_right_to_mount(confined):
     refused = confined("unshare", "--user", "--map-root-user", "--mount", "true")
 

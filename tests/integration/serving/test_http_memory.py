@@ -9,7 +9,7 @@ import pytest
 from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.scopes import READ
 from aragog.api.server.hedging import unhedged
-from aragog.api.server.http.record_json import read_hedged
+from aragog.api.server.http.record_reads import read_hedged
 from aragog.api.server.memory import UNCOUNTED_BYTES
 from aragog.api.server.tokens import make
 from aragog.client import connect

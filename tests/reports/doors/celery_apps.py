@@ -3,7 +3,7 @@ Tasks of Celery on a broker of their own, with a worker that comes, goes and los
 
 Input: `steps`, each a list of a verb and its arguments:
 
-    worker             start one (with `pool`, or threads)
+    worker             start one (with `pool`, or threads), and wait until it answers
     stop, kill         stop it warmly, or end it with all its processes
     send name {…}      send a task: `args`, `countdown`, `eta` (seconds from now, in the zone `zone`),
                        `expires`, `priority`, `id`
@@ -58,6 +58,10 @@ class Play:
         env = self.place.with_conf(**self.conf) | {"PYTHONUNBUFFERED": "1"}
         self._worker = Worker("tests.support.pinlater_app", self.log, env=env, args=self.pool)
         self._worker.start()
+        # What is broadcast between its `ready` and its subscription is not heard by it.
+        control = self.place.app.control
+        with self.place.app.connection_for_write() as own:
+            wait_until(lambda: control.ping(timeout=1, limit=1, connection=own))
 
     def stop(self) -> None:
         if self._worker is not None:
@@ -77,22 +81,22 @@ class Play:
         self.place.app.send_task(name, arguments, task_id=task_id, **options)
 
     def revoke(self, task_id: str) -> None:
-        answered = self.place.app.control.revoke(task_id, reply=True, timeout=20, limit=1)
+        answered = self.place.app.control.revoke(task_id, reply=True, timeout=120, limit=1)
         self.said.append(f"revoked by {len(answered or ())}")
 
     def revoke_unheard(self, task_id: str) -> None:
         self.place.app.control.revoke(task_id)
 
     def ping(self) -> None:
-        answers = self.place.app.control.ping(timeout=20, limit=1)
+        answers = self.place.app.control.ping(timeout=120, limit=1)
         self.said += [next(iter(each.values()))["ok"] for each in answers]
 
     def registered(self) -> None:
-        answers = self.place.app.control.inspect(timeout=20, limit=1).registered() or {}
+        answers = self.place.app.control.inspect(timeout=120, limit=1).registered() or {}
         self.said += ["add" for names in answers.values() if "add" in names]
 
     def queues(self) -> None:
-        answers = self.place.app.control.inspect(timeout=20, limit=1).active_queues() or {}
+        answers = self.place.app.control.inspect(timeout=120, limit=1).active_queues() or {}
         self.said += [queue["name"] for queues in answers.values() for queue in queues]
 
     def passes(self, seconds: int) -> None:

@@ -13,16 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli import COMMANDS, main
+from aragog.cli import main
 from aragog.cli.one_line_errors import OneLineErrors
 from aragog.settings import load_settings
 from tests.support.forked import printed
 from tests.support.missing_parts import ROOT, skip_without
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", main.lazy_commands)
 def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
-    lazy = COMMANDS[name]
+    lazy = main.lazy_commands[name]
     command = getattr(import_module(lazy.module), lazy.attribute)
 
     assert (command.name, command.get_short_help_str(limit=200)) == (name, lazy.summary)
@@ -31,7 +31,8 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
 def test_help_lists_every_command_as_click_does():
     listed = CliRunner().invoke(main, ["--help"]).output
     context = click.Context(main)
-    plain = click.Group(commands={name: main.get_command(context, name) for name in COMMANDS})
+    names = main.list_commands(context)
+    plain = click.Group(commands={name: main.get_command(context, name) for name in names})
 
     by_click = plain.get_help(click.Context(plain, terminal_width=80)).partition("Commands:")[2]
 

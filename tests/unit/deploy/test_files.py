@@ -88,11 +88,14 @@ def test_the_namespace_accepts_every_pod(name, pod):
 
 def test_the_filter_of_the_renderer_lets_a_sandbox_be_made_and_nothing_be_mounted():
     profile = json.loads((DEPLOY / "docker" / "seccomp-render.json").read_text())
-    (refused,) = profile["syscalls"]
+    refused, *sockets = profile["syscalls"]
 
     assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
     assert refused["action"] == "SCMP_ACT_ERRNO"
     assert {"mount", "bpf", "ptrace", "kexec_load", "init_module"} <= set(refused["names"])
+    assert {"pidfd_getfd", "open_tree_attr"} <= set(refused["names"])
+    families = {rule["args"][0]["value"]: rule["names"] for rule in sockets}
+    assert families == {38: ["socket"], 40: ["socket"]}
     assert not {"clone", "clone3", "unshare", "chroot", "setns"} & set(refused["names"])
     render = yaml.safe_load(COMPOSE.read_text())["services"]["render"]
     assert "seccomp=seccomp-render.json" in render["security_opt"]

@@ -11,6 +11,8 @@ import pytest
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
+from scripts.packages import libraries
+
 ROOT = Path(__file__).resolve().parents[3]
 SBOM = runpy.run_path(str(ROOT / "scripts" / "sbom.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -69,7 +71,8 @@ def test_it_says_who_requires_whom():
 
 
 def test_that_of_aragog_is_valid_and_has_every_dependency():
-    document = SBOM["bill"](PROJECT, (ROOT / "requirements.lock").read_text())
+    beside = [each.metadata for each in libraries()]
+    document = SBOM["bill"](PROJECT, (ROOT / "requirements.lock").read_text(), beside)
     schema = json.loads((SCHEMAS / "bom-1.6.SNAPSHOT.schema.json").read_text())
     others = [
         (
@@ -86,6 +89,7 @@ def test_that_of_aragog_is_valid_and_has_every_dependency():
     required = {name for name, scope in scopes(document).items() if scope == "required"}
     assert errors == []
     assert {SBOM["plain"](each) for each in PROJECT["dependencies"]} <= required | {"uvloop"}
+    assert {each["name"] for each in beside} <= required
     assert "boto3" in scopes(document)
     assert not {"pytest", "mypy", "reppy"} & required
 

@@ -1,5 +1,7 @@
 """Files of a real server whose manifest is cut, or which are damaged: nothing is lost silently."""
 
+import shutil
+
 import pytest
 import redis
 
@@ -46,6 +48,23 @@ def test_files_of_a_server_that_ended_well_have_no_problem(folder):
 
     assert (files.problems(), files.damage(), files.repair()) == ([], None, [])
     assert keys_of(folder) == 2 * KEYS + 1
+
+
+@pytest.mark.parametrize("lost", ["folder", "contents"])
+def test_a_server_whose_files_are_all_gone_starts_empty_only_if_told_so(folder, lost):
+    """It started without a word, and without the jobs."""
+    shutil.rmtree(folder / "appendonlydir")
+    if lost == "contents":
+        (folder / "appendonlydir").mkdir()
+    files = AppendOnlyFiles(folder)
+
+    with pytest.raises(ConfigError, match="has no files, although"):
+        keys_of(folder)
+    assert files.repair() == files.problems() != []
+
+    files.set_aside()
+    assert keys_of(folder) == 0
+    assert files.problems() == []
 
 
 @pytest.mark.parametrize("kept_lines", [0, 1])

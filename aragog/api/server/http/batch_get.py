@@ -9,7 +9,7 @@ import orjson
 
 from aragog.api.operations.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore
-from aragog.api.server.http.record_json import RecordJson, RecordResult, read_hedged
+from aragog.api.server.http.record_reads import RecordJson, RecordResult, read_hedged
 from aragog.api.server.memory import GrowingBytes
 from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed

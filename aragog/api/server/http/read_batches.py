@@ -17,7 +17,7 @@ from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.problems import Overloaded
 from aragog.api.server.http.compression import LEAST_BYTES, compressed
-from aragog.api.server.http.record_json import RecordJson, read_hedged
+from aragog.api.server.http.record_reads import RecordJson, read_hedged
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.threads import CallThreads, ThreadCall
 

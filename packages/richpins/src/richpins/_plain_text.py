@@ -92,9 +92,9 @@ def parted_lines(element: LexborNode) -> list[str]:
     return [line for part in text.splitlines() if (line := " ".join(part.split()))]
 
 
-def text_without(element: LexborNode, left_out: str) -> str:
+def text_without(element: LexborNode, left_out: str, gap: str = " ") -> str:
     """
-    Return the text of an element, with a space between others, without those of a selector.
+    Return the text of an element, with a space between others, and `gap` for those of a selector.
 
     Their texts are cut out of the whole: removing them from a copy of the tree takes three times as
     long. If an equal text stands before one, it is cut instead: the words are the same, two pairs
@@ -107,7 +107,7 @@ def text_without(element: LexborNode, left_out: str) -> str:
         if start >= 0:
             parts.append(text[at:start])
             at = start + len(own)
-    return " ".join([*parts, text[at:]])
+    return gap.join([*parts, text[at:]])
 
 
 def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:

@@ -58,7 +58,7 @@ def test_a_cookie_that_is_too_large_is_dropped_and_the_others_stay():
         ("a=1; Path=/p", "http://shop.test/pq", False),
         ("a=1; Path=p", "http://shop.test/", True),
         ("a=1; Secure", "http://shop.test/", False),
-        ("a=1; Secure", "https://shop.test/", True),
+        ("a=1; Secure", "https://shop.test/", False),
         ("a=1; Max-Age=0", "http://shop.test/", False),
         ("a=1; Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "http://shop.test/", True),
         ("a=1; Expires=Thu, 01-Jan-1970 00:00:10 GMT", "http://shop.test/", False),
@@ -134,3 +134,30 @@ def test_addresses_have_no_domain_above_them():
     cookies.learn("http://10.0.0.1/", answer("a=1; Domain=0.0.1", "b=2; Domain=10.0.0.1"))
 
     assert (cookies.header("http://10.0.0.1/"), cookies.header("http://9.0.0.1/")) == ("b=2", None)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "line", "is_kept"),
+    [
+        ("https", "__Secure-a=1; Secure", True),
+        ("https", "__Secure-a=1", False),
+        ("http", "__Secure-a=1; Secure", False),
+        ("https", "__Host-a=1; Secure; Path=/", True),
+        ("https", "__host-a=1; Secure; Path=/", True),
+        ("https", "__Host-a=1; Path=/", False),
+        ("https", "__Host-a=1; Secure", False),
+        ("https", "__Host-a=1; Secure; Path=/x", False),
+        ("https", "__Host-a=1; Secure; Path=/; Domain=a.example", False),
+        ("https", "__HOST-a=1; Secure; Path=/; Domain=a.example", False),
+        ("http", "__Host-a=1; Secure; Path=/", False),
+        ("http", "a=1; Secure", False),
+        ("https", "a=1; Secure", True),
+    ],
+)
+def test_cookies_have_what_their_prefixes_promise(scheme, line, is_kept):
+    """A subdomain, or a connection without TLS, could set the cookie of a login."""
+    cookies = Cookies()
+
+    cookies.learn(f"{scheme}://a.example/", answer(line))
+
+    assert (cookies.header("https://a.example/") is not None) is is_kept

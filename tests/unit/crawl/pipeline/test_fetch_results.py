@@ -4,8 +4,9 @@ import hashlib
 
 import pytest
 
-from aragog.crawl.pipeline.fetch_results import pack, result_of, without_fetch
+from aragog.crawl.pipeline.fetch_results import result_of, without_fetch
 from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.spool_compression import pack
 from aragog.fetch_record import outcome as o
 from tests.support.memory_ports import fetched
 

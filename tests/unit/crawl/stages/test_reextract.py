@@ -8,7 +8,9 @@ import pytest
 from aragog.crawl.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
 from aragog.errors import InvalidMessage
 from aragog.settings import PipelineSettings
+from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress
+from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import ContentWrite
 from richpins.rich_pins import EXTRACTOR_VERSION
 from tests.support.stores import NOW_MS, page
@@ -55,6 +57,27 @@ def test_a_page_that_its_site_refuses_for_a_purpose_keeps_its_fields(ports, stag
     assert trains.run(ReextractBatch((URL,))) == {"reserved": 1}
     assert ports.store.get(URL).fields["page.title"] == b'"Old title"'
     assert replace(stage, purposes=("search",)).run(ReextractBatch((URL,))) == {"changed": 1}
+
+
+@pytest.mark.parametrize(
+    ("kept_for", "usual", "count"),
+    [
+        ("ai-train", (), "reserved"),
+        ("any", ("ai-train",), "changed"),
+        ("ai-train search", (), "changed"),
+        ("ai-train usual", ("ai-train",), "reserved"),
+        ("ai-train usual", (), "changed"),
+    ],
+)
+def test_a_page_is_judged_by_the_purposes_of_the_crawls_that_keep_it(
+    ports, stage, stored, kept_for, usual, count
+):
+    said = "ai-train=n (Content-Usage)"
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": said}
+    at = {nodes.FACTS: orjson.dumps({**facts, "kept_for": kept_for})}
+    ports.store.zen.nodes.put(node_id(URL), at, at_ms=NOW_MS + 1)
+
+    assert replace(stage, purposes=usual).run(ReextractBatch((URL,))) == {count: 1}
 
 
 def test_a_page_that_has_killed_two_processes_keeps_its_fields(ports, stage, stored):

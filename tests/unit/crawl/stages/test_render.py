@@ -1,14 +1,14 @@
 """The render stage over ports in memory, with a renderer that makes of pages what it is told."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.fetch_results import pack
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered
+from aragog.crawl.pipeline.spool_compression import pack
+from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, ResourceRequest
 from aragog.crawl.stages.page_updates import facts
 from aragog.crawl.stages.render import LOST, RenderStage
 from aragog.errors import BrowserUnavailable
@@ -152,3 +152,21 @@ def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, brow
 
     assert run(stage, batch).fetch.rendering is None
     assert not browser.pages
+
+
+@pytest.mark.parametrize("purposes", [None, "", "ai-train search"])
+def test_what_a_page_asks_for_is_asked_for_the_purposes_of_its_job(stage, ports, purposes):
+    """A crawl with its own purposes fetched scripts by those of the settings."""
+    asked = []
+
+    class Asking:
+        def render(self, page, fetch):
+            fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
+            return Rendered(b"rendered", 1)
+
+    (token,) = ports.spool.put_many([pack(b"a page").blob])
+    result = fetch_result(UrlJob(url=A, purposes=purposes), token=token)
+
+    replace(stage, renderer=Asking(), fetch_resource=asked.append).run(ResultBatch((result,)))
+
+    assert [request.purposes for request in asked] == [purposes]

@@ -49,10 +49,12 @@ def text_of(document: Document, *, anywhere: bool) -> str:
         main = body if anywhere else None
     if main is None:
         return ""
-    shown = " ".join(text_without(main, UNSHOWN)[:MAX_CHARS].split())
+    shown = " ".join(text_without(main, UNSHOWN, _CUT)[:MAX_CHARS].split())
     return _UNIT_AGAIN.sub(r"\1", shown) if any(pair in shown for pair in _PAIRS) else shown
 
 
+_CUT = " \ufffc "
+"""Stands for a script: what is before and behind it is not one caption with its value."""
 _UNIT_AGAIN = re.compile(
     r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
 )

@@ -52,16 +52,16 @@ def newest_ms(row: Row) -> int:
 
 # Every table and its column families.
 TABLES: Mapping[str, tuple[str, ...]] = {
-    "n": ("m", "s", "c"),  # nodes: fields, system, counts
+    "n": ("m", "s", "c"),  # nodes: properties, those of a layer above, counts
     "e": ("p",),  # edges with properties
     "o": ("l",),  # outlinks, packed
     "j": ("l",),  # link journal
     "l": ("l",),  # inlinks, posting lists
     "u": ("i",),  # unique index
     "i": ("i",),  # non-unique index
-    "d": ("i",),  # due
-    "h": ("i",),  # hosts
-    "f": ("l",),  # change feed
+    "d": ("i",),  # nodes by number
+    "h": ("i",),  # nodes by ordering key
+    "f": ("l",),  # time log
 }
 
 

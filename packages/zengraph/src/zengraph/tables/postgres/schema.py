@@ -34,7 +34,7 @@ beside processes of the version before, because they run while the system does."
 # to change (a HOT update), and old versions are pruned by the next reader of the page. Autovacuum's
 # own settings wait for a fifth of a table to be dead, which is millions of rows here.
 _STORAGE = {
-    # Nodes are rewritten at each fetch. Rows up to half a page stay in it, not in a TOAST table.
+    # Nodes are rewritten often. Rows up to half a page stay in it, not in a TOAST table.
     "n": "fillfactor=70, toast_tuple_target=4080",
     "o": "fillfactor=80",
     "l": "fillfactor=80",

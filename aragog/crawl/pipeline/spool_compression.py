@@ -1,0 +1,29 @@
+"""
+How fetched bodies are compressed for the spool, in the form in which the store keeps them as well.
+
+A body is compressed once, where it was fetched; its hash and size are those of the body itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from aragog.urlstore.compression import compress
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBody:
+    """A fetched body in the form in which the spool stores it."""
+
+    blob: bytes
+    """The compressed body."""
+    sha256: str
+    """The SHA-256 of the body before compression, in hex."""
+    length_bytes: int
+    """The size of the body before compression."""
+
+
+def pack(body: bytes) -> PackedBody:
+    """The body compressed, with its hash and size."""
+    return PackedBody(compress(body), hashlib.sha256(body).hexdigest(), len(body))

@@ -1,0 +1,53 @@
+"""Durations, instants and strangers' text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinlater.wording import at, moment, plain, span
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 ms"),
+        (999.4, "999 ms"),
+        (1000, "1 s"),
+        (12_540, "12.5 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"),
+        (3_600_000, "1 h"),
+        (7_260_000, "2 h 1 min"),
+        (187_200_000, "2 d 4 h"),
+        (-200_000, "-3 min 20 s"),
+    ],
+)
+def test_a_duration_is_reported_in_its_two_largest_units(ms, text):
+    assert span(ms) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_duration_can_be_reported(ms):
+    assert span(ms)
+
+
+@given(st.integers())
+def test_every_instant_can_be_reported(ms):
+    assert at(ms)
+
+
+def test_an_instant_says_how_far_away_it_is():
+    assert moment(1_700_000_010_000, 1_700_000_000_000) == "2023-11-14 22:13:30 UTC (in 10 s)"
+    assert moment(1_700_000_000_000, 1_700_000_010_000) == "2023-11-14 22:13:20 UTC (10 s ago)"
+
+
+@given(st.text(), st.integers(1, 50))
+def test_strangers_text_is_one_line_that_steers_no_terminal(text, limit):
+    cleaned = plain(text, limit)
+
+    assert len(cleaned) <= limit
+    assert cleaned.isprintable()
+
+
+def test_a_terminal_escape_is_taken_off():
+    assert plain("\x1b[31mred\x1b[0m\nnext") == " [31mred [0m next"

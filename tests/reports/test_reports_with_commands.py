@@ -1,0 +1,11 @@
+"""Reports about commands, each of which is a process."""
+
+import pytest
+
+from tests.reports.cases import WITH_COMMANDS, of
+from tests.reports.reports import differences, door
+
+
+@pytest.mark.parametrize("report", of(WITH_COMMANDS))
+def test_a_report_is_answered_right(report):
+    assert differences(report.right, door(report.of)(report.input)) == []

@@ -1,0 +1,11 @@
+"""Reports about jobs, on servers and with workers."""
+
+import pytest
+
+from tests.reports.cases import WITH_SERVERS, of
+from tests.reports.reports import differences, door
+
+
+@pytest.mark.parametrize("report", of(WITH_SERVERS))
+def test_a_report_is_answered_right(report):
+    assert differences(report.right, door(report.of)(report.input)) == []
