@@ -363,7 +363,7 @@ struct Change {
   1: string url
   /** When it was fetched. */
   2: i64 at_ms
-  /** new, changed, content, withheld, redirected, gone, given_up, withdrawn or reserved. */
+  /** new, changed, content, withheld, redirected, gone, back, given_up, withdrawn or reserved. */
   3: string kind
   4: map<string, ValueChange> fields
   /** Who watched the page then. */

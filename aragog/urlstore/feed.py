@@ -39,6 +39,7 @@ ChangeKind = Literal[
     "withheld",
     "redirected",
     "gone",
+    "back",
     "given_up",
     "withdrawn",
     "reserved",
@@ -58,8 +59,8 @@ class Change:
     kind: ChangeKind
     """
     `new` (the first fetch of a watched page, or of one that was withdrawn), `changed` (fields),
-    `content` (only the body),
-    `withheld`, `redirected`, `gone` (the first 404 or 410), or `given_up` (it is fetched no more);
+    `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back`
+    (there again, as it was), or `given_up` (it is fetched no more);
     `withdrawn`: the site does not allow it to be kept, and it was deleted; `reserved`: not allowed
     for one more use.
     """

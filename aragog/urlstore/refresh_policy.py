@@ -275,7 +275,10 @@ class RefreshState(NamedTuple):
     """Consecutive 404 and 410 responses, spaced ones only."""
     gone_at_ms: int = 0
     failures: int = 0
-    """How many other failures came in a row."""
+    """
+    How many other failures came in a row; below 0: in how many fetches in a row the page was
+    withheld. Each kind begins its waits anew after the other.
+    """
     due_at_ms: int | None = None
     """The next fetch, as planned by the last one; None: given up."""
     body_hash: str = ""
@@ -320,11 +323,13 @@ def decide(
         after = _gone(before, seen, settings)
         wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
     elif seen.outcome in WITHHELD_NAMES:
-        after = before._replace(failures=before.failures + 1, gone=0, gone_at_ms=0)
-        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(before.failures, 10)
+        row = max(0, -before.failures)
+        after = before._replace(failures=-row - 1, gone=0, gone_at_ms=0)
+        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(row, 10)
     else:
-        after = before._replace(failures=before.failures + 1)
-        doubled = FAILED_WAIT_S * 2.0 ** min(before.failures, 10)
+        row = max(0, before.failures)
+        after = before._replace(failures=row + 1)
+        doubled = FAILED_WAIT_S * 2.0 ** min(row, 10)
         wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
     given_up = after.gone >= settings.gone_confirmations
     due_at_ms = None if given_up else _due(seen, wait_s, settings, spread)

@@ -134,17 +134,18 @@ class StoreStage:
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
             self.crawl_log.add(rows_of(written, batch.jobs))
-        self._done(batch, writes, lost, stuck, spans)
+        dropped = {url for url, written in done.items() if written.stale}
+        stored = [write for write in writes if write.url not in stuck | dropped]
+        self.counters.add({counters.STORED: sum(1 for write in stored if write.content)})
+        self._done(batch, lost, stuck, spans)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
-        stored = [write for write in writes if write.url not in stuck]
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
         return again + self.rescheduling.delayed(postponed) + ready
 
     def _done(
         self,
         batch: PageBatch,
-        writes: Sequence[PageWrite],
         lost: set[str],
         stuck: set[str],
         spans: StageSpans,
@@ -152,8 +153,6 @@ class StoreStage:
         left = lost | stuck
         self.in_flight.clear([job.url for job in batch.jobs if job.url not in left])
         self.spool.free([batch.token, *batch.bodies])
-        stored = sum(1 for write in writes if write.content and write.url not in stuck)
-        self.counters.add({counters.STORED: stored})
         if spans or log.isEnabledFor(logging.INFO):
             for job in batch.jobs:
                 event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"

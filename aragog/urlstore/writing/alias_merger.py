@@ -117,7 +117,7 @@ class AliasMerger:
             return
         if not trusted and _has_another_page(canonical, row, alias, own):
             own = self._without_page(alias, own, now_ms)
-        self._move_links(alias, canonical, now_ms)
+        self._move_links(alias, canonical, row, now_ms)
         if text(own, nodes.WATCHED):
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
@@ -232,7 +232,7 @@ class AliasMerger:
             if inherits:
                 mine = {**facts_of(part), "url": alias, "final_url": alias}
                 part[nodes.FACTS] = Cell(orjson.dumps(mine), part[nodes.FACTS].at_ms)
-            self._move_links(canonical, alias, now_ms)
+            self._move_links(canonical, alias, own, now_ms)
             self._move(canonical, part, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
             # Else an older fetch of this URL would be dropped as if that page were still here.
@@ -351,15 +351,17 @@ class AliasMerger:
         cells[nodes.CONTENT_KEY] = key.encode()
         return [(cells, at_ms)]
 
-    def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
-        """Move outlinks with their page, unless the target has newer ones."""
+    def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
+        """Move outlinks with their page, unless the target has newer ones, or a newer page."""
         both = self._outlinks.read([source, canonical])
         moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
             # Links that moved away left a time behind, which may be that of these.
             at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
-            self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
+            # Links that a fetch found unchanged keep the time of an earlier one.
+            if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:
+                self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
             # Not as of now: a page that was fetched before now may still have links.
             self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
 

@@ -16,22 +16,14 @@ from aragog.urlstore.nodes import alias_of, facts_of
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
+from aragog.urlstore.writing.page_facts import WITHHELD, absent_as
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
 from zengraph.records import Row
-
-WITHHELD = frozenset(
-    {
-        OutcomeKind.UNAUTHORIZED,
-        OutcomeKind.PAYMENT_REQUIRED,
-        OutcomeKind.FORBIDDEN,
-        OutcomeKind.UNAVAILABLE_LEGALLY,
-    }
-)
 
 
 def changes_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> list[Change]:
     """The entries of the plan's page, and of the URL that was fetched if it is redirected now."""
-    found = _redirected(plan)
+    found = redirected(plan)
     kind = _kind(plan, following)
     if kind is None:
         return found
@@ -51,20 +43,25 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
     is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
     if following.first:
         # A reader who deleted a page that was withdrawn must learn that it is back.
-        is_told = is_watched(plan) or nodes.WITHDRAWN in plan.row
+        is_told = is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
-    return "content" if _is_other_body(plan) else None
+    if _is_other_body(plan):
+        return "content"
+    is_later = plan.facts_at_ms <= plan.at_ms
+    return "back" if is_later and absent_as(facts_of(plan.row)) else None
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
     """What the first failure of its kind is, of a page that was stored or is watched."""
-    before, now = facts_of(plan.row).get("outcome"), plan.page.facts.get("outcome")
+    before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
     if plan.page.gone:
         return "gone" if before != OutcomeKind.GONE else None
+    if now == OutcomeKind.NOT_MODIFIED:
+        return "back" if before else None
     return "withheld" if now in WITHHELD and before not in WITHHELD else None
 
 
@@ -72,17 +69,10 @@ def _had_page(row: Row) -> bool:
     return bool(facts_of(row).get("fetched_at_ms"))
 
 
-def _redirected(plan: PageWritePlan) -> list[Change]:
+def redirected(plan: PageWritePlan) -> list[Change]:
     """The entry of a stored URL that leads elsewhere since this fetch."""
     page, row = plan.page, plan.requested_row
-    own = facts_of(row, nodes.OWN)
-    if (
-        is_failed_fetch(page)
-        or page.final_url == page.url
-        or not _had_page(row)
-        or alias_of(row, page.url) is not None
-        or own.get("redirects_to") == page.final_url
-    ):
+    if is_failed_fetch(page) or page.final_url == page.url or not _led_elsewhere(plan):
         return []
     before = nodes.text(row, nodes.CONTENT_HASH)
     hashes = (before, None) if before and plan.canonical != page.url else None
@@ -96,6 +86,16 @@ def _redirected(plan: PageWritePlan) -> list[Change]:
             redirected_to=page.final_url,
         )
     ]
+
+
+def _led_elsewhere(plan: PageWritePlan) -> bool:
+    """Whether the URL that was fetched led to another page before: its own, or as an alias."""
+    url, row = plan.page.url, plan.requested_row
+    before = alias_of(row, url)
+    if before is not None:
+        return before != plan.canonical
+    own = facts_of(row, nodes.OWN)
+    return _had_page(row) and own.get("redirects_to") != plan.page.final_url
 
 
 def _is_other_body(plan: PageWritePlan) -> bool:

@@ -19,6 +19,36 @@ _OF_AN_ATTEMPT = (
 """Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
 
 
+WITHHELD = frozenset(
+    {
+        OutcomeKind.UNAUTHORIZED,
+        OutcomeKind.PAYMENT_REQUIRED,
+        OutcomeKind.FORBIDDEN,
+        OutcomeKind.UNAVAILABLE_LEGALLY,
+    }
+)
+ABSENT = "absent"
+"""The fact that the site says since a fetch that the page is gone, or withholds it."""
+
+
+def absent_as(facts: Mapping[str, object]) -> str | None:
+    """Which outcome the site gives instead of the page, whatever failed since; None: none."""
+    if ABSENT in facts:
+        return str(facts[ABSENT])
+    found = facts.get("outcome")  # as versions that do not know the fact wrote it
+    is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
+    return str(found) if is_gone or found in WITHHELD else None
+
+
+def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
+    """The fact after a failed fetch: passing failures leave it as it is."""
+    now = page.facts.get("outcome")
+    if page.gone or now in WITHHELD:
+        return {ABSENT: now}
+    found = None if _confirms(page) else absent_as(before)
+    return {ABSENT: found} if found else {}
+
+
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
     The facts after a fetch. A failed one keeps those of the page, and replaces those of an attempt.
@@ -34,6 +64,8 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
         facts |= {n: v for n, v in before.items() if n not in _OF_AN_ATTEMPT}
         facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
         facts |= _withdrawn_statements(before, page)
+        facts.pop(ABSENT, None)
+        facts |= _absent(page, before)
     else:
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": int(complete)}
     facts.pop(KEPT_FOR, None)
@@ -44,7 +76,7 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
     """The facts of a page with those of a later attempt, as if they had come in their order."""
-    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms")}
+    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 

@@ -39,7 +39,7 @@ class PageWritePlan:
     older_by_ms: int
     """How much later what is stored was fetched; 0: it was not."""
     refused: bool
-    """Whether the node was removed after this fetch, or taken down."""
+    """Whether the node was removed or withdrawn after this fetch, or taken down."""
     judgment: Judgment
     """Why the page goes there."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
@@ -172,7 +172,10 @@ def has_newer_pointer(row: Row, page: PageWrite) -> bool:
 
 
 def refuses(row: Row, page: PageWrite) -> bool:
-    """True if the node was removed after this fetch, or taken down."""
+    """True if the node was removed or withdrawn after this fetch, or taken down."""
+    withdrawn = row.get(nodes.WITHDRAWN)
+    if withdrawn and withdrawn.at_ms >= page.fetched_at_ms and not is_failed_fetch(page):
+        return True
     cell = row.get(nodes.REMOVED)
     if cell is None:
         return False

@@ -24,7 +24,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
 from aragog.urlstore.node_ids import node_id
-from aragog.urlstore.nodes import alias_of, text
+from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
@@ -160,21 +160,28 @@ class Takedown:
         """
         Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
 
-        A later fetch may bring it back; watches and the next fetch stay. The change feed has an
-        entry for it, written before anything is deleted, and shows no earlier values any more.
+        A later fetch may bring it back, one of that time or before may not; watches and the next
+        fetch stay. The change feed has an entry for it, written before anything is deleted, and
+        shows no earlier values any more.
         """
         row = self.zen.nodes.get(node_id(url))
-        if nodes.SENTINEL not in row or alias_of(row, url) is not None:
+        if alias_of(row, url) is not None:
+            return
+        # Also without a page: one that was fetched before may still be on its way.
+        is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
+        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
+        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
+        # What a later fetch found as it was keeps its time, and is not of before.
+        is_newer = int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
+        if nodes.SENTINEL not in row or is_newer:
             return
         if _has_page(row, upto_ms):
             self._tell(url, row, upto_ms)
             self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
-        self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP)
+        self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
 
     def _tell(self, url: str, row: Row, upto_ms: int) -> None:
         """Tell the readers of the change feed that a page is deleted."""
-        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1"}
-        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [gone], self.zen.clock)
@@ -239,12 +246,13 @@ class Takedown:
         *,
         upto_ms: int | None = None,
         unless: Collection[bytes] = (),
+        links_ms: int | None = None,
     ) -> Row:
         """
         Delete the data of a page; returns its node as it was.
 
         With `upto_ms` newer cells stay, except histories, which hold older values, and so do those
-        in `unless`.
+        in `unless`. The links go as of `links_ms`, None: now; those of a later fetch come after.
         """
         row = self.zen.nodes.get(node_id(url))
         old = {
@@ -262,7 +270,8 @@ class Takedown:
         if key and nodes.CONTENT_KEY in old:
             self.content.delete(key)
         self._delete_cells(url, row, old.intersection(_POINTERS), at_ms)
-        self.outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
+        links_ms = now_ms if links_ms is None else links_ms
+        self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
         return row
 
     def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:

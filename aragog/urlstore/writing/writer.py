@@ -36,7 +36,12 @@ from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.next_due import Next
-from aragog.urlstore.writing.page_changes import changes_of, has_another_page, is_failed_alias
+from aragog.urlstore.writing.page_changes import (
+    changes_of,
+    has_another_page,
+    is_failed_alias,
+    redirected,
+)
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
@@ -178,9 +183,13 @@ class PageWriter:
         for plan in plans:
             if not plan.refused and not plan.copy:
                 self._fill(plan)
+        for plan in newest:
+            if plan.copy:
+                self._find_owners(plan)
+                plan.changes = redirected(plan)
         self._content.put_many([plan.body for plan in plans if plan.body])
         self._write_links(current, now_ms)
-        self._write_changes(current)
+        self._write_changes(newest, current)
         self._write_nodes(plans, current, now_ms)
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
@@ -203,13 +212,18 @@ class PageWriter:
 
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
         """What the page adds to the change feed."""
+        owners = self._find_owners(plan)
+        plan.changes = changes_of(plan, following, owners)
+
+    def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
+        """Who watches the page; sets who watches the URL that was fetched."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
             plan.requested_owners = tuple(self._watches.owners(page.url))
         elif page.url == plan.canonical:
             plan.requested_owners = tuple(owners)
-        plan.changes = changes_of(plan, following, owners)
+        return owners
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
@@ -226,9 +240,11 @@ class PageWriter:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
 
-    def _write_changes(self, current: Sequence[PageWritePlan]) -> None:
+    def _write_changes(
+        self, newest: Sequence[PageWritePlan], current: Sequence[PageWritePlan]
+    ) -> None:
         """Write the changes before the nodes: a change may be reported twice, but is never lost."""
-        changes = [change for plan in current for change in plan.changes]
+        changes = [change for plan in newest for change in plan.changes]
         changes += map(self._reserved, filter(is_newly_reserved, current))
         if changes:
             publish(self._zen, changes, self._clock)
@@ -325,7 +341,9 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        column = nodes.FETCH if page.content is None else nodes.FETCHED
+        # Of a page that only joins another one nothing is stored: what is, has its own response.
+        brings = page.content is not None and not plan.copy
+        column = nodes.FETCHED if brings else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
         if page.confirmation is not None:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)

@@ -188,6 +188,25 @@ def test_a_withheld_page_is_asked_for_at_intervals_of_its_own_and_never_given_up
     assert waits == days
 
 
+def waits_d(*outcomes):
+    """How long the page waits after each of these fetches, in days."""
+    state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
+    waits = []
+    for outcome in outcomes:
+        at_ms = due
+        state, due = decide(state, Seen(outcome=outcome, fetched_at_ms=at_ms), (), (), SETTINGS)
+        waits.append(round((due - at_ms) / 1000 / DAY_S, 1))
+    return waits
+
+
+def test_refusals_and_failures_begin_their_waits_anew_after_each_other():
+    """What was seen: the first 403 after ten timeouts waited for 90 days."""
+    assert waits_d(*["Unreachable"] * 10, "Forbidden")[-1] == 7
+    assert waits_d("Forbidden", "Forbidden", "Unreachable", "Unreachable") == [7, 14, 1, 2]
+    assert waits_d("Unreachable", "Forbidden", "Unreachable", "Forbidden") == [1, 7, 1, 7]
+    assert waits_d("Forbidden", "UnavailableLegally") == [7, 60]
+
+
 def test_a_403_between_404s_shows_that_the_page_exists():
     state = None
     for day, outcome in enumerate(("Gone", "Gone", "Forbidden", "Gone", "Gone")):
