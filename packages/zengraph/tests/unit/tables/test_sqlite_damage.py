@@ -6,6 +6,7 @@ import os
 import random
 import sqlite3
 import tempfile
+from pathlib import Path
 
 import pytest
 
