@@ -273,7 +273,7 @@ class S3Files:
         from aragog.urlstore import s3_connection  # noqa: PLC0415 - boto3 takes 0.3 s to import
 
         self._bucket, self._prefix = settings.s3_bucket, settings.s3_prefix
-        self._errors = s3_connection.s3_errors
+        self._errors, self._delete = s3_connection.s3_errors, s3_connection.delete_object
         self._where = f"S3 bucket {self._bucket} at {content.s3_endpoint or 'AWS'}"
         self._client: Any = s3_connection.s3_client(content)
 
@@ -285,7 +285,7 @@ class S3Files:
         key = f"{self._prefix}.aragog-check"
         with self._errors(self._where):
             self._client.put_object(Bucket=self._bucket, Key=key, Body=b"")
-            self._client.delete_object(Bucket=self._bucket, Key=key)
+            self._delete(self._client, self._bucket, key)
 
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
