@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 from collections import UserString
-from collections.abc import Mapping, Sequence, Set, ValuesView
+from collections.abc import Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
@@ -66,7 +67,7 @@ def _plain(value: Any) -> Any:
         return _plain_table(ItemAdapter(value))
     if isinstance(value, Mapping):
         return _plain_table(value)
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         # The order of a set differs between processes, and would look like a change.
         return sorted((_plain(each) for each in value), key=_dumps)
     if isinstance(value, Sequence | ValuesView) and not isinstance(value, str | UserString):
