@@ -8,12 +8,13 @@ import pytest
 
 from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.scopes import READ
-from aragog.api.server.hedging import unhedged
+from aragog.api.operations.store_reads import unhedged
 from aragog.api.server.http.record_reads import read_hedged
 from aragog.api.server.memory import UNCOUNTED_BYTES
 from aragog.api.server.tokens import make
 from aragog.client import connect
 from aragog.errors import TransientError
+from aragog.urlstore.content.memory import MemoryContent
 from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import stand
@@ -191,6 +192,28 @@ def test_contents_that_find_no_room_are_let_go_before_their_responses_are_made(s
             sock.close()
 
     assert most <= limit
+
+
+@pytest.mark.parametrize("request_", ["a content", "a range"])
+def test_contents_are_counted_before_they_are_read(store, monkeypatch, request_):
+    """Those that were read waited uncounted for the event loop, as many as clients asked for."""
+    reads, memory_get = [], MemoryContent.get
+
+    def get(self, key):
+        reads.append(key)
+        return memory_get(self, key)
+
+    monkeypatch.setattr(MemoryContent, "get", get)
+    asked = LARGE["a content"]
+    if request_ == "a range":
+        asked = asked.replace(b"localhost\r\n", b"localhost\r\nRange: bytes=0-5000000\r\n")
+    with running(store, max_response_memory_bytes=11_000_000, send_timeout_s=60) as api:
+        with api.connect() as sock:
+            sock.sendall(asked)
+            reply = read_one(sock)
+        held = api.api.unsent.held_bytes
+
+    assert (reply.status, reads, held) == (503, [], 0)
 
 
 def test_http_and_thrift_share_the_room_for_unread_responses(store):
