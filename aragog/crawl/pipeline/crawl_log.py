@@ -17,6 +17,7 @@ time. A row is in exactly one file, and a fetch whose batch ran twice has two ro
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -228,9 +229,8 @@ class FolderFiles:
         part = target.with_name(f".{target.name}.{os.getpid()}")  # Spark ignores such names
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            data = source.read_bytes()
-            with part.open("wb") as file:
-                file.write(data)
+            with source.open("rb") as data, part.open("wb") as file:
+                shutil.copyfileobj(data, file)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(target)
