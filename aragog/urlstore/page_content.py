@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -23,7 +23,10 @@ from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
-_COLUMNS = (*BASE, nodes.FETCHED)
+_COLUMNS = (*BASE, nodes.FETCHED, nodes.CONTENT_LENGTH)
+
+Admit = Callable[[int], None]
+"""Called with the bytes that a body is about to take in memory; raises if there is no room."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.FETCHED)
@@ -100,15 +103,23 @@ class PageContent:
         self._takedowns = takedowns
         self._clock = clock
 
-    def get(self, url: str) -> Content | None:
+    def get(self, url: str, admit: Admit | None = None) -> Content | None:
         """`UrlStore.content`."""
-        normalized = normalize(url)
+        normalized, admitted = normalize(url), 0
+
+        def count(size: int) -> None:
+            nonlocal admitted
+            if admit is not None and size > admitted:
+                admit(size - admitted)
+                admitted = size
 
         def node() -> tuple[str, Row] | None:
             canonical, row = self._nodes.follow([normalized], _COLUMNS)[normalized]
             is_shown = nodes.SENTINEL in row
             if not is_shown or is_expired(facts_of(row), self._clock.now_ms()):
                 return None
+            if (length := row.get(nodes.CONTENT_LENGTH)) is not None:
+                count(int(length.value))
             return canonical, row
 
         found = read_object(self._content, node, self._clock.clock.sleep_s)
@@ -116,7 +127,9 @@ class PageContent:
             return None
         canonical, row, body, meta = found
         meta = described(meta, canonical, row, self._nodes)
-        return Content(canonical, decompress(body), meta, facts_of(row))
+        whole = decompress(body)
+        count(len(whole))
+        return Content(canonical, whole, meta, facts_of(row))
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""

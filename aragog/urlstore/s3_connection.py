@@ -87,3 +87,21 @@ def s3_code(error: BaseException) -> str:
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code"))
     return type(error).__name__
+
+
+def is_gone(error: ClientError) -> bool:
+    """Whether the object does not exist; a 404 without a body has its status as the code."""
+    return s3_code(error) in ("NoSuchKey", "404")
+
+
+def delete_object(client: Any, bucket: str, name: str) -> None:
+    """
+    Delete an object; no error if it is gone.
+
+    S3 answers 204 then. Others answer 404, and so may the repetition of an attempt that succeeded.
+    """
+    try:
+        client.delete_object(Bucket=bucket, Key=name)
+    except ClientError as error:
+        if not is_gone(error):
+            raise

@@ -25,7 +25,7 @@ from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
 from aragog.urlstore.node_ids import NAMING, node_id
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL, Nodes
-from aragog.urlstore.page_content import PageContent
+from aragog.urlstore.page_content import Admit, PageContent
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import Content, PageWrite, Record, Written
 from aragog.urlstore.schedule import Schedule
@@ -191,9 +191,13 @@ class UrlStore:
         """
         return self.fields.delete(url, names, at_ms=at_ms)
 
-    def content(self, url: str) -> Content | None:
+    def content(self, url: str, admit: Admit | None = None) -> Content | None:
         """
         The page's body and its metadata; None when there is none.
+
+        Args:
+            url: of the page.
+            admit: called with the size of the body before it is read; what it raises is raised.
 
         Raises:
             CorruptContent: the stored bytes do not match the node's hash, however often both are
@@ -201,7 +205,7 @@ class UrlStore:
             ContentReplaced: the same, and a writer has put newer bytes; try again later.
             ContentUnavailable: the content store does not answer.
         """
-        return self._content.get(url)
+        return self._content.get(url, admit)
 
     def put_content(
         self,

@@ -154,7 +154,8 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
     if refused := _refused(page, request.purpose):
         return refused
     store = caller.store
-    stored = store.content(page.url) if request.content and page.record else None
+    is_wanted = request.content and page.record
+    stored = store.content(page.url, caller.admit) if is_wanted else None
     if stored is not None and not is_allowed(stored.facts, request.purpose):
         stored = None
     content = None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES)

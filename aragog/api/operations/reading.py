@@ -326,9 +326,11 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
     `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
     """
     if request.form == ORIGINAL:
-        stored = caller.store.content(request.url)
+        stored = caller.store.content(request.url, caller.admit)
     else:
         stored = yield from caller.parts.texts.steps(caller.store, request.url, request.form)
+        if stored is not None and caller.admit is not None:
+            caller.admit(len(stored.body))
     stored = present(caller.store, request.url, stored)
     if stored is None or not is_allowed(stored.facts, request.purpose):
         return None

@@ -17,6 +17,7 @@ time. A row is in exactly one file, and a fetch whose batch ran twice has two ro
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -228,9 +229,8 @@ class FolderFiles:
         part = target.with_name(f".{target.name}.{os.getpid()}")  # Spark ignores such names
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            data = source.read_bytes()
-            with part.open("wb") as file:
-                file.write(data)
+            with source.open("rb") as data, part.open("wb") as file:
+                shutil.copyfileobj(data, file)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(target)
@@ -273,7 +273,7 @@ class S3Files:
         from aragog.urlstore import s3_connection  # noqa: PLC0415 - boto3 takes 0.3 s to import
 
         self._bucket, self._prefix = settings.s3_bucket, settings.s3_prefix
-        self._errors = s3_connection.s3_errors
+        self._errors, self._delete = s3_connection.s3_errors, s3_connection.delete_object
         self._where = f"S3 bucket {self._bucket} at {content.s3_endpoint or 'AWS'}"
         self._client: Any = s3_connection.s3_client(content)
 
@@ -285,7 +285,7 @@ class S3Files:
         key = f"{self._prefix}.aragog-check"
         with self._errors(self._where):
             self._client.put_object(Bucket=self._bucket, Key=key, Body=b"")
-            self._client.delete_object(Bucket=self._bucket, Key=key)
+            self._delete(self._client, self._bucket, key)
 
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:

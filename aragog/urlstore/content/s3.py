@@ -24,7 +24,7 @@ from typing import Any
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
-from aragog.errors import CorruptContent
+from aragog.errors import ContentUnavailable, CorruptContent
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.checksums import (
     KEY,
@@ -37,7 +37,13 @@ from aragog.urlstore.content.checksums import (
     unframe,
 )
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.s3_connection import FOREIGN, s3_client, s3_code, s3_errors
+from aragog.urlstore.s3_connection import (
+    FOREIGN,
+    delete_object,
+    is_gone,
+    s3_client,
+    s3_errors,
+)
 
 SHA256 = "aragog-sha256"
 META = "aragog-meta"
@@ -125,14 +131,22 @@ class S3Content:
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
+        """Safe to repeat: some servers answer 404 for what is gone, which is the aim."""
         name = self._name(key)
         with self._our_errors():
-            self._client().delete_object(Bucket=self._bucket, Key=name)
+            delete_object(self._client(), self._bucket, name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """The keys in order; a request returns 1,000."""
+        """
+        The keys in order; a request returns 1,000.
+
+        Raises:
+            ContentUnavailable: also when the server names no next page, or one that it named
+                before; the keys until then are not all.
+        """
         check_prefix(prefix)
         start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
+        tokens = _Tokens(self._where)
         token: dict[str, str] = {}
         while True:
             with self._our_errors():
@@ -143,7 +157,7 @@ class S3Content:
                     yield key
             if not page.get("IsTruncated"):
                 return
-            token = {"ContinuationToken": page["NextContinuationToken"]}
+            token = {"ContinuationToken": tokens.following(page.get("NextContinuationToken"))}
 
     def _read(self, name: str) -> tuple[bytes, dict[str, str]] | None:
         reads_left = BODY_READS
@@ -152,11 +166,11 @@ class S3Content:
             try:
                 response = self._client().get_object(Bucket=self._bucket, Key=name)
             except ClientError as error:
-                if s3_code(error) in ("NoSuchKey", "404"):
+                if is_gone(error):
                     return None
                 raise
             try:
-                return response["Body"].read(), response["Metadata"]
+                return response["Body"].read(), _by_name(response["Metadata"])
             except FOREIGN:
                 if not reads_left:
                     raise
@@ -181,6 +195,38 @@ class S3Content:
 
     def _our_errors(self) -> AbstractContextManager[None]:
         return s3_errors(self._where)
+
+
+class _Tokens:
+    """
+    The continuation tokens of one list, checked: a server that repeats them would list without end.
+
+    Besides the last one, one is remembered and replaced after 1, 2, 4, ... pages (Brent's
+    algorithm). That finds a cycle of any length without keeping all tokens of a large bucket.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._last = self._remembered = ""
+        self._pages, self._replaced_after = 0, 1
+
+    def following(self, token: str | None) -> str:
+        """The token of the next page; raises ContentUnavailable if it leads nowhere."""
+        if not token:
+            raise ContentUnavailable(self._where, "a list is cut off and names no next page")
+        if token in (self._last, self._remembered):
+            raise ContentUnavailable(self._where, f"a list repeats its page {token[:60]!r}")
+        self._last = token
+        self._pages += 1
+        if self._pages == self._replaced_after:
+            self._remembered = token
+            self._pages, self._replaced_after = 0, self._replaced_after * 2
+        return token
+
+
+def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Metadata by lower-case name: servers spell header names as they like (RFC 9110, 5.1)."""
+    return {name.lower(): value for name, value in metadata.items()}
 
 
 def _described(meta: Mapping[str, str]) -> str | None:

@@ -8,15 +8,19 @@ import pytest
 
 from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.scopes import READ
-from aragog.api.server.hedging import unhedged
+from aragog.api.operations.store_reads import unhedged
 from aragog.api.server.http.record_reads import read_hedged
 from aragog.api.server.memory import UNCOUNTED_BYTES
 from aragog.api.server.tokens import make
 from aragog.client import connect
 from aragog.errors import TransientError
+from aragog.runtime.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.content.memory import MemoryContent
+from aragog.urlstore.store import UrlStore
 from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
-from tests.support.stores import stand
+from tests.support.stores import NOW_MS, stand
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -191,6 +195,34 @@ def test_contents_that_find_no_room_are_let_go_before_their_responses_are_made(s
             sock.close()
 
     assert most <= limit
+
+
+class Noting(MemoryContent):
+    """Notes which objects are read."""
+
+    def __init__(self):
+        super().__init__()
+        self.reads = []
+
+    def get(self, key):
+        self.reads.append(key)
+        return super().get(key)
+
+
+@pytest.mark.parametrize("range_", [b"", b"Range: bytes=0-5000000\r\n"])
+def test_contents_are_counted_before_they_are_read(range_):
+    """Those that were read waited uncounted for the event loop, as many as clients asked for."""
+    content = Noting()
+    store = UrlStore(MemoryTables(), content, StoreSettings(), ManualClock(NOW_MS))
+    store.put_content(BIG, b"x" * 12_000_000)
+    asked = LARGE["a content"].replace(b"localhost\r\n", b"localhost\r\n" + range_)
+    with running(store, max_response_memory_bytes=11_000_000, send_timeout_s=60) as api:
+        with api.connect() as sock:
+            sock.sendall(asked)
+            reply = read_one(sock)
+        held = api.api.unsent.held_bytes
+
+    assert (reply.status, content.reads, held) == (503, [], 0)
 
 
 def test_http_and_thrift_share_the_room_for_unread_responses(store):

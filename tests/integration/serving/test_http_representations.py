@@ -11,7 +11,7 @@ from tests.support.api_server import running
 from tests.support.stores import body, page, stand
 from zengraph.tables.memory import MemoryTables
 
-A = "http://a.example/"
+A, B = "http://a.example/", "http://b.example/"
 AT = f"/v1/urls?url={A}&include="
 APP = "https://app.example.com"
 
@@ -21,6 +21,7 @@ def api():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
     a_stand.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
+    a_stand.store.put_content(B, b"0123456789", {"content_type": "text/plain"})
     with running(a_stand.store, cors_origins=(APP,)) as running_api:
         yield running_api
 
@@ -133,3 +134,27 @@ def test_the_front_page_is_what_the_client_prefers(api, accept, html):
     kind = api.get("/", Accept=accept).headers["content-type"]
 
     assert kind.startswith("text/html" if html else "application/json")
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "zstd", "br", ""])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "path", [f"{AT}&fields=team.long", f"{AT}&fields=page.title", f"/v1/links?url={A}", "/metrics"]
+)
+def test_what_could_be_compressed_has_vary(api, method, path, accepted):
+    """A cache that has it uncompressed must ask again for who accepts another coding."""
+    response = api.ask(method, path, None, Accept_Encoding=accepted)
+
+    assert response.status == 200
+    assert "accept-encoding" in response.headers["vary"].lower()
+
+
+@pytest.mark.parametrize("accepted", ["gzip", ""])
+def test_a_part_and_an_unchanged_response_have_the_vary_of_the_whole(api, accepted):
+    tag = api.get(AT, Accept_Encoding=accepted).headers["etag"]
+    same = api.get(AT, Accept_Encoding=accepted, If_None_Match=tag)
+    part = api.get(f"/v1/content?url={B}", Accept_Encoding=accepted, Range="bytes=2-4")
+
+    assert (same.status, part.status) == (304, 206)
+    for response in (same, part):
+        assert "accept-encoding" in response.headers["vary"].lower()

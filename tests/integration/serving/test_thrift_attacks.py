@@ -19,6 +19,7 @@ from aragog.api.server.tokens import make
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings
+from tests.reports.doors.thrift_servers import answer
 from tests.support.examples import examples
 from tests.support.stores import stand
 from tests.support.thrift_server import running
@@ -526,3 +527,23 @@ def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
 
 def test_the_contract_is_packaged():
     assert '"*.thrift"' in Path("pyproject.toml").read_text()
+
+
+ONEWAY, REPLY = 4, 2
+
+
+@pytest.mark.parametrize("name", ["ping", "authenticate", "get", "put", "nothing", ""])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_oneway_message_has_no_answer_that_another_call_could_take(name, times):
+    sends = [{"name": name, "kind": ONEWAY, "number": n} for n in range(times)]
+
+    result = answer({"sends": [*sends, {"name": "ping", "number": 99}], "expects": 1})
+
+    assert result == {"replies": ["answer 99"], "others": "answer 7"}
+
+
+@pytest.mark.parametrize("kind", [REPLY, 3, 0, 9])
+def test_a_message_of_another_kind_is_refused(kind):
+    sends = [{"name": "ping", "kind": kind, "number": 1}, {"name": "ping", "number": 2}]
+
+    assert answer({"sends": sends, "expects": 2})["replies"] == ["exception 1", "answer 2"]

@@ -232,3 +232,29 @@ def test_of_any_parameter_that_is_given_twice_none_is_believed(api):
     reply = api.get(f"/v1/urls?{TO}&fields=page.title&fields=team.n")
 
     assert (reply.status, reply.json["detail"]) == (400, "fields: is given more than once")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"fields": {"team.n": 1, "team.n": 2}}',
+        b'{"fields": {"team.n": 1, "team\\u002en": 2}}',
+        b'{"fields": {"team.n": {"a": 1, "a": 1}}}',
+        b'{"fields": {"team.n": [[{"a": 1}, {"b": {"c": 1, "c": 1}}]]}}',
+        b'{"fields": {"team.n": 1}, "fields": {}}',
+        b'{"fields": {"": 1, "": 2}}',
+    ],
+)
+def test_a_member_given_twice_at_any_depth_is_refused(api, body):
+    reply = api.ask("PATCH", f"/v1/urls?{TO}", body)
+
+    assert (reply.status, "more than once" in reply.json["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "value", ['[{"a": 1}, {"a": 2}]', '"a: 1, a: 2"', '{"a": {"a": {"a": 1}}}', "[1, 1]"]
+)
+def test_equal_names_in_different_objects_are_accepted(api, value):
+    reply = api.ask("PATCH", f"/v1/urls?{TO}", b'{"fields": {"team.n": %b}}' % value.encode())
+
+    assert b"more than once" not in reply.body

@@ -3,6 +3,7 @@ Compress responses with zstd or gzip, where the client accepts it (RFC 9110, 8.4
 
 Only whole responses of text or JSON above 1 KB are compressed, not streams and ranges. A body above
 64 KB is compressed in a thread, because it would stop the event loop for more than a millisecond.
+Every response that another request would get compressed has `Vary` (RFC 9110, 12.5.5).
 """
 
 from __future__ import annotations
@@ -64,11 +65,16 @@ class Compressed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def varying(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_vary(message)
+            await send(message)
+
         coding = coding_for(",".join(Headers(scope=scope).getlist("accept-encoding")))
         if coding is None or scope["method"] == "HEAD":
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, varying)
             return
-        await self._app(scope, receive, _Compressing(send, coding))
+        await self._app(scope, receive, _Compressing(varying, coding))
 
 
 class _Compressing:
@@ -97,11 +103,23 @@ class _Compressing:
         headers = MutableHeaders(raw=head["headers"])
         headers["Content-Encoding"] = self._coding
         headers["Content-Length"] = str(len(packed))
-        headers.add_vary_header("Accept-Encoding")
         if tag := headers.get("etag"):
             headers["ETag"] = f'{tag[:-1]}-{self._coding}"'
         head["headers"] = headers.raw
         return {**message, "body": packed}
+
+
+def _add_vary(head: Message) -> None:
+    """
+    State that the response depends on Accept-Encoding, if any response of its kind does.
+
+    Caches have to see it on the first response, compressed or not, and on the 304 to a later one.
+    """
+    headers = MutableHeaders(raw=list(head["headers"]))
+    is_text = headers.get("content-type", "").startswith(TYPES)
+    if head["status"] == 304 or (head["status"] in (200, 206) and is_text):
+        headers.add_vary_header("Accept-Encoding")
+        head["headers"] = headers.raw
 
 
 def _is_compressible(head: Message, message: Message) -> bool:

@@ -74,7 +74,7 @@ class FastReads:
         self._hosts = hosts
         self._observer = observer
         self._unusual = UNUSUAL | {HEADER.encode()} if traced else UNUSUAL
-        self._vary = (b"Origin",) if cors else ()
+        self._vary = b"vary: Accept-Encoding%b\r\n" % (b", Origin" if cors else b"")
         self._plain_vary = b"vary: Origin\r\n" if cors else b""
         self._common_of: object = None
         self._common = b""
@@ -142,10 +142,9 @@ class FastReads:
         def done(result: Result, held_bytes: int) -> None:
             common = self._encoded(default_headers)
             if isinstance(result, Body):
-                more, coding = self._plain_vary, result.coding
+                more, coding = self._vary, result.coding
                 if coding is not None:
-                    vary = b", ".join((b"Accept-Encoding", *self._vary))
-                    more = b"content-encoding: %b\r\nvary: %b\r\n" % (coding.encode(), vary)
+                    more = b"content-encoding: %b\r\n%b" % (coding.encode(), more)
                 status, size = 200, len(result.data)
                 response = _OK % (common, result.tag.encode(), size, more, result.data)
             else:

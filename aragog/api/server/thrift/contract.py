@@ -17,7 +17,7 @@ from aragog.api.operations.table import OPERATIONS
 FILE = Path(__file__).parents[2] / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
 
-CALL, REPLY, EXCEPTION = 1, 2, 3
+CALL, REPLY, EXCEPTION, ONEWAY = 1, 2, 3, 4
 
 _OPERATIONS = {operation.thrift: operation for operation in OPERATIONS.values() if operation.thrift}
 _SERVICES = {service.encode() for service, _ in _OPERATIONS}

@@ -31,7 +31,7 @@ from aragog.api.server.threads import CallThreads
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.call import Call, ParkedCalls
 from aragog.api.server.thrift.connection import Connection, limits_s
-from aragog.api.server.thrift.contract import REPLY, head, methods, session_call
+from aragog.api.server.thrift.contract import ONEWAY, REPLY, head, methods, session_call
 from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
 from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
@@ -186,6 +186,12 @@ class ThriftServer:
             head = wire.read_head(frame)
         except wire.BadFrame:
             connection.abort()
+            return
+        if head.kind == ONEWAY:
+            # The contract has no such method, and the client would take a reply for that of its
+            # next call.
+            self.calls["oneway", "refused"] += 1
+            connection.answer(b"")
             return
         method = self._methods.get(head.name)
         if method is None or not wire.is_call(head.kind):

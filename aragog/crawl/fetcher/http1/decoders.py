@@ -327,7 +327,7 @@ class _UnlessPlain:
         return out
 
     def _passed(self, data: bytes, room: int) -> bytes:
-        if len(data.translate(None, _NO_TEXT)) < len(data):
+        if not _is_text(data):
             raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
         self.overflowed = len(data) > room
         return data[:room]
@@ -336,6 +336,51 @@ class _UnlessPlain:
         if self._first:
             return f"{self._decoder.name} stream ended early"
         return None if self._is_plain else self._decoder.missing()
+
+
+class _UnlessText:
+    """
+    A decoder of a coding without a mark at its start; text that cannot be decoded passes through.
+
+    What arrives first decides, up to 8 KB of a body (`body.UNIT_BYTES`): nothing of it has been
+    passed on yet. Coded data of that size always has bytes that text has not.
+    """
+
+    def __init__(self, decoder: _Coding) -> None:
+        self._decoder = decoder
+        self._first = b""
+        """What arrived before the decoder showed anything."""
+        self._is_plain = self._is_decided = False
+        self.overflowed = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._is_plain:
+            return self._passed(data, room)
+        self._first += b"" if self._is_decided else data
+        try:
+            out = self._decoder.feed(data, room)
+        except UnsupportedContent:
+            if self._is_decided or not _is_text(self._first):
+                raise
+            self._is_plain, first, self._first = True, self._first, b""
+            return self._passed(first, room)
+        self.overflowed = self._decoder.overflowed
+        if out:
+            self._is_decided, self._first = True, b""
+        return out
+
+    def _passed(self, data: bytes, room: int) -> bytes:
+        if not _is_text(data):
+            raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
+        self.overflowed = len(data) > room
+        return data[:room]
+
+    def missing(self) -> str | None:
+        return None if self._is_plain else self._decoder.missing()
+
+
+def _is_text(data: bytes) -> bool:
+    return len(data.translate(None, _NO_TEXT)) == len(data)
 
 
 _NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
@@ -350,12 +395,20 @@ def _zstd() -> Decoder:
     return _UnlessPlain(_Zstd(), _begins_zstd_frame, len(ZSTD_MAGIC))
 
 
+def _brotli() -> Decoder:
+    return _UnlessText(_Brotli())
+
+
+def _deflate() -> Decoder:
+    return _UnlessText(_Deflate())
+
+
 _DECODERS: dict[str, Callable[[], Decoder]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,
-    "deflate": _Deflate,
-    "x-deflate": _Deflate,
-    "br": _Brotli,
+    "deflate": _deflate,
+    "x-deflate": _deflate,
+    "br": _brotli,
     "zstd": _zstd,
 }
 

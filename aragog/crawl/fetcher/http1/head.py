@@ -2,9 +2,10 @@
 The head of an HTTP/1 response: its status and headers, and where the body ends. Pure.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
-line folding, blanks before the colon. It rejects what two parsers could read as two different
-responses (RFC 9112 sections 2.2, 4, 5 and 11): NUL, CR inside a line, a line without a colon, a
-status that is not three digits. `framing_of` applies RFC 9112 section 6.3.
+line folding, blanks before the colon, NUL in a field that decides nothing here. It rejects what two
+parsers could read as two different responses (RFC 9112 sections 2.2, 4, 5 and 11): NUL elsewhere,
+CR inside a line, a line without a colon, a status that is not three digits. `framing_of` applies
+RFC 9112 section 6.3.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from aragog.fetch_record.outcome import Headers, UnreachableKind
 
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
+
+# A NUL in these would decide where the body ends, how it is read, or what is requested next.
+_WITHOUT_NUL = frozenset({
+    "connection", "content-encoding", "content-length", "location", "refresh", "set-cookie",
+    "transfer-encoding",
+})  # fmt: skip
 
 # The optional whitespace of RFC 9110 section 5.6.3.
 _BLANK = " \t"
@@ -54,8 +61,6 @@ def parse_head(block: bytes) -> ResponseHead:
     Raises:
         TransportError: kind `protocol`; the response must not be used.
     """
-    if b"\0" in block:
-        raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
     text = _text(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
     if "\r" in text:
         raise TransportError(UnreachableKind.PROTOCOL, "a carriage return inside a header line")
@@ -66,6 +71,8 @@ def parse_head(block: bytes) -> ResponseHead:
             UnreachableKind.PROTOCOL, f"not an HTTP/1 status line: {lines[0][:60]!r}"
         )
     headers = _headers(lines)
+    if "\0" in text:
+        headers = _without_nul(lines[0], headers)
     fields: dict[str, list[str]] = {}
     for name, value in headers:
         fields.setdefault(name.lower(), []).append(value)
@@ -89,6 +96,15 @@ def _headers(lines: list[str]) -> Headers:
         if name := name.strip(_BLANK):
             headers.append((name, value.strip(_BLANK)))
     return tuple(headers)
+
+
+def _without_nul(status_line: str, headers: Headers) -> Headers:
+    """The headers with a blank for each NUL in a value that decides nothing (RFC 9110, 5.5)."""
+    decisive = [value for name, value in headers if name.lower() in _WITHOUT_NUL]
+    names = [name for name, _ in headers]
+    if any("\0" in text for text in (status_line, *names, *decisive)):
+        raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
+    return tuple((name, value.replace("\0", " ").strip(_BLANK)) for name, value in headers)
 
 
 def _text(block: bytes) -> str:

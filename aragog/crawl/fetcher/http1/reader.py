@@ -52,14 +52,19 @@ class ResponseReader:
         """
         Read the head of the final response; interim ones (100, 103, …) are skipped.
 
+        A head that the end of the connection ends behind a whole line counts, as in browsers, but
+        not where a page must follow: an empty one must not replace what is stored.
+
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
             LimitExceeded: all heads together exceed `max_bytes`.
         """
         room = max_bytes
         for _ in range(MAX_INTERIM):
-            block = self._block(room)
+            block, is_whole = self._block(room)
             head = parse_head(block)
+            if not is_whole and head.status < 300:
+                raise _closed_early(started=True)
             if head.status >= 200:
                 return head
             if head.status == 101:
@@ -67,8 +72,8 @@ class ResponseReader:
             room -= len(block)
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
-    def _block(self, max_bytes: int) -> bytes:
-        """Read up to the next empty line, which is consumed."""
+    def _block(self, max_bytes: int) -> tuple[bytes, bool]:
+        """Read up to the next empty line, which is consumed; False: the stream ended before it."""
         buffer, searched = self._buffer[self._at :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -81,11 +86,14 @@ class ResponseReader:
                 raise LimitExceeded(f"more than {max_bytes} bytes of headers")
             if after:
                 self._buffer, self._at = buffer, after
-                return buffer[:end]
+                return buffer[:end], True
             searched = max(0, len(buffer) - 3)
             more = self._receive()
             if not more:
-                raise _closed_early(bool(buffer))
+                if not buffer.endswith((b"\n", b"\n\r")):
+                    raise _closed_early(bool(buffer))
+                self._buffer, self._at = b"", 0
+                return buffer.rstrip(b"\r\n"), False
             buffer += more
 
     def line(self, max_bytes: int) -> bytes | None:
@@ -192,8 +200,6 @@ def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
     """Skip the trailers; after the last chunk the body is complete (RFC 9112 section 8)."""
     room = max_bytes
     while (line := reader.line(room)) is not None and line:
-        if b"\0" in line:
-            raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the trailers")
         room -= len(line)
         if room < 0:
             raise TransportError(

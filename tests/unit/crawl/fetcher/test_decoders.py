@@ -101,10 +101,40 @@ def test_binary_data_of_another_coding_is_no_text(coding, data, size):
         b"".join(decoder.feed(piece, 999) for piece in pieces_of(data, size))
 
 
+PLAIN = [
+    b"User-agent: *\nDisallow: /private\n", b"<html>", b"<!doctype html><p>plain text" * 1000,
+    "\ufeff<p>h\u00e9".encode() * 10, b'{"a": [1, 2, 3], "b": "some text"}', b"A" * 100_000,
+    b"0123456789" * 10, b"\n\n   <html>",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("coding", ["deflate", "br"])
-def test_data_in_another_coding_than_claimed_gives_no_page(coding):
+@pytest.mark.parametrize("text", PLAIN)
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_plain_text_passes_under_the_label_of_a_coding_without_a_mark(coding, text, size):
+    assert decode(text, coding, size=size) == DecodedBody(text, None, len(text), drained=True)
+
+
+@pytest.mark.parametrize("coding", ["deflate", "br"])
+@pytest.mark.parametrize("bounds", [Bounds(10, 99), Bounds(99, 10)])
+def test_plain_text_under_such_a_label_has_the_bounds_of_a_body(coding, bounds):
+    body = decode(b"<p>plain, and longer than ten", coding, bounds=bounds)
+
+    assert body.data == b"<p>plain, "
+    assert "truncated" in body.truncated_why
+
+
+@pytest.mark.parametrize(("coding", "code"), [("deflate", gzip.compress), ("br", zlib.compress)])
+def test_data_in_another_coding_than_claimed_gives_no_page(coding, code):
     with pytest.raises(UnsupportedContent):
-        decode(b"<!doctype html><p>plain text, not compressed at all" * 10, coding)
+        decode(code(TEXT), coding)
+
+
+@pytest.mark.parametrize("coding", ["deflate", "br"])
+@pytest.mark.parametrize("data", [b"<p>text \x01" * 9, b"<p>text" * 2000 + b"\0"])
+def test_data_with_a_binary_byte_is_no_text_under_such_a_label(coding, data):
+    with pytest.raises(UnsupportedContent):
+        decode(data, coding)
 
 
 ZSTD_MAGIC = zstandard.compress(b"")[:4]

@@ -91,7 +91,15 @@ def test_header_lines_are_unfolded_and_trimmed(lines, expected):
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (b"A: b\0c\r\n", "NUL"),
+        (b"A\0: b\r\n", "NUL"),
+        (b"\0A: b\r\n", "NUL"),
+        (b"Content-Length: 5\0\r\n", "NUL"),
+        (b"Content-Length: 5\r\n \0\r\n", "NUL"),
+        (b"transfer-encoding: chunked\0\r\n", "NUL"),
+        (b"Connection: \0close\r\n", "NUL"),
+        (b"Content-Encoding: gzip\0\r\n", "NUL"),
+        (b"LOCATION: /a\0b\r\n", "NUL"),
+        (b"Set-Cookie: a=b\0c\r\n", "NUL"),
         (b"A: b\rc\r\n", "carriage return"),
         (b"Content-Length: \r-6\r\n", "carriage return"),
         (b"A: b\r\nno colon here\r\n", "without a colon"),
@@ -294,3 +302,55 @@ def test_honest_headers_come_through_unchanged(headers):
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
 
     assert head(lines.encode()).headers == tuple(headers)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b"Pragma: no-cache\0\r\n", "no-cache"),
+        (b"Server: \0\0a\0b\r\n", "a b"),
+        (b"Content-Type: text/html\0\r\n", "text/html"),
+        (b"X-Robots-Tag: noindex\r\n \0nofollow\r\n", "noindex  nofollow"),
+        (b"ETag: \0\r\n", ""),
+    ],
+)
+def test_a_nul_in_a_field_that_decides_nothing_is_a_blank(line, value):
+    parsed = head(line + b"Content-Length: 5\r\n")
+
+    assert parsed.headers[0][1] == value
+    assert parsed.values("content-length") == ["5"]
+
+
+@pytest.mark.parametrize("nul", [b"HTTP/1.1 200 O\0K", b"HTTP/1.1 20\0", b"\0HTTP/1.1 200 OK"])
+def test_a_nul_in_the_status_line_is_refused(nul):
+    with pytest.raises(TransportError):
+        parse_head(nul)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r\n\r"])
+@pytest.mark.parametrize("status", [301, 302, 308, 404, 410, 503])
+def test_a_head_counts_that_the_end_of_the_connection_ends(status, end, size):
+    data = b"HTTP/1.1 %d X\r\nLocation: /b" % status + end
+
+    parsed = channel_of(data, size).head(1000)
+
+    assert (parsed.status, parsed.headers) == (status, (("Location", "/b"),))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1.1 301 Moved\r\nLocation: /b",
+        b"HTTP/1.1 301 Moved\r\nLocation: /b\r",
+        b"HTTP/1.1 301",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n",
+        b"HTTP/1.1 204 No Content\r\n",
+        b"HTTP/1.1 100 Continue\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_head_does_not_count_that_is_cut_off_or_lacks_its_page(data, size):
+    with pytest.raises(TransportError, match="closed"):
+        channel_of(data, size).head(1000)

@@ -25,7 +25,7 @@ from aragog.api.server.http.calls import StoreCalls, json_response, tagged
 from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
 from aragog.api.server.http.preconditions import expected_version
 from aragog.api.server.http.routes.contents import content_response
-from aragog.api.server.memory import SMALL_BYTES, GrowingBytes, MemoryLimit
+from aragog.api.server.memory import GrowingBytes, MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.errors import BadInput
 from aragog.observability.tracing.context import HEADER, read
@@ -94,8 +94,8 @@ class OperationRoutes:
         """
         The answer of an operation, in threads of its kind and within their deadline.
 
-        The body of a content is counted in `held` as soon as it was read: others may be read while
-        it waits for the event loop.
+        A content is counted in `held` before it is read: others are read at the same time, and
+        more while it waits for the event loop.
 
         Raises:
             Problem: 503, there is no room for it.
@@ -103,20 +103,13 @@ class OperationRoutes:
             Overloaded, TimeoutError: as `StoreCalls`.
         """
         accepted = checked(made)
-        caller = Caller(self._parts, request.scope.get("aragog.token"))
+        admit = None if held is None else held.require
+        caller = Caller(self._parts, request.scope.get("aragog.token"), admit)
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))
 
-        def counted() -> Any:
-            result = operation.run(caller, accepted)
-            size = len(getattr(result, "body", None) or b"") if held is not None else 0
-            if held is not None and size > SMALL_BYTES and not held.take(size):
-                result = None  # the frames of the error would keep it in memory
-                raise held.problem()
-            return result
-
-        return await self._calls.runner(operation.pool)(counted)
+        return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,

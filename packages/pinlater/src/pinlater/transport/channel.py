@@ -14,11 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
+from queue import Empty
 from typing import Any
 
 from kombu.transport import virtual
 from kombu.utils.imports import symbol_by_name
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ExecAbortError, OutOfMemoryError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from pinlater import envelope, job_codec, publish_receipts
 from pinlater.admin import BeforeDelete, delete_some
@@ -41,6 +44,11 @@ logger = logging.getLogger(__name__)
 
 POSTPONE_S = 0.02
 """Maximum time that a claim waits for more room."""
+
+AGAIN_S = 0.1
+"""Two connections that break within this time are an error of the server."""
+
+LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
 HEARTBEATS = "worker."
 """What the routing keys of a worker's heartbeats start with."""
@@ -87,6 +95,8 @@ class Channel(connections.OneClient):
         self._consumer: JobConsumer | None = None
         self._postponed_at_s: float | None = None
         """When the current claim was first postponed; None: it is not postponed."""
+        self._replaced_at_s = float("-inf")
+        """When a lost connection was last replaced."""
         super().__init__(*args, **kwargs)
         self._revocations = Revocations(self.global_keyprefix)
         self.before_delete = symbol_by_name(self.before_delete)
@@ -186,8 +196,12 @@ class Channel(connections.OneClient):
     @property
     def job_queues(self) -> list[str]:
         """Return consumed queues that may contain jobs; excludes temporary reply queues."""
-        passing = self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
+        passing = self._reply_queues
         return [queue for queue in self.active_queues if queue not in passing]
+
+    @property
+    def _reply_queues(self) -> set[str]:
+        return self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
 
     @property
     def consumer(self) -> JobConsumer:
@@ -215,7 +229,15 @@ class Channel(connections.OneClient):
             # Publishers, and programs that use kombu without Celery, do not need this.
             import_module("pinlater.transport.inspection")
             import_module("pinlater.worker")
-        return super().basic_consume(queue, no_ack, *args, **kwargs)
+        tag = super().basic_consume(queue, no_ack, *args, **kwargs)
+        if queue in self.active_fanout_queues:
+            # kombu subscribes when it first polls, which is after a worker reports that it is
+            # ready. Nobody keeps a broadcast that is published before the subscription.
+            listener = self.subclient
+            if listener.connection is None:
+                listener.connection = listener.connection_pool.get_connection()
+            self._subscribe()
+        return tag
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         message = super().basic_get(queue, no_ack=no_ack, **kwargs)
@@ -239,7 +261,26 @@ class Channel(connections.OneClient):
     def _brpop_read(self, **options: Any) -> Any:
         # A server that becomes a replica fails blocked pops with an error, which ended workers.
         with redis_errors("broker, waiting for messages"):
-            return super()._brpop_read(**options)
+            try:
+                return super()._brpop_read(**options)
+            except LOST as error:
+                if not self._waits_again():
+                    raise
+                raise Empty from error
+
+    def _waits_again(self) -> bool:
+        """
+        Return whether a lost connection is replaced by a new one, and the wait goes on.
+
+        That is so in a caller that waits for replies: its connection may have been cut since its
+        last call, and the replies are in a list. A worker opens its whole connection again. A
+        server that is gone, or that cuts the new connection as well, is an error.
+        """
+        queues, now_s = set(self.active_queues), _clock.monotonic_s()
+        is_caller = self.connection.cycle.hub is None and queues <= self._reply_queues
+        is_again = now_s - self._replaced_at_s < AGAIN_S
+        self._replaced_at_s = now_s
+        return is_caller and not is_again
 
     def _deliver_job(self, shard: ServerShard, queue: str, job: Claimed) -> None:
         payload = self._open(shard, queue, job)
