@@ -70,8 +70,16 @@ class _Writer:
         found = self.blocks(body, _Place())
         if not self._article.images:
             return found
+        found = [part for block in found for part in self._with_captions(block)]
         written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
         return [block.translate(written) for block in found]
+
+    def _with_captions(self, block: str) -> list[str]:
+        """A block, and behind an image alone its caption, unless the text has it already."""
+        image = self._article.images.get(block)
+        if image is None or not image.caption:
+            return [block]
+        return [block, *self._paragraph(self._text(image.caption))]
 
     def _image(self, image: ArticleImage) -> str:
         alt = _ESCAPED.sub(r"\\\g<0>", image.alt).replace("|", r"\|")
