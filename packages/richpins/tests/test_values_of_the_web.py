@@ -50,9 +50,9 @@ def test_the_name_of_a_step_is_its_heading(kind, text):
         {"@type": kind, "name": "Rice", text: "Boil it."},
         {"@type": kind, "name": "Serve hot."},
     ]
-    for given in (steps, {"@type": "ItemList", "itemListElement": steps},
+    for written in (steps, {"@type": "ItemList", "itemListElement": steps},
                   [{"@type": "HowToSection", "name": "Dish", "itemListElement": steps}]):  # fmt: skip
-        recipe = pin(recipe_ld(recipeInstructions=given)).recipe
+        recipe = pin(recipe_ld(recipeInstructions=written)).recipe
 
         assert recipe.instructions == ("Boil it.", "Serve hot.")
 

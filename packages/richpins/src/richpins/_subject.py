@@ -29,7 +29,7 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _BESIDE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Properties whose values are beside a subject, even where the item that they belong to is missing."""
+"""Properties of a subject whose values are another thing, also where their own item is missing."""
 _MAX_SOURCES = 8
 _EXAMINED = 200
 """How many items of a type are looked at."""

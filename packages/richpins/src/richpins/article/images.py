@@ -113,7 +113,7 @@ def _wrapper(image: Any) -> Any:
 def _caption(image: Any) -> str:
     figure = next(image.iterancestors("figure"), None)
     captions = [] if figure is None else list(figure.iter("figcaption"))
-    if len(captions) != 1 or sum(1 for _ in figure.iter("img")) != 1:
+    if figure is None or len(captions) != 1 or len(list(figure.iter("img"))) != 1:
         return ""
     text = " ".join(" ".join(captions[0].itertext()).split())
     return text if len(text) <= _MAX_CAPTION_CHARS else ""

@@ -36,8 +36,10 @@ def encoding(body: bytes, content_type: str | None) -> str:
     A byte order mark takes precedence over the Content-Type header, which takes precedence over the
     page's own declaration. Without any declaration, the encoding is UTF-8 if nearly all characters
     outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else
-    windows-1252. UTF-16 without a mark is recognized by the null bytes of its ASCII characters, as
-    Chrome does, whatever is declared. Pure ASCII without a declaration is windows-1252, as the standard requires.
+    windows-1252. Pure ASCII without a declaration is windows-1252, as the standard requires.
+
+    UTF-16 without a mark is recognized by the null bytes of its ASCII characters, as Chrome does,
+    whatever is declared.
 
     If a page declares a legacy encoding but its bytes are valid UTF-8, but for one in fifty
     characters, the result is UTF-8, although browsers would show mojibake. Text in a legacy

@@ -21,20 +21,38 @@ _WEEKDAYS = {
     name: number
     for number, names in enumerate(
         (
-            "mon monday mo montag lun lundi lunes lunedì lunedi segunda segunda-feira seg ma "
-            "maandag poniedziałek pon mån måndag man mandag понедельник пн pondělí pazartesi",
-            "tue tues tuesday di dienstag mar mardi martes martedì martedi terça terça-feira ter "
-            "terca-feira dinsdag wtorek tis tisdag tir tirsdag вторник вт úterý salı",
-            "wed weds wednesday mi mittwoch mer mercredi miércoles miercoles mié mercoledì "
-            "mercoledi quarta quarta-feira qua wo woensdag środa śr ons onsdag среда ср středa",
-            "thu thur thurs thursday donnerstag jeu jeudi jueves jue giovedì giovedi gio quinta "
-            "quinta-feira qui donderdag czwartek czw tor torsdag tors четверг чт čtvrtek",
-            "fri friday fr freitag ven vendredi viernes vie venerdì venerdi sexta sexta-feira sex "
-            "vr vrijdag piątek pt fre fredag пятница пт pátek cuma",
-            "sat saturday sa samstag sonnabend sam samedi sábado sabado sáb sab sabato za zaterdag "
-            "sobota sob lör lördag lør lørdag суббота сб cumartesi",
-            "sun sunday so sonntag dim dimanche domingo dom domenica zo zondag niedziela niedz sön "
-            "söndag søn søndag воскресенье вс neděle pazar",
+            (
+                "mon monday mo montag lun lundi lunes lunedì lunedi segunda segunda-feira seg "
+                "ma maandag poniedziałek pon mån måndag man mandag понедельник пн pondělí "
+                "pazartesi"
+            ),
+            (
+                "tue tues tuesday di dienstag mar mardi martes martedì martedi terça "
+                "terça-feira ter terca-feira dinsdag wtorek tis tisdag tir tirsdag вторник вт "
+                "úterý salı"
+            ),
+            (
+                "wed weds wednesday mi mittwoch mer mercredi miércoles miercoles mié "
+                "mercoledì mercoledi quarta quarta-feira qua wo woensdag środa śr ons onsdag "
+                "среда ср středa"
+            ),
+            (
+                "thu thur thurs thursday donnerstag jeu jeudi jueves jue giovedì giovedi gio "
+                "quinta quinta-feira qui donderdag czwartek czw tor torsdag tors четверг чт "
+                "čtvrtek"
+            ),
+            (
+                "fri friday fr freitag ven vendredi viernes vie venerdì venerdi sexta "
+                "sexta-feira sex vr vrijdag piątek pt fre fredag пятница пт pátek cuma"
+            ),
+            (
+                "sat saturday sa samstag sonnabend sam samedi sábado sabado sáb sab sabato za "
+                "zaterdag sobota sob lör lördag lør lørdag суббота сб cumartesi"
+            ),
+            (
+                "sun sunday so sonntag dim dimanche domingo dom domenica zo zondag niedziela "
+                "niedz sön söndag søn søndag воскресенье вс neděle pazar"
+            ),
         )
     )
     for name in names.split()
@@ -43,7 +61,7 @@ _WEEKDAYS = {
 
 
 def has_day_first(language: str) -> bool:
-    """Return True if dates with slashes on pages in `language` (`fr`, `pt-BR`) begin with the day."""
+    """Return True if dates with slashes in `language` (`fr`, `pt-BR`) begin with the day."""
     tag = language.strip().lower().replace("_", "-")
     if tag in _OTHERS:
         return False

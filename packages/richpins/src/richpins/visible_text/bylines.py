@@ -62,7 +62,7 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
 
 
 def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name behind `作者：`, `Autor:` or another caption, shortly after the first h1."""
+    """Yield the name behind `作者`, `Autor` or another caption, shortly after the first h1."""
     for match in _behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
@@ -247,7 +247,8 @@ _DAY_ALONE = re.compile(
     rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
     rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
     rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s|"
-    + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|입력|등록일|등록)".encode()
+    + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|"
+    "입력|등록일|등록)".encode()
     + "\\s?(?::|：)?\\s?".encode()
     + rb")?"
     rb"((?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"

@@ -95,7 +95,7 @@ def step_lines(node: LexborNode) -> list[str]:
 
 
 def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers 1, 2, 3 that stand in elements of their own; none if they run otherwise."""
+    """Return the numbers 1, 2, 3 in elements of their own; none if they run otherwise."""
     found = {item.mem_id: number for item in items if (number := _own_number(item))}
     counted = [int(number.rstrip(".):")) for number in found.values()]
     return found if counted == list(range(1, len(counted) + 1)) else {}
@@ -103,7 +103,7 @@ def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
 
 def _own_number(node: LexborNode) -> str | None:
     """Return the number of a step in an element of its own at its start, `<b>1</b> Boil.`"""
-    at: LexborNode | None = node
+    at = node
     for _ in range(_MAX_LEVELS):
         first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
         if first is None or first.tag == "-text":
