@@ -72,9 +72,8 @@ class _Writer:
         found = self.blocks(body, _Place())
         if not self._article.images:
             return found
-        if self._captions:
-            shown = letters_of("".join(body.itertext()))
-            found = [part for block in found for part in self._with_caption(block, shown)]
+        shown = letters_of("".join(body.itertext())) if self._captions else ""
+        found = [part for block in found for part in self._with_caption(block, shown)]
         written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
         return [block.translate(written) for block in found]
 
@@ -110,7 +109,8 @@ class _Writer:
         tag = str(element.tag)
         if tag == "code":
             return self._code_block if _is_block_code(element) else None
-        named = dict(head=self._heading, list=self._list, table=self._table, quote=self._quote)
+        named = {"head": self._heading, "list": self._list, "table": self._table}
+        named["quote"] = self._quote
         return named.get(tag) or (self._container if tag in _BLOCKS else None)
 
     def _container(self, element: Any, place: _Place) -> list[str]:
