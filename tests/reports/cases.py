@@ -19,7 +19,7 @@ OF_PROCESSES = WITH_COMMANDS | WITH_SERVERS
 
 def _case(report: Report) -> Any:
     """A parameter; one that is still wrong must fail, so that a mend makes the entry change."""
-    marks = [pytest.mark.xfail(reason=report.open, strict=True)] if report.open else []
+    marks = [pytest.mark.xfail(reason=report.differs, strict=True)] if report.differs else []
     marks += OF_PROCESSES.get(report.of, [])
     return pytest.param(report, id=f"{report.of}-{report.id}", marks=marks)
 

@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> None:
     """Print the table, and what is wrong if asked to."""
     names = {each for each in arguments if not each.startswith("--")}
     entries = [report for report in reports() if not names or report.of in names]
-    right_now = {report: not report.open for report in entries}
+    right_now = {report: not report.differs for report in entries}
     if "--run" in arguments:
         for report in entries:
             try:

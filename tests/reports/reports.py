@@ -11,6 +11,7 @@ inputs through aragog's public ways, with one function `answer(input) -> dict`. 
     why = "the standard, or what browsers and search engines do"
     first = "right"                 # or "wrong": the verdict of the first run
     open = "what is still wrong"    # only while it is
+    by_design = "what aragog does instead, and where docs say so"    # instead of `open`
     input = { url = "http://a.test/" }
     right = { url = "http://a.test/" }
 
@@ -46,6 +47,13 @@ class Report:
     """`right` or `wrong`: the verdict of the first run."""
     open: str = ""
     """What is still wrong; empty when it is right."""
+    by_design: str = ""
+    """Why aragog answers otherwise on purpose; empty when it does not."""
+
+    @property
+    def differs(self) -> str:
+        """Why the answer is not the right one; empty when it is."""
+        return self.open or self.by_design
 
 
 def reports() -> Iterator[Report]:

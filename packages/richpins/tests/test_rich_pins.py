@@ -249,14 +249,14 @@ def test_invalid_values_are_dropped_and_the_next_source_is_asked():
     }
 
 
-def test_a_step_keeps_a_name_that_adds_something():
+def test_the_name_of_a_step_is_no_step_of_its_own():
     steps = [
         {"@type": "HowToStep", "name": "Mix", "text": "Put all in a bowl."},
         {"@type": "HowToStep", "name": "Bake", "text": "Bake for an hour."},
     ]
 
     assert pin(ld({**RECIPE, "recipeInstructions": steps})).recipe.instructions == (
-        "Mix", "Put all in a bowl.", "Bake for an hour.",
+        "Put all in a bowl.", "Bake for an hour.",
     )  # fmt: skip
 
 

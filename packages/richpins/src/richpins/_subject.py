@@ -26,6 +26,10 @@ _LEAST_WEIGHT = 20
 _BEHIND_OTHERS = -45
 """What a place or a video loses where another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
+_BESIDE_ROLES = frozenset(
+    {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
+)
+"""Properties of a subject whose values are another thing, also where their own item is missing."""
 _MAX_SOURCES = 8
 _EXAMINED = 200
 """How many items of a type are looked at."""
@@ -108,6 +112,8 @@ def _typed() -> frozenset[str]:
 
 def _position_rank(node: Node) -> int:
     """Rank how strongly an item's position indicates that it is the page's subject."""
+    if node.parent is None and node.role in _BESIDE_ROLES:
+        return -45
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
     if node.role in _MAIN_ROLES and not (node.role == "about" and node.parent.is_a(_typed())):
@@ -182,7 +188,8 @@ def other_subject(sources: Sources) -> list[Node]:
 def _special(sources: Sources) -> Iterator[Node]:
     """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
-    for node in sources.graph.top:
+    tops = sources.graph.top
+    for node in [node for node in tops if _stands_alone(node)] or tops:
         if node.properties and node.types and node.role not in _CREATORS:
             by_types.setdefault(node.types, []).append(node)
     addresses = addresses_of(sources)
@@ -192,6 +199,15 @@ def _special(sources: Sources) -> Iterator[Node]:
         chosen = next((node for node in nodes if has_address(node, addresses)), nodes[0])
         if not is_entry(sources, chosen, nodes):
             yield chosen
+
+
+def _stands_alone(node: Node) -> bool:
+    """
+    Return False for an item that is a property, such as a review, of an item that is missing.
+
+    By the HTML Standard (5.2.3) it is no item of the top level.
+    """
+    return not node.role or node.role in _MAIN_ROLES
 
 
 def _main(sources: Sources) -> Iterator[Node]:

@@ -96,7 +96,11 @@ def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
 def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     """Yield authors in the visible text, but not on a page that names its reviewers there."""
     if page_type is None or page_type.credits_authors:
-        yield from chain(bylines.bylines(sources), bylines.names_behind_by(sources))
+        yield from chain(
+            bylines.bylines(sources),
+            bylines.names_behind_by(sources),
+            bylines.names_behind_a_caption(sources),
+        )
 
 
 def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:

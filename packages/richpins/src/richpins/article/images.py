@@ -41,6 +41,8 @@ class ArticleImage:
     """Its alternative text on one line; may be empty."""
     alone: bool
     """It stands between blocks of text and not within a line."""
+    caption: str = ""
+    """The caption of its figure on one line, if that has no other picture."""
 
 
 def place_images(tree: Any, base_url: str, markup: str) -> dict[str, ArticleImage]:
@@ -59,7 +61,8 @@ def place_images(tree: Any, base_url: str, markup: str) -> dict[str, ArticleImag
         place = image if wrapper is image else _neighbor(wrapper)
         if place is None:
             continue
-        images[sign] = ArticleImage(source, alt, alone=wrapper is not image)
+        alone = wrapper is not image
+        images[sign] = ArticleImage(source, alt, alone, _caption(image) if alone else "")
         if wrapper is image:
             _put_after(image, sign)
         else:
@@ -105,6 +108,18 @@ def _wrapper(image: Any) -> Any:
         if found.tag not in {"a", "span"} or found.getparent() is None
         else _in_line(found, image)
     )
+
+
+def _caption(image: Any) -> str:
+    figure = next(image.iterancestors("figure"), None)
+    captions = [] if figure is None else list(figure.iter("figcaption"))
+    if figure is None or len(captions) != 1 or len(list(figure.iter("img"))) != 1:
+        return ""
+    text = " ".join(" ".join(captions[0].itertext()).split())
+    return text if len(text) <= _MAX_CAPTION_CHARS else ""
+
+
+_MAX_CAPTION_CHARS = 500
 
 
 def _is_decoration(image: Any) -> bool:

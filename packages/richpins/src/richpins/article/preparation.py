@@ -73,6 +73,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
         _restore_escapes(script, stand_ins)
     for link in list(tree.iter("a")):
         _prepare_link(link, page)
+    _remove_hidden(tree)
     _prepare_code(tree)
     _tidy_space(tree)
     if with_images:
@@ -111,6 +112,22 @@ def _is_deleted_text(character: str) -> bool:
         return False
     category = unicodedata.category(character)
     return category == "Cf" or (category == "Cn" and ord(character) & 0xFFFE != 0xFFFE)
+
+
+def _remove_hidden(tree: Any) -> None:
+    """
+    Remove what nobody sees, or nobody is read, within a line: tooltips, and the letters of icons.
+
+    A text of its own stays: scripts show some later, and effects hide a text from screen readers
+    that its label repeats.
+    """
+    for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
+        parent = element.getparent()
+        if element.tag not in _INLINE or element.get("hidden") == "until-found" or parent is None:
+            continue
+        rest = len(" ".join(parent.text_content().split()))
+        if rest > len(" ".join(element.text_content().split())) + 1:
+            element.drop_tree()
 
 
 def _prepare_link(link: Any, page: Document) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from richpins.article.gaps import MissingGaps
 from richpins.article.images import ArticleImage
 from richpins.article.preparation import ArticleTree
+from richpins.article.restoration import letters_of
 
 _SPACE = re.compile(r"[^\S\u00a0]+")
 _ESCAPED = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{1,32};)")
@@ -63,6 +64,7 @@ class _Writer:
         self._markdown = markdown
         self._gaps = MissingGaps(article.text)
         alone = [sign for sign, image in article.images.items() if image.alone]
+        self._captions = {s: i.caption for s, i in article.images.items() if i.caption}
         self._alone_signs = {ord(sign): f"\0{sign}\0" for sign in alone}
 
     def body(self, body: Any) -> list[str]:
@@ -70,8 +72,17 @@ class _Writer:
         found = self.blocks(body, _Place())
         if not self._article.images:
             return found
+        shown = letters_of("".join(body.itertext())) if self._captions else ""
+        found = [part for block in found for part in self._with_caption(block, shown)]
         written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
         return [block.translate(written) for block in found]
+
+    def _with_caption(self, block: str, shown: str) -> list[str]:
+        """A block, and behind an image alone its caption, unless the text has it already."""
+        caption = self._captions.get(block)
+        if caption is None or letters_of(caption) in shown:
+            return [block]
+        return [block, *self._paragraph(self._text(caption))]
 
     def _image(self, image: ArticleImage) -> str:
         alt = _ESCAPED.sub(r"\\\g<0>", image.alt).replace("|", r"\|")
@@ -98,12 +109,9 @@ class _Writer:
         tag = str(element.tag)
         if tag == "code":
             return self._code_block if _is_block_code(element) else None
-        named = {
-            "head": self._heading, "list": self._list, "table": self._table, "quote": self._quote,
-        }  # fmt: skip
-        if tag in named:
-            return named[tag]
-        return self._container if tag in _BLOCKS else None
+        named = {"head": self._heading, "list": self._list, "table": self._table}
+        named["quote"] = self._quote
+        return named.get(tag) or (self._container if tag in _BLOCKS else None)
 
     def _container(self, element: Any, place: _Place) -> list[str]:
         return self.blocks(element, place.inside())
@@ -305,9 +313,8 @@ class _Writer:
 
 def _text_before(element: Any) -> str:
     """The text that ends where an element begins, in the same parent."""
-    previous = element.getprevious()
+    previous, parent = element.getprevious(), element.getparent()
     if previous is None:
-        parent = element.getparent()
         return "" if parent is None else parent.text or ""
     return previous.tail or "".join(previous.itertext())
 

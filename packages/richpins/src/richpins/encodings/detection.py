@@ -38,6 +38,9 @@ def encoding(body: bytes, content_type: str | None) -> str:
     outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else
     windows-1252. Pure ASCII without a declaration is windows-1252, as the standard requires.
 
+    UTF-16 without a mark is recognized by the null bytes of its ASCII characters, as Chrome does,
+    whatever is declared.
+
     If a page declares a legacy encoding but its bytes are valid UTF-8, but for one in fifty
     characters, the result is UTF-8, although browsers would show mojibake. Text in a legacy
     encoding is valid UTF-8 by chance only if it is very short.
@@ -45,10 +48,30 @@ def encoding(body: bytes, content_type: str | None) -> str:
     for mark, name in _BOMS:
         if body.startswith(mark):
             return name
+    if (wide := _utf16_without_mark(body)) is not None:
+        return wide
     declared = prescan.from_header(content_type) or prescan.from_bytes(body) or _declared_late(body)
     if declared is None:
         return _detected(body)
     return "utf-8" if is_surely_utf8(body, declared) else declared
+
+
+def _utf16_without_mark(body: bytes) -> str | None:
+    """Return the kind of UTF-16 in which a page begins with markup, or None."""
+    start = body[:_WIDE_BYTES]
+    if b"\0" not in start[:4]:
+        return None
+    for name, zeros, text in (
+        ("utf-16le", start[1::2], start[::2]),
+        ("utf-16be", start[::2], start[1::2]),
+    ):
+        if _WIDE_MARKUP.match(text) and 2 * zeros.count(0) > len(zeros) and 0 not in text:
+            return name
+    return None
+
+
+_WIDE_BYTES = 400
+_WIDE_MARKUP = re.compile(rb"\s{0,20}<[!?a-zA-Z]")
 
 
 def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:

@@ -226,14 +226,18 @@ def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
 def _icon(sources: Sources) -> str | None:
     candidate = (
         Candidate(link.href, "html", f"link[rel={rel}]")
-        for rel in _ICON_RELS
+        for rel, is_alternate in _ICON_RELS
         for link in sources.document.link_elements
-        if rel in link.rel
+        if rel in link.rel and ("alternate" in link.rel) is is_alternate
     )
     return sources.ledger.pick("page.icon_url", sources.absolute, candidate, expected="a URL")
 
 
-_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
+_ICON_RELS = (
+    ("icon", False), ("icon", True), ("apple-touch-icon", False),
+    ("apple-touch-icon-precomposed", False), ("fluid-icon", False),
+)  # fmt: skip
+"""The relations of icons, best first, and whether they are alternates for another icon."""
 
 
 def _oembed(sources: Sources) -> str | None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -217,17 +218,24 @@ def published_at(
         yield from sources.scalars(sources.graph.of_types(_CLAIM_REVIEWS), "datepublished")
 
     in_url = url_day(sources.document.url)
-    dated = _by_votes(list(candidates()), in_url)
+    language = sources.document.language
+    dated = _by_votes(list(candidates()), in_url, language)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
-    return dates.pick(sources.ledger, "page.published_at", dated, otherwise=chain(shown, last))
+    return dates.pick(
+        sources.ledger,
+        "page.published_at",
+        dated,
+        otherwise=chain(shown, last),
+        language=language,
+    )
 
 
 _CLAIM_REVIEWS = frozenset({"claimreview"})
 """What a page that checks a claim may have instead of an article."""
 
 
-def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
-    days = [_day(candidate.value) for candidate in dated]
+def _by_votes(dated: list[Candidate], in_url: date | None, language: str | None) -> list[Candidate]:
+    days = [_day(candidate.value, language) for candidate in dated]
     different = {day for day in days if day is not None}
     if len(different) < 2:
         return dated
@@ -240,8 +248,8 @@ def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
     return [candidate for _, candidate in ranked]
 
 
-def _day(value: Any) -> date | None:
-    instant = dates.moment(value)
+def _day(value: Any, language: str | None) -> date | None:
+    instant = dates.moment(value, language)
     return instant.date() if isinstance(instant, datetime) else instant
 
 
@@ -274,4 +282,5 @@ def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Momen
         yield from sources.meta(*_MODIFIED_METAS)
         yield from sources.scalars(pages, "datemodified")
 
-    return sources.ledger.pick("page.modified_at", dates.moment, candidates(), expected="a date")
+    parse = partial(dates.moment, language=sources.document.language)
+    return sources.ledger.pick("page.modified_at", parse, candidates(), expected="a date")

@@ -60,7 +60,9 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         publisher=pick(
             "book.publisher", scalars.name, sources.scalars(both, "publisher"), expected="a name"
         ),
-        published_at=dates.pick(sources.ledger, "book.published_at", published()),
+        published_at=dates.pick(
+            sources.ledger, "book.published_at", published(), language=sources.document.language
+        ),
         pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
         format=pick("book.format", _format, sources.scalars(both, "bookformat")),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),

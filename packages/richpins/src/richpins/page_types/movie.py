@@ -60,7 +60,9 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
         duration_minutes=pick(
             "movie.duration_minutes", durations.minutes, lasting(), expected="a duration"
         ),
-        released_at=dates.pick(sources.ledger, "movie.released_at", released()),
+        released_at=dates.pick(
+            sources.ledger, "movie.released_at", released(), language=sources.document.language
+        ),
         content_rating=pick(
             "movie.content_rating", scalars.text, sources.scalars(nodes, "contentrating")
         ),

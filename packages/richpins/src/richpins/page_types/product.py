@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from richpins._list_entries import addresses_of, has_address
+from richpins.page_facts import breadcrumbs
 from richpins.page_types import PageType, article
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
@@ -102,6 +103,7 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         return sources.scalars(owners, *properties)
 
     meta = sources.meta
+    name = next(filter(None, (scalars.text(node.first("name")) for node in nodes)), None)
     gtins = (of([*nodes, *offers], name) for name in _GTINS)
     conditions = (of([*offers, *nodes], "itemcondition"), meta("product:condition", "og:condition"))
     brands = (of(nodes, "brand", "manufacturer"), meta("product:brand", "og:brand"))
@@ -120,14 +122,23 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         ),
         seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
         sku=pick(
-            "sku", scalars.text, of(nodes, "sku", "productid"), otherwise=product_details.skus
+            "sku",
+            partial(sku, name=name),
+            of(nodes, "sku", "productid"),
+            otherwise=product_details.skus,
         ),
         gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
         mpn=pick("mpn", scalars.text, of(nodes, "mpn"), otherwise=product_details.mpns),
         color=pick("color", scalars.text, of(nodes, "color")),
         size=pick("size", scalars.text, of(nodes, "size")),
         material=pick("material", scalars.text, of(nodes, "material")),
-        category=pick("category", scalars.text, of(nodes, "category"), meta("product:category")),
+        category=pick(
+            "category",
+            scalars.text,
+            of(nodes, "category"),
+            meta("product:category"),
+            otherwise=partial(breadcrumbs.categories, name=name or sources.document.heading),
+        ),
         offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
         rating=rating_of(sources, "product.rating", nodes),
     )
@@ -189,6 +200,18 @@ def _rank(candidate: Candidate) -> int:
 def condition(value: Any) -> Condition | None:
     """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
     return _CONDITION.get(word_of(value))
+
+
+def sku(value: Any, name: str | None) -> str | None:
+    """Return a number of a product without its label; None for the product's name."""
+    text = _SKU_LABEL.sub("", scalars.text(value) or "")
+    is_name = name is not None and text.casefold() == name.casefold() and " " in text
+    return None if is_name else text or None
+
+
+_SKU_LABEL = re.compile(
+    r"\A(?:sku|asin|mpn|art(?:ikel)?[.-]{0,2}\s?n(?:r|o|ummer)\.?)\s?[:#]\s?", re.IGNORECASE
+)
 
 
 def gtin(value: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from richpins.page_types import PageType
@@ -61,7 +62,7 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
         duration_minutes=round(lasts_s / 60) if lasts_s else None,
         uploaded_at=pick(
             "video.uploaded_at",
-            dates.moment,
+            partial(dates.moment, language=sources.document.language),
             sources.scalars(nodes, "uploaddate", "datepublished"),
             expected="a date",
         ),

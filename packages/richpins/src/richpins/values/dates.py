@@ -2,8 +2,9 @@
 Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
-time with one. Ambiguous text (`03/04/2024`) is rejected, and so is a time of which only a part is
-understood. A leap second is the second before it, so that its day stays.
+time with one. In `03/04/2024` a weekday before it or the language of the page decides which number
+is the day; without them it is rejected, and so is a time of which only a part is understood. A leap
+second is the second before it, so that its day stays.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from richpins.provenance import Candidate, Ledger
+from richpins.values import date_orders
 from richpins.values.time_zones import zone_at
 
 
@@ -35,25 +37,34 @@ Moment = date | datetime
 """A datetime without tzinfo is a time for which the page states no zone."""
 AnyDate = date | datetime | PartialDate
 
-_CLOCK = r"(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
+_CLOCK = r"(?P<h>\d{1,2})(?::|\s?h\s?(?=\d\d(?!\d)))(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
+_THEN = (
+    r"(?:,|[,.]?\s{1,9}(?:[-–—|•·@]\s{1,3})?)"
+    r"(?:(?:at|à|às|as|um|kl\.?|klo|a\slas|alle(?:\sore)?|ore|om|o|v|в)\s{1,3})?"
+)
+"""What stands between a date and its time."""
 _HALF = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
 _ISO = re.compile(
-    r"(?P<y>\d{4})(?:-(?P<mo>\d{1,2})-(?P<d>\d{1,2})|(?P<mo2>\d{2})(?P<d2>\d{2}))(?!\d)"
+    r"(?P<y>\d{4})(?:(?P<gap>[-\s])(?P<mo>\d{1,2})(?P=gap)(?P<d>\d{1,2})|(?P<mo2>\d{2})(?P<d2>\d{2}))(?!\d)"
     r"(?:[T\s]+(?P<h>\d{1,2}):?(?P<mi>\d{2})(?::?(?P<s>\d{2})(?:[.,](?P<f>\d{1,30}))?)?"
     rf"{_HALF})?",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
+_SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
+"""A time without its minutes, or with minutes of one digit: only its day is certain."""
+_WEEKDAY = r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
 _SLASHED = re.compile(
-    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})"
-    rf"(?:[,\s]+{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
+    rf"{_WEEKDAY}(?P<first>\d{{1,4}})(?P<mark>[/-]|\.\s?)(?P<second>\d{{1,2}})(?P=mark)"
+    rf"(?P<third>\d{{1,4}})(?:(?<=\d)(?P<end>\.)(?!\d))?"
+    rf"(?:{_THEN}{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?:[^\W\d_]{1,30}+,?\s{1,9})?"
+    rf"{_WEEKDAY}"
     r"(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
-    r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
-    rf"(?P<y>\d{{4}})(?:,?\s+(?:at\s+)?{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
+    r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?)(?:,\s*|\s+)(?:de\s+|del\s+)?"
+    rf"(?P<y>\d{{4}})(?:{_THEN}{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
     re.IGNORECASE,
 )
 _CJK = re.compile(
@@ -99,15 +110,21 @@ _MIN_YEAR, _MAX_YEAR = 1000, 2200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(value: Any) -> Moment | None:
-    """Return a date or time as the page gives it, or None if it is invalid or ambiguous."""
+def moment(value: Any, language: str | None = None) -> Moment | None:
+    """
+    Return a date or time as the page gives it, or None if it is invalid or ambiguous.
+
+    `language` is the page's, such as `fr` or `en-GB`: it decides whether `2/12/2015` has the day
+    first. `en` and `en-US`, which templates leave on pages of any country, decide nothing.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return _from_epoch(value)
     if not isinstance(value, str) or len(value) > 120:
         return None
-    return _moment(value.strip())
+    text = value.strip()
+    return _moment(text) or (_by_language(text, language) if language else None)
 
 
 @lru_cache(256)
@@ -119,12 +136,22 @@ def _moment(text: str) -> Moment | None:
         return None
 
 
-def moment_or_year(value: Any) -> AnyDate | None:
+def _by_language(text: str, language: str) -> Moment | None:
+    """Parse a date in which only the language of its page decides what is the day."""
+    if not date_orders.has_day_first(language):
+        return None
+    try:
+        return _slashed(text, is_day_first=True)
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
     """
     Return a moment, else a year or month (`2001`, `2001-05`), as books and films often give no full
     date.
     """
-    instant = moment(value)
+    instant = moment(value, language)
     if instant is not None:
         return instant
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -153,7 +180,8 @@ def _iso(text: str) -> Moment | None:
     result = _day(int(match["y"]), int(month), int(day))
     if match["h"] is None:
         rest = text[match.end() :].strip()
-        return None if rest and (rest[0].isdigit() or rest[0] == "-") else result
+        is_odd = rest and (rest[0].isdigit() or rest[0] == "-")
+        return None if is_odd and not _SHORT_TIME.match(rest) else result
     return _timed(result, match, text)
 
 
@@ -250,25 +278,42 @@ def _javascript(text: str) -> Moment | None:
     return at.replace(tzinfo=zone[0])
 
 
-def _slashed(text: str) -> Moment | None:
+def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
+    """Parse a date of three numbers; `is_day_first` decides where nothing else does."""
     match = _SLASHED.match(text)
-    if not match:
-        return None
-    first, second, third = int(match[1]), int(match[2]), int(match[3])
-    if len(match[1]) == 4:
-        day = _day(first, second, third)
-    elif len(match[3]) != 4:
-        return None
-    elif "." in match[0].split(maxsplit=1)[0] or first > 12 or first == second:
-        day = _day(third, second, first)
-    elif second > 12:
-        day = _day(third, first, second)
-    else:
+    day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
+    if match is None or day is None:
         return None
     if match["h"] is None:
-        return day if match.end() == len(text) else None
+        is_whole = match.end() == len(text) or _SHORT_TIME.match(text, match.end())
+        return day if is_whole else None
     zone = zone_at(text, match.end())
     return _timed(day, match, text) if zone and zone[1] == len(text) else None
+
+
+def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
+    """Return the day; None if two readings are possible, or a word before it is no weekday."""
+    first, second, third = (int(match[name]) for name in ("first", "second", "third"))
+    weekday = date_orders.weekday(match["weekday"]) if match["weekday"] else None
+    if match["weekday"] and weekday is None:
+        return None
+    if len(match["first"]) == 4 and len(match["third"]) <= 2:
+        return _day(first, second, third)
+    if len(match["third"]) != 4 or len(match["first"]) > 2:
+        return None
+    if match["mark"][0] == "." or first > 12 or first == second:
+        return _day(third, second, first)
+    if second > 12:
+        return _day(third, first, second)
+    by_weekday = [
+        day
+        for day in (_day(third, second, first), _day(third, first, second))
+        if day.weekday() == weekday
+    ]
+    if len(by_weekday) == 1:
+        return by_weekday[0]
+    is_decided = is_day_first and (weekday is None or by_weekday)
+    return _day(third, second, first) if is_decided else None
 
 
 def _cjk(text: str) -> Moment | None:
@@ -309,8 +354,14 @@ def pick(
     candidates: Iterable[Candidate],
     *,
     otherwise: Iterable[Candidate] = (),
+    language: str | None = None,
 ) -> AnyDate | None:
-    """Return the date of `field`: a full date before a year, whatever their sources."""
-    ranked = sorted(candidates, key=lambda candidate: moment(candidate.value) is None)
-    result = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
+    """
+    Return the date of `field`: a full date before a year, whatever their sources.
+
+    `language` is the page's, for dates whose order it decides.
+    """
+    ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
+    parse = partial(moment_or_year, language=language)
+    result = ledger.pick(field, parse, ranked, otherwise=otherwise, expected="a date")
     return cast("AnyDate | None", result)

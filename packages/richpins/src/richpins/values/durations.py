@@ -23,6 +23,10 @@ _ISO = re.compile(
     r"(?:(?P<S>[\d.,]*+)\s*+S)?)?\s*+",
     re.IGNORECASE,
 )
+_NEGATIVE_PART = re.compile(
+    r"P(?:\s*[\d.,]+\s*[YMWD])*\s*T?(?:\s*[\d.,]+\s*[HMS])*\s*[-−]", re.IGNORECASE
+)
+"""A part below zero, as in `PT-15M` or `PT1H-5M`: an error of the page, and not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
@@ -82,7 +86,7 @@ def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
     if not isinstance(value, str) or len(value) > 200:
         return None
     text = value.strip()
-    if text[:1] in {"-", "−"}:
+    if text[:1] in {"-", "−"} or _NEGATIVE_PART.match(text):
         return None
     result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _informal(text, bare_unit)
     return result if result is not None and result > 0 else None

@@ -96,10 +96,8 @@ class _Steps:
             self.take(inner, section, depth + 1)
         else:
             result = lines(own) if isinstance(own, str) else []
-            if name and not result:
+            if name and not result and not inner:
                 result = lines(name)
-            elif name and not node.is_a(_SECTIONS) and _adds_something(name, result[0]):
-                result = [name, *result]
             self._add(result, section)
 
 
@@ -124,12 +122,6 @@ _PHP_TEXT = re.compile(r's:\d{1,6}:"')
 _PRINTED = re.compile(r"Array\s{0,9}\(")
 _PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
 _BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
-
-
-def _adds_something(name: str, text: str) -> bool:
-    """Return True unless a step's name is its number, its text or the start of its text."""
-    start = name.rstrip(".…: ").lower()
-    return not (_STEP_HEADING.fullmatch(name) or text.lower().startswith(start))
 
 
 _SECTIONS = frozenset({"howtosection", "itemlist"})

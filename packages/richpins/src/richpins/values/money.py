@@ -75,7 +75,8 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
-    r"(?<![\w.,])[2-9]\d?\s?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z", re.IGNORECASE
+    r"(?<![\w.,])[2-9]\d?\s?(?:(?:pairs?|pieces|pcs|packs|items|stück|paar|paires?|pares)\s)?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z",
+    re.IGNORECASE,
 )
 """What stands before the price of several pieces, or before a part of a number: `1億2000万円`."""
 _MEASURED = re.compile(

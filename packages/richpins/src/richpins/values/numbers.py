@@ -92,6 +92,25 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     return None if _CUT.match(text, match.end()) else _finite(_plain(match[0], currency))
 
 
+def plain_decimal(value: Any, currency: str) -> Decimal | None:
+    """
+    Return a number such as `3.350` with its point as a decimal one; None for all other values.
+
+    Software that knows a currency of two decimals may write three, of which the last is zero; in a
+    currency without decimals that people use, the point can only group thousands.
+    """
+    if not isinstance(value, str) or _THREE_WITH_ZERO.fullmatch(value.strip()) is None:
+        return None
+    return None if currency in _THREE_DECIMALS | _NO_DECIMALS else _finite(value.strip())
+
+
+_THREE_WITH_ZERO = re.compile(r"[1-9]\d{0,2}\.\d\d0")
+_NO_DECIMALS = frozenset(
+    "ALL AMD BIF CLP COP CRC DJF GNF HUF IDR IQD IRR ISK JPY KMF KRW KZT LAK LBP MGA MMK MNT NGN "
+    "PKR PYG RSD RWF TZS UGX UYU UZS VND VUV XAF XOF XPF XXX ARS".split()
+)
+
+
 def count(value: Any) -> int | None:
     """Return a whole number from 0 up, such as `1,234 reviews`, or None if there is none."""
     number = decimal(value)

@@ -8,7 +8,7 @@ not what one buyer pays for one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
@@ -52,20 +52,32 @@ class Price:
     """The offers with prices that were not taken."""
 
 
-def price_of_offer(offer: Node, country: str | None) -> Price | None:
-    """Return the price that an offer states, or None without an amount or a certain currency."""
+IsPlain = Callable[[str], bool]
+"""Whether the point in an amount of three decimals, such as `3.350`, is a decimal one."""
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _never) -> Price | None:
+    """
+    Return the price that an offer states, or None without an amount or a certain currency.
+
+    `is_plain` decides about amounts that have two readings.
+    """
     specifications = _nodes(offer.all("pricespecification"))
     code = _currency(offer, specifications, country)
-    amount, high = _amount(offer, _PRICES, code), _amount(offer, _HIGH_PRICES, code)
+    amount, high = (_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES))
     listed = None
     for specification in specifications:
         kind = word_of(specification.first("pricetype") or "")
         if kind in _LISTED:
-            listed = listed or _amount(specification, _PRICES, code)
+            listed = listed or _amount(specification, _PRICES, code, is_plain)
         elif amount is None and kind not in _NOT_ASKED and _is_of_one_piece(specification):
-            amount = _amount(specification, _PRICES, code)
-            high = high or _amount(specification, _HIGH_PRICES, code)
-    former = _amount(offer, (FORMER_PRICE,), code)
+            amount = _amount(specification, _PRICES, code, is_plain)
+            high = high or _amount(specification, _HIGH_PRICES, code, is_plain)
+    former = _amount(offer, (FORMER_PRICE,), code, is_plain)
     amount = next((each for each in (amount, high, former) if each is not None), None)
     if former is not None and amount is not None and former > amount:
         listed = listed or former
@@ -143,17 +155,19 @@ def _around(offer: Node) -> Iterator[Node]:
         node = node.parent
 
 
-def _amount(node: Node, names: tuple[str, ...], currency: str | None) -> Decimal | None:
+def _amount(
+    node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
+) -> Decimal | None:
     """Return the amount of the first of `names` that has one, and no two that differ."""
     for name in names:
-        amounts = (_amount_of(value, currency) for value in node.all(name))
+        amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
         amount = _agreed([each for each in amounts if each is not None])
         if amount is not None:
             return amount
     return None
 
 
-def _amount_of(value: Any, currency: str | None) -> Decimal | None:
+def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
     """Return the amount of one value; None for one in another currency."""
     named: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
@@ -161,7 +175,13 @@ def _amount_of(value: Any, currency: str | None) -> Decimal | None:
     code = money.currency_of(named)
     if code and currency and code != currency:
         return None
-    return money.amount_of(value, currency or NO_CURRENCY)
+    return read_amount(value, currency or NO_CURRENCY, is_plain)
+
+
+def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
+    """Return an amount in `currency`, whose point before three digits may be a decimal one."""
+    plain = numbers.plain_decimal(value, currency)
+    return plain if plain is not None and is_plain(value) else money.amount_of(value, currency)
 
 
 def _agreed(amounts: list[Decimal]) -> Decimal | None:

@@ -12,7 +12,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import money, offers
-from richpins.values.offers import NO_CURRENCY, Price
+from richpins.values.offers import NO_CURRENCY, IsPlain, Price
 
 MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
@@ -87,9 +87,13 @@ def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, 
 def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
     """Return the price in the markup, recorded under the name `field`."""
     country = country_of(sources)
+
+    def is_plain(text: str) -> bool:
+        return not _shows_grouped(sources.words.body, text)
+
     return sources.ledger.pick(
         field,
-        lambda raw: _price(raw, country),
+        lambda raw: _price(raw, country, is_plain),
         _price_candidates(sources, nodes),
         expected="a price",
     )
@@ -113,7 +117,20 @@ def country_of(sources: Sources) -> str | None:
     if locale[:2].lower() in _COUNTRY_OF_LANGUAGE and len(locale) == 2:
         return _COUNTRY_OF_LANGUAGE[locale[:2].lower()]
     ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
-    return ending if len(ending) == 2 and ending not in _NO_COUNTRIES else None
+    if len(ending) == 2 and ending not in _NO_COUNTRIES:
+        return ending
+    return "us" if locale.lower() == "en" and _names_no_other_dollar(sources) else None
+
+
+def _names_no_other_dollar(sources: Sources) -> bool:
+    """Return True if a page in English of no country names no dollar but that of the USA."""
+    return _OTHER_DOLLARS.search(sources.words.body) is None
+
+
+_OTHER_DOLLARS = re.compile(
+    rb"\b(?:AUD|CAD|NZD|HKD|SGD|TWD|MXN|ARS|CLP|COP)\b|\b(?:A|AU|C|CA|NZ|HK|S)\$(?=\s?\d)"
+    rb"|\b(?:Australia|Canada|Canadian|New Zealand|Singapore|Hong Kong)\b"
+)
 
 
 _COUNTRY_OF_LANGUAGE = {
@@ -124,21 +141,31 @@ _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu",
 """Country top-level domains that sites of all countries use."""
 
 
-def _price(raw: Any, country: str | None) -> Price | None:
-    return _tagged(raw, country) if isinstance(raw, tuple) else _best(raw, country)
+def _shows_grouped(body: bytes, text: str) -> bool:
+    """Return True if `1.290` in the markup is, in the visible text, a number of four digits."""
+    whole, _, rest = text.strip().encode().partition(b".")
+    gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
+    shown = rb">[^<>\"{}]{0,40}?(?<![\d.,])" + whole + gap + rest + rb"(?![\d]|[.,]\d{3})"
+    return re.search(shown, body) is not None
 
 
-def _tagged(raw: tuple[Any, Any, Any], country: str | None) -> Price | None:
+def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
+    if isinstance(raw, tuple):
+        return _tagged(raw, country, is_plain)
+    return _best(raw, country, is_plain)
+
+
+def _tagged(raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain) -> Price | None:
     """Return the price of meta elements; None if amount and currency name different currencies."""
     amount, currency, listed = raw
     declared, shown = money.currency_of(currency), money.currency_of(amount)
     if declared and shown and declared != shown:
         return None
     code = declared or money.currency_of(amount, country)
-    number = money.amount_of(amount, code or NO_CURRENCY)
+    number = offers.read_amount(amount, code or NO_CURRENCY, is_plain)
     if number is None or number < 0 or code is None:
         return None
-    before = money.amount_of(listed, code)
+    before = offers.read_amount(listed, code, is_plain)
     return Price(number, code, None, before if before and before > number else None)
 
 
@@ -146,14 +173,15 @@ _FOR_FEW = 3
 """The rank of an offer that hardly any buyer can take."""
 
 
-def _best(raw: list[Node], country: str | None) -> Price | None:
+def _best(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
     """
     Return the lowest price of the offers that a buyer can take best.
 
     Offers in stock come before those that are sold out, which count for the highest price alone.
     The currency is that of the first of the best.
     """
-    priced = [(offer, price) for offer in raw if (price := offers.price_of_offer(offer, country))]
+    read = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
+    priced = [(offer, price) for offer, price in read if price]
     if not priced:
         return None
     known = {id(offer) for offer, _ in priced if offers.availability_of(offer)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,8 @@ _RANGE = re.compile(
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_FRACTION = re.compile(r"(?<![\d.,])(?:(\d{1,6})\s{0,3})?([¼½¾⅐-⅞])")
+"""A fraction in one character, after its whole number or alone."""
 _SERVINGS = re.compile(
     r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
     r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
@@ -79,7 +82,7 @@ def _yield_of(value: Any) -> tuple[Yield, bool] | None:
     raw = scalars.text(value)
     if not raw or len(raw) > 200:
         return None
-    text = _LEAD.sub("", _spelled_out(raw).strip())
+    text = _LEAD.sub("", _spelled_out(_FRACTION.sub(_in_digits, raw)).strip())
     matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
     first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
     if first is None:
@@ -90,6 +93,13 @@ def _yield_of(value: Any) -> tuple[Yield, bool] | None:
         return None
     unit = _unit(text, first.end())
     return Yield(most, unit or "servings", None if high is None else low), unit is not None
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    """Return the decimal of a fraction in one character: `1.5` of `1½`."""
+    fraction = Decimal(unicodedata.numeric(match[2])).quantize(Decimal("0.01"))
+    number = f"{Decimal(match[1] or 0) + fraction:f}"
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _spelled_out(text: str) -> str:

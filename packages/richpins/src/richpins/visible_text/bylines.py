@@ -61,6 +61,25 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
             yield Candidate([name], "html", "behind a by")
 
 
+def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
+    """Yield the name behind `作者`, `Autor` or another caption, shortly after the first h1."""
+    for match in _behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
+        text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
+        alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        if alone is not None and not _NO_NAME.fullmatch(alone[1]):
+            yield Candidate([alone[1]], "html", "behind a caption for authors")
+            return
+
+
+_CAPTIONED = re.compile(
+    (
+        r">\s{0,20}+(?:作者|撰文|記者|记者|執筆者|執筆|著者|글쓴이|작성자|저자|글|[Aa]utor(?:in|ka|e|a)?|"
+        r"[Aa]uteure?|[Aa]uthor|Автор|[Ff]orfatter|[Ff]örfattare|[Ss]kribent|[Yy]azar|Συντάκτης)"
+        r"\s{0,3}(?:<[^<>]{1,400}>\s{0,20}){0,2}(?::|：)\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
+    ).encode()
+)
+
+
 def _may_say_by(sources: Sources) -> bool:
     """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
     start = sources.heading_end
@@ -93,9 +112,20 @@ _MAX_BYTES_BEHIND_HEADING = 20_000
 
 def _name_in(node: LexborNode) -> str | None:
     """Return the name in an element without the person's office; None if there is no name."""
-    found = _text_in(node)
+    found = _text_in(_named_part(node))
     name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
     return name if name and not _NO_NAME.fullmatch(name) else None
+
+
+def _named_part(node: LexborNode) -> LexborNode:
+    """Return the name of a card of microformats, which also has an organization and an address."""
+    classes = (node.attributes.get("class") or "").split()
+    if not _CARDS & set(classes):
+        return node
+    return node.css_first(".p-name") or node.css_first(".fn") or node
+
+
+_CARDS = frozenset({"h-card", "vcard"})
 
 
 _OFFICE = re.compile(
@@ -198,7 +228,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
             continue
         if not is_in_comments(node):
             shown = marked or _BEFORE_DATE.sub("", text)
-            if dates.moment(shown) is None:
+            if dates.moment(shown, sources.document.language) is None:
                 continue
             yield Candidate(shown, "html", f"{node.tag} of a class of dates")
 
@@ -207,7 +237,7 @@ def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element shortly after the first h1."""
     for match in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
-        if dates.moment(text) is not None:
+        if dates.moment(text, sources.document.language) is not None:
             yield Candidate(text, "html", "behind the h1")
             return
 
@@ -216,13 +246,20 @@ _DAY_ALONE = re.compile(
     rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
     rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
     rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
-    rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s)?"
+    rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s|"
+    + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|"
+    "입력|등록일|등록)".encode()
+    + "\\s?(?::|：)?\\s?".encode()
+    + rb")?"
     rb"((?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
     + r"|年[01]?\d月[0-3]?\d日".encode()
-    + rb")|[0-3]?\d\.[01]?\d\.(?:19|20)\d\d"
+    + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
+    + rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
     rb"|[0-3]?\d\.?\s(?:de\s)?[A-Za-z\x80-\xff]{3,14}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
     rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
-    rb"(?:,?\s{1,3}[012]?\d:\d\d(?::\d\d)?(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
+    rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
+    + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
+    + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
 )
 _MAX_BYTES_BEFORE_DAY = 3_000
 
@@ -260,7 +297,11 @@ _MIN_DATE_CHARS = 6
 _MAX_DATE_CHARS = 60
 _BEFORE_DATE = re.compile(
     r"^(?:(?:last )?(?:published|posted|updated|on|date|stand|veröffentlicht|erstellt|vom|am|"
-    r"publié|le|publicado|pubblicato|il|el|gepubliceerd|op|opublikowano|publicerad|publisert|den)\b\W*)+",
+    r"publié|le|publicado|pubblicato|il|el|em|gepubliceerd|op|opublikowano|publicerad|publisert|den|"
+    r"zveřejněno|udgivet|julkaistu|közzétéve|megjelent|опубликовано|дата|yayınlanma(?:\starihi)?|"
+    r"yayın\starihi|data|fecha|datum|dato)\b\W*)+"
+    r"|^(?:公開日?|投稿日|掲載日?|配信日?|作成日|発行日?|发布(?:时间|日期|于)?|發布(?:時間|日期|於)?|"
+    r"时间|時間|日期|게시일?|입력|등록일?|작성일?|발행일?)\s?[:：]?\s?",
     re.IGNORECASE,
 )
 

@@ -115,7 +115,7 @@ class _CaptionToken:
 
 
 _HOURS = (
-    r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
+    r"(?:óra|órás|d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
     r"ώρ\w{0,20}|час\w{0,20})\.?"
 )
 _MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
@@ -129,16 +129,16 @@ _ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|on
 _PREP = (
     r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
     r"temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"
-    r"voorbereidingstijd|czas\s*przygotowania|förberedelse"
+    r"voorbereidingstijd|czas\s*przygotowania|förberedelse|előkészítési\s*idő|előkészület"
 )
 _COOK = (
     r"cook(?:ing)?\s*(?:time)?|bake\s*time|baking\s*time|kochzeit|backzeit|garzeit|"
     r"temps\s*de\s*cuisson|cuisson|tiempo\s*de\s*cocci[óo]n|cottura|tempo\s*de\s*cozimento|"
-    r"kooktijd|baktijd|czas\s*gotowania"
+    r"kooktijd|baktijd|czas\s*gotowania|főzési\s*idő|sütési\s*idő"
 )
 _TOTAL = (
     r"totale?\s*(?:time|tijd)?|ready\s*in|takes|gesamtzeit|zubereitungszeit|temps\s*total|"
-    r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|tilberedningstid|arbejdstid|tid\s*i\s*alt"
+    r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|elkészítési\s*idő|(?:teljes|összes)\s*idő|összidő|tilberedningstid|arbejdstid|tid\s*i\s*alt"
 )
 _CAPTION = (
     rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
@@ -154,7 +154,7 @@ _LAST_WORDS = (
     "préparation", "cuisson", "preparación", "preparacion", "cocción", "coccion", "preparazione",
     "cottura", "preparo", "prepara", "cozimento", "tijd", "przygotowania", "gotowania",
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
-    "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo",
+    "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo", "idő",
 )  # fmt: skip
 """A caption, or the text between it and its duration, ends in one of these."""
 _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")

@@ -63,6 +63,7 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
     """Return the lines of items, without the lists of ingredients that steps repeat."""
     entries: list[str] = []
     inner: set[int] = set()
+    numbers = _own_numbers(items)
     for item in items:
         if item.mem_id in inner:
             continue
@@ -71,7 +72,11 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
             if not any(map(is_step, _own_lines(item))):
                 continue
             inner.update(element.mem_id for element in item.css("li"))
-        entries.extend(step_lines(item))
+        shown = step_lines(item)
+        number = numbers.get(item.mem_id)
+        if number and shown and shown[0].startswith(number):
+            shown[:1] = [rest] if (rest := shown[0].removeprefix(number).strip()) else []
+        entries.extend(shown)
     return entries
 
 
@@ -89,6 +94,29 @@ def step_lines(node: LexborNode) -> list[str]:
     return _left_of(lines, Counter(chain.from_iterable(map(lines_of, beside))))
 
 
+def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
+    """Return the numbers 1, 2, 3 in elements of their own; none if they run otherwise."""
+    found = {item.mem_id: number for item in items if (number := _own_number(item))}
+    counted = [int(number.rstrip(".):")) for number in found.values()]
+    return found if counted == list(range(1, len(counted) + 1)) else {}
+
+
+def _own_number(node: LexborNode) -> str | None:
+    """Return the number of a step in an element of its own at its start, `<b>1</b> Boil.`"""
+    at = node
+    for _ in range(_MAX_LEVELS):
+        first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
+        if first is None or first.tag == "-text":
+            return None
+        text = first.text().strip()
+        if _NUMBER_ALONE.fullmatch(text):
+            return text
+        at = first
+    return None
+
+
+_MAX_LEVELS = 4
+_NUMBER_ALONE = re.compile(r"0?[1-9]\d?[.):]?")
 _BESIDE = (
     '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
     '[class*="timer" i],[class*="equipment" i],[class*="caption" i],figcaption,form,ul,ol'

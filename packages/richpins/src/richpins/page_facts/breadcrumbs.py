@@ -1,0 +1,51 @@
+"""Read the category of a page from its breadcrumbs in structured data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from richpins._list_entries import words
+from richpins.provenance import Candidate
+from richpins.structured_data.graph import Node
+from richpins.structured_data.sources import Sources
+from richpins.values import numbers, scalars
+
+_LISTS = frozenset({"breadcrumblist"})
+_MAX_CRUMBS = 20
+
+
+def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
+    """
+    Yield the last part of each trail that is neither the start of the site nor the page itself.
+
+    `name` is what the page is about. A trail whose last part does not have it ends in a category;
+    where all of a trail is one part, that is the start of the site.
+    """
+    for trail in sources.graph.of_types(_LISTS):
+        names = _names(trail)
+        if len(names) > 1 and _is_named(names[-1], name):
+            names.pop()
+        if len(names) > 1:
+            yield Candidate(names[-1], trail.syntax, f"{trail.where}.itemlistelement")
+
+
+def _names(trail: Node) -> list[str]:
+    crumbs = [e for e in trail.all("itemlistelement")[:_MAX_CRUMBS] if isinstance(e, Node)]
+    places = [numbers.count(crumb.first("position")) for crumb in crumbs]
+    if None not in places and len(set(places)) == len(places):
+        crumbs = [crumb for _, crumb in sorted(zip(places, crumbs, strict=True), key=_place)]
+    found = (scalars.text(crumb.first("name", "item")) for crumb in crumbs)
+    return [text for text in found if text and "://" not in text]
+
+
+def _place(crumb: tuple[int | None, Node]) -> int:
+    return crumb[0] or 0
+
+
+def _is_named(crumb: str, name: str | None) -> bool:
+    """Return True if a part of a trail has most words of the page's name, or is cut from it."""
+    start = crumb.rstrip(".… ")
+    if start != crumb and (name or "").startswith(start):
+        return True
+    both = words(crumb), words(name or "")
+    return 2 * len(both[0] & both[1]) > max(map(len, both))

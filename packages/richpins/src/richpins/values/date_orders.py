@@ -1,0 +1,73 @@
+"""
+Decide which number of a date such as `2/12/2015` is its day: by its language or its weekday.
+
+The orders are those of CLDR's short dates.
+"""
+
+from __future__ import annotations
+
+_DAY_FIRST = frozenset(
+    "ar az be bg bn bs ca cs cy da de el es et eu fi fr ga gl he hi hr id is it ka kk lb lv mk ms "
+    "mt nb nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur uz vi".split()
+)
+"""Languages whose dates with slashes have the day first, in almost all of their countries."""
+_DAY_FIRST_IN = frozenset(
+    "en-au en-bz en-gb en-gh en-hk en-ie en-in en-jm en-ke en-mt en-my en-ng en-nz en-pk en-sg "
+    "en-tt en-ug en-uk en-zm".split()
+)
+_OTHERS = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
+"""Where the month comes first, or both orders are in use."""
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            (
+                "mon monday mo montag lun lundi lunes lunedì lunedi segunda segunda-feira seg "
+                "ma maandag poniedziałek pon mån måndag man mandag понедельник пн pondělí "
+                "pazartesi"
+            ),
+            (
+                "tue tues tuesday di dienstag mar mardi martes martedì martedi terça "
+                "terça-feira ter terca-feira dinsdag wtorek tis tisdag tir tirsdag вторник вт "
+                "úterý salı"
+            ),
+            (
+                "wed weds wednesday mi mittwoch mer mercredi miércoles miercoles mié "
+                "mercoledì mercoledi quarta quarta-feira qua wo woensdag środa śr ons onsdag "
+                "среда ср středa"
+            ),
+            (
+                "thu thur thurs thursday donnerstag jeu jeudi jueves jue giovedì giovedi gio "
+                "quinta quinta-feira qui donderdag czwartek czw tor torsdag tors четверг чт "
+                "čtvrtek"
+            ),
+            (
+                "fri friday fr freitag ven vendredi viernes vie venerdì venerdi sexta "
+                "sexta-feira sex vr vrijdag piątek pt fre fredag пятница пт pátek cuma"
+            ),
+            (
+                "sat saturday sa samstag sonnabend sam samedi sábado sabado sáb sab sabato za "
+                "zaterdag sobota sob lör lördag lør lørdag суббота сб cumartesi"
+            ),
+            (
+                "sun sunday so sonntag dim dimanche domingo dom domenica zo zondag niedziela "
+                "niedz sön söndag søn søndag воскресенье вс neděle pazar"
+            ),
+        )
+    )
+    for name in names.split()
+}
+"""Names and abbreviations of one meaning each; Dutch `di` and German `Di` are the same day."""
+
+
+def has_day_first(language: str) -> bool:
+    """Return True if dates with slashes in `language` (`fr`, `pt-BR`) begin with the day."""
+    tag = language.strip().lower().replace("_", "-")
+    if tag in _OTHERS:
+        return False
+    return tag in _DAY_FIRST_IN or tag.partition("-")[0] in _DAY_FIRST
+
+
+def weekday(word: str) -> int | None:
+    """Return 0 for Monday to 6 for Sunday, or None for another word."""
+    return _WEEKDAYS.get(word.lower())

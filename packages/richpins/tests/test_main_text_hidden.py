@@ -1,0 +1,75 @@
+"""What of an article nobody sees, and the captions of its figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from richpins.document import parse
+from richpins.main_text import MARKDOWN, TEXT, find
+
+FIRST = "Leeks are planted in spring and harvested from late summer on, in most of the country."
+MORE = "The valley has grown them for two hundred years, and its soil is dark, deep and heavy. " * 3
+LAST = "Whoever waits until the first frost gets the mildest taste, say the growers of the valley."
+
+
+def found(inner: str, form: str) -> str:
+    page = f"<html><title>T</title><article><h1>Leeks</h1><p>{FIRST}</p><p>{MORE}</p>{inner}<p>{LAST}</p></article>"
+    return find(parse(page.encode(), url="https://a.test/x"), form)
+
+
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<span hidden>secret</span>", "<i class=fa aria-hidden=true>secret</i>",
+        "<a hidden=hidden href=/x>secret</a>", "<b hidden=''>secret <i>secret</i></b>",
+    ],
+)  # fmt: skip
+def test_what_is_hidden_within_a_line_is_left_out(hidden, form):
+    text = found(f"<p>The town {hidden} has a mayor who was elected for the second time.</p>", form)
+
+    assert "secret" not in text
+    assert "The town has a mayor" in text
+
+
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<span hidden=until-found>found</span>, she said.", "<b aria-hidden=false>found</b>, she said.",
+        "<b aria-hidden=true>found, and the whole of this sentence with it, by all of them.</b>",
+    ],
+)  # fmt: skip
+def test_what_readers_may_see_stays(shown, form):
+    assert "found" in found(f"<p>{shown}</p>", form)
+
+
+PICTURE = '<img src="/a.jpg" alt="Desk" width=800 height=600>'
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        f"<figure>{PICTURE}<figcaption>My *desk*</figcaption></figure>",
+        f"<figure><div><a href=/big>{PICTURE}</a></div><figcaption><p>My *desk*</p></figcaption></figure>",
+        f"<figure><figcaption>My *desk*</figcaption>{PICTURE}</figure>",
+    ],
+)
+def test_markdown_has_the_caption_below_the_picture(figure):
+    text = found(figure, MARKDOWN)
+
+    assert text.count("![Desk](https://a.test/a.jpg)\n\nMy \\*desk\\*") == 1
+    assert text.count("desk") == 1
+
+
+def test_a_caption_that_the_text_has_is_not_repeated():
+    figure = f"<figure>{PICTURE}<figcaption>Whoever waits</figcaption></figure>"
+
+    assert found(figure, MARKDOWN).count("Whoever waits") == 1
+
+
+@pytest.mark.parametrize("captions", ["", "<figcaption> </figcaption>"])
+def test_a_picture_without_a_caption_stands_alone(captions):
+    text = found(f"<figure>{PICTURE}{captions}</figure>", MARKDOWN)
+
+    assert "![Desk](https://a.test/a.jpg)\n\n" + LAST[:20] in text
