@@ -9,4 +9,6 @@ Public:
     tracing          spans of OpenTelemetry
     formatting       numbers, instants and distances as people read them
     durations        how long something takes, in words
+
+Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metric_readers`.
 """

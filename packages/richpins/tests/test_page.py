@@ -79,3 +79,8 @@ def test_nothing_raises(body):
 
     assert page.pin.url == URL
     assert isinstance(page.links, tuple)
+
+
+def test_a_body_that_is_text_is_the_mistake_of_the_caller():
+    with pytest.raises(TypeError, match="must be the bytes of the page"):
+        richpins.read(BODY.decode(), url=URL, content_type="text/html")

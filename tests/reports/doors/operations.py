@@ -102,6 +102,11 @@ def _environ(folder: Path, given: Mapping[str, Any]) -> dict[str, str]:
     return own
 
 
+def _take_interrupts() -> None:
+    """A shell that starts the tests in the background lets its children ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _run(
     arguments: list[str], folder: Path, environ: Mapping[str, str], given: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -112,8 +117,9 @@ def _run(
         source.seek(0)
         into = Path(given["into"]).open("wb") if "into" in given else subprocess.PIPE  # noqa: SIM115
         process = subprocess.Popen(
-            command, cwd=folder, env=environ, stdin=source, stdout=into, stderr=err
-        )
+            command, cwd=folder, env=environ, stdin=source, stdout=into, stderr=err,
+            preexec_fn=_take_interrupts,
+        )  # fmt: skip
         out = _output(process, given) if into is subprocess.PIPE else b""
         code = process.wait(LIMIT_S)
         if into is not subprocess.PIPE:

@@ -29,7 +29,7 @@ The parts:
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
     job_codec.py         the stored format of a job
     shard.py             the port: the queues of one server
-    redis_shard.py       a shard on Redis; its scripts are in lua/
+    redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
     redis_poller.py      how a worker hears of its new jobs
     postgres/            a shard on PostgreSQL; its functions are in SQL files
     health.py            when claims may be reaped after an outage

@@ -122,7 +122,7 @@ class Page:
 
 def read(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Page:
     """
-    Parse a page and return its facts; whatever is wrong with it, it raises nothing.
+    Parse a page and return its facts; whatever is wrong with the page, it raises nothing.
 
     0.4 ms for a page of 57 KB with 185 links; its pin takes 1.0 ms then, its links 0.4.
 
@@ -132,6 +132,11 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
         content_type: the header as sent. A page that is not HTML has no facts of its body.
         agent: the product token of a crawler, which `<meta name=examplebot>` addresses alone;
             without one, `document.robots` has what is said to all.
+
+    Raises:
+        TypeError: the body is text; its encoding is for this call to find.
     """
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise TypeError("body: must be the bytes of the page as they were sent, not a str")
     html = body if is_html(content_type) else b""
     return Page(document.parse(html, url=url, content_type=content_type, agent=agent))

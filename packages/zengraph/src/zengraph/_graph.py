@@ -15,7 +15,7 @@ from typing import NamedTuple
 from zengraph._indexes import PAGE_BYTES, Schema
 from zengraph._multigraph import MultiGraph
 from zengraph._parallel_edges import Edge
-from zengraph._simple_edges import MOST_COUNTED, EdgeKey, NewEdge, SimpleEdges
+from zengraph._simple_edges import MOST_COUNTED, EdgeKey, NewEdge, SimpleEdges, check_id
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, Unfinished
 from zengraph.tables import Tables
@@ -74,12 +74,14 @@ class Graph:
         `put_node` of many nodes, in as few round trips as possible. Safe to repeat.
 
         Raises:
-            InvalidArgument: a property has a name that is reserved; nothing was written.
+            InvalidArgument: an id is not 16 bytes long, or a property has a name that is reserved;
+                nothing was written.
             NotUnique: another node has one of the values; nothing was written.
             SizeExceeded: a node would exceed the limits of the schema; nothing was written.
         """
         at_ms = self._base.clock.now_ms()
-        for _, properties in nodes:
+        for key, properties in nodes:
+            check_id(key)
             for name in self.schema.columns:
                 if name in properties:
                     raise InvalidArgument(f"properties: {name!r} is reserved; choose another name")

@@ -24,7 +24,7 @@ from zengraph._properties import Row
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph._row_limits import Limits
 from zengraph.clock import Clock
-from zengraph.errors import NotUnique
+from zengraph.errors import InvalidArgument, NotUnique
 from zengraph.tables import Put, Tables, newest_ms
 
 MAX_LIMIT = 6000
@@ -91,6 +91,7 @@ class PropertyIndexes:
         self._clock = clock
         self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
+        self._searchable = frozenset(schema.searchable)
         self._column_of = schema.column_of
         self._names = {schema.column_of(name): name for name in schema.searchable}
 
@@ -131,7 +132,14 @@ class PropertyIndexes:
     def lookup(
         self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
-        """`lookup`: of a unique property two reads, otherwise a range scan a bucket."""
+        """
+        `lookup`: of a unique property two reads, otherwise a range scan a bucket.
+
+        Raises:
+            InvalidArgument: the schema does not index the property.
+        """
+        if name not in self._searchable:
+            raise InvalidArgument(f"property {name!r}: is not indexed by the schema")
         if name in self._unique:
             owner = self._owners.read(unique_key(name, value))
             holders = [owner.holder] if owner and self._has(owner.holder, name, value) else []

@@ -24,6 +24,7 @@ from zengraph._properties import NodeStore
 from zengraph._registry import Registry
 from zengraph._row_limits import RowLimits
 from zengraph.clock import Clock, SystemClock
+from zengraph.errors import InvalidArgument
 from zengraph.tables import CellSize, Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
@@ -196,7 +197,14 @@ class MultiGraph:
         return self._indexes.lookup(name, value, limit, cursor)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
-        """The node that has the value of a unique property; None: no node has it. Two reads."""
+        """
+        The node that has the value of a unique property; None: no node has it. Two reads.
+
+        Raises:
+            InvalidArgument: the property is not a unique one of the schema.
+        """
+        if name not in self.schema.unique:
+            raise InvalidArgument(f"property {name!r}: is not unique in the schema")
         found, _ = self._indexes.lookup(name, value, 1, None)
         return found[0] if found else None
 

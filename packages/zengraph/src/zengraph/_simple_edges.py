@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
+from operator import index
 from typing import NamedTuple
 
-from zengraph._codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
+from zengraph._codec import ID_BYTES, IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
 from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from zengraph._parallel_edges import Edge, Edges, count_column
 from zengraph._properties import Cell, Row, newest_ms
@@ -36,6 +37,8 @@ _LISTED = b"p:_"
 _CURSOR_BYTES = 24
 _AT_ONCE = 500
 _SCORE_BYTES = 8
+_TYPES = 1 << 16
+_SCORES = range(-(1 << 63), 1 << 63)
 _FEW = 2
 """So many counts are increased one by one: an edge has two."""
 
@@ -76,6 +79,29 @@ class NewEdge(NamedTuple):
     properties: Mapping[str, bytes] = {}
 
 
+def check_id(node_id: bytes) -> None:
+    """Raise InvalidArgument for an id of another length: keys are cut at fixed places."""
+    if len(node_id) != ID_BYTES:
+        raise InvalidArgument(f"id of a node: must be {ID_BYTES} bytes, got {len(node_id)}")
+
+
+def _check(edge: NewEdge) -> None:
+    source, edge_type, target = edge.pair
+    check_id(source)
+    check_id(target)
+    if not 0 <= edge_type < _TYPES:
+        raise InvalidArgument(f"type of an edge: must be 0 to {_TYPES - 1}, got {edge_type!r}")
+    if not _is_score(edge.score):
+        raise InvalidArgument(f"score: must be an integer of 64 bits, got {edge.score!r}")
+
+
+def _is_score(score: int) -> bool:
+    try:
+        return index(score) in _SCORES
+    except TypeError:  # such as a float, which a caller without types passes
+        return False
+
+
 class SimpleEdges:
     """
     Writes and reads edges.
@@ -103,9 +129,12 @@ class SimpleEdges:
         for properties. Safe to repeat. Of several edges of one pair the last one counts.
 
         Raises:
+            InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
             SizeExceeded: an edge would exceed the limits of the schema; nothing was written.
         """
         wanted = {edge.pair: edge for edge in edges}
+        for edge in wanted.values():
+            _check(edge)
         if not any(edge.properties for edge in wanted.values()):
             self._put(wanted)
             return

@@ -260,3 +260,39 @@ def test_random_histories_agree_with_a_model(quick_tables, changes):
             for direction in (OUT, IN):
                 count = graph.count_edges(node, direction, edge_type)
                 assert count == counts[node, direction, edge_type]
+
+
+@pytest.mark.parametrize(
+    ("edge", "named"),
+    [
+        (EdgeKey(b"short", FOLLOWS, B), "16 bytes, got 5"),
+        (EdgeKey(A, FOLLOWS, B + b"x"), "16 bytes, got 17"),
+        (EdgeKey(A, -1, B), "type of an edge"),
+        (EdgeKey(A, 1 << 16, B), "type of an edge"),
+    ],
+)
+def test_an_edge_that_no_key_can_hold_is_refused_before_anything_is_written(graph, edge, named):
+    with pytest.raises(InvalidArgument, match=named):
+        graph.put_edges([NewEdge(EdgeKey(A, FOLLOWS, B)), NewEdge(edge)])
+
+    assert listed(graph, A, OUT) == []
+
+
+@pytest.mark.parametrize("score", [1.5, 2.0, 1 << 63, -(1 << 63) - 1])
+def test_a_score_is_an_integer_of_64_bits(graph, score):
+    with pytest.raises(InvalidArgument, match="score: must be"):
+        graph.put_edge(A, FOLLOWS, B, score=score)
+
+
+def test_a_node_whose_id_has_another_length_is_refused(graph):
+    with pytest.raises(InvalidArgument, match="16 bytes, got 3"):
+        graph.put_nodes([(A, {"site": b"x"}), (b"abc", {"site": b"x"})])
+
+    assert graph.lookup("site", b"x") == ([], None)
+
+
+def test_a_property_that_is_not_indexed_is_no_empty_list(graph):
+    with pytest.raises(InvalidArgument, match="'age': is not indexed"):
+        graph.lookup("age", b"7")
+    with pytest.raises(InvalidArgument, match="'site': is not unique"):
+        graph.lookup_unique("site", b"x")

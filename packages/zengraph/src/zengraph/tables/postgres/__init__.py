@@ -1,5 +1,12 @@
 """Cell tables on PostgreSQL: connections, the schema, the two layouts of rows."""
 
-from zengraph.tables.postgres.tables import PostgresTables
+try:
+    from zengraph.tables.postgres.tables import PostgresTables
+except ModuleNotFoundError as error:
+    if error.name != "psycopg":
+        raise
+    raise ModuleNotFoundError(
+        f"{error.name} is not installed: pip install 'zengraph[postgres]'", name=error.name
+    ) from None
 
 __all__ = ["PostgresTables"]
