@@ -59,7 +59,7 @@ RUN_BY = {
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"
     ),
-    ("docs/deployment.md", "sh: pip install 'dist/aragog"): (
+    ("docs/deployment.md", "sh: pip install --find-links dist"): (
         "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
     ),
     ("docs/deployment.md", "sh: helm"): (
