@@ -118,7 +118,7 @@ def _run(
         into = Path(given["into"]).open("wb") if "into" in given else subprocess.PIPE  # noqa: SIM115
         process = subprocess.Popen(
             command, cwd=folder, env=environ, stdin=source, stdout=into, stderr=err,
-            preexec_fn=_take_interrupts,
+            preexec_fn=_take_interrupts,  # noqa: PLW1509 - the tests have one thread
         )  # fmt: skip
         out = _output(process, given) if into is subprocess.PIPE else b""
         code = process.wait(LIMIT_S)
