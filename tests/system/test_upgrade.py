@@ -51,6 +51,14 @@ def field(store, name):
     return json.loads(store.get(LAMP).fields[name])
 
 
+def as_before(line):
+    """An exported record without what earlier versions did not export: the fetch of an alias."""
+    record = json.loads(line)
+    if "fields" in record or not record.pop("facts", None):
+        return line
+    return json.dumps(record, separators=(",", ":"))
+
+
 # The tests below share the folder: the first reads it before anything else has.
 def test_every_record_is_exported_as_the_earlier_version_exported_it(left, tmp_path):
     aragog(left / "var", "store", "export", tmp_path / "now.jsonl")
@@ -59,7 +67,7 @@ def test_every_record_is_exported_as_the_earlier_version_exported_it(left, tmp_p
         path.read_text().splitlines() for path in (left / "records.jsonl", tmp_path / "now.jsonl")
     )
     assert len(earlier) > 70
-    assert sorted(now) == sorted(earlier)
+    assert sorted(map(as_before, now)) == sorted(earlier)
 
 
 def test_jobs_that_waited_are_done_and_a_paused_queue_is_still_paused(system):
