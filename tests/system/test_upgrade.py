@@ -54,7 +54,7 @@ def field(store, name):
 def as_before(line):
     """An exported record without what earlier versions did not export: the fetch of an alias."""
     record = json.loads(line)
-    if "fields" in record or not record.pop("facts", None):
+    if "fields" in record or "canonical_url" not in record or not record.pop("facts", None):
         return line
     return json.dumps(record, separators=(",", ":"))
 
