@@ -113,7 +113,7 @@ def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
-    assert "http://site.example/next" in [link.url for link in write.links]
+    assert "http://site.example/next" in [link.target for link in write.links]
     assert b"page.title" in b" ".join(name.encode() for name in write.fields)
     assert "problems" not in write.facts
 

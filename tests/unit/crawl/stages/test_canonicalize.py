@@ -47,7 +47,7 @@ def test_a_batch_becomes_one_message_to_store(stage, ports):
 
     planned = updates(ports, message)
     assert planned[A].write.canonical_url == "http://a.example/c"
-    assert [link.url for link in planned[A].write.links] == ["http://a.example/x"]
+    assert [link.target for link in planned[A].write.links] == ["http://a.example/x"]
     assert planned[A].token == present.token
     assert planned[B].write.facts["outcome"] == "Gone"
     assert ports.marks.begun == {}

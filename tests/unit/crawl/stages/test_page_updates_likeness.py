@@ -27,4 +27,4 @@ def test_a_blob_without_likeness_and_with_fields_of_later_versions_is_read():
     (read,) = from_blob(orjson.dumps([{**wire, "of_a_later_version": 1}]) + b"\n" + links)
 
     assert read.write.likeness is None
-    assert [link.url for link in read.write.links] == ["http://a.example/x"]
+    assert [link.target for link in read.write.links] == ["http://a.example/x"]
