@@ -12,7 +12,7 @@ from aragog.crawl.politeness.nodes.node import stopwatch_us
 from aragog.crawl.politeness.nodes.scripts import PERMIT_TTL_US
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.errors import CONFIG, LimiterUnavailable
 from aragog.settings import PolitenessSettings
 from tests.support.examples import examples
 
@@ -487,7 +487,7 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
 
 
 def test_a_url_that_is_no_redis_url_is_refused():
-    with pytest.raises(ConfigError, match=r"politeness\.limiter_urls: 'http://x'"):
+    with pytest.raises(CONFIG, match=r"politeness\.limiter_urls: 'http://x'"):
         Limiter(["http://x"], PolitenessSettings())
 
 

@@ -24,7 +24,7 @@ from richpins.extraction import extract_from
 from richpins.rich_pins import to_fields
 from tests.support.byte_streams import pieces_of
 
-DATA = Path(__file__).parents[3] / "packages" / "richpins" / "tests" / "html"
+DATA = Path(__file__).parents[4] / "packages" / "richpins" / "tests" / "html"
 CHINESE = """<!doctype html><html lang=zh><head><meta charset=utf-8><title>葱爆豆腐的做法</title>
 <link rel=canonical href="https://shop.test/菜/豆腐"><meta name=description content="简单的豆腐，二十分钟">
 <script type="application/ld+json">{"@context": "https://schema.org", "@type": "Recipe", "name": "葱爆豆腐",
@@ -36,6 +36,7 @@ FRENCH = """<!doctype html><html lang=fr><head><meta charset=utf-8><title>Crème
 <p itemprop=offers itemscope itemtype="https://schema.org/Offer"><span itemprop=price content="4.50">4,50 €</span>
 <meta itemprop=priceCurrency content=EUR></p><a href="/café?x=1">Café</a></body></html>"""
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted(DATA.glob("*.html"))}
+assert PAGES, f"no pages in {DATA}"
 PAGES |= {"french": FRENCH, "chinese": CHINESE}
 URL = "https://shop.test/p/1"
 
