@@ -12,7 +12,6 @@ pytestmark = pytest.mark.redis
 THREADS = 4
 
 
-@pytest.mark.parametrize("hangs_s", [3.0])
 def test_work_that_hangs_leaves_the_threads_of_other_work_and_is_not_lost(own_redis, tmp_path):
     """On redis:// watches took all threads of upkeep while the store did not answer."""
     broker = f"redis+socket://{own_redis.socket}?virtual_host=3"

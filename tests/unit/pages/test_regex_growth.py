@@ -25,6 +25,7 @@ CUT = {
 MADE_FROM_OUR_WORDS = {
     "aragog.crawl.stages.enqueue",  # the pattern of an option in the table of operations
     "richpins.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
+    "richpins.values.prices",  # the digits of a price, at most 40 characters before them
     "richpins.values.yields",  # a constant word
     "urlspelling._query",  # the rules of query.json, which the inventory finds compiled
 }

@@ -24,7 +24,7 @@ _ISO = re.compile(
     re.IGNORECASE,
 )
 _NEGATIVE_PART = re.compile(
-    r"P(?:\s*[\d.,]+\s*[YMWD])*\s*T?(?:\s*[\d.,]+\s*[HMS])*\s*[-−]", re.IGNORECASE
+    r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
 """A part below zero, as in `PT-15M` or `PT1H-5M`: an error of the page, and not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)

@@ -145,7 +145,13 @@ def _shows_grouped(body: bytes, text: str) -> bool:
     """Return True if `1.290` in the markup is, in the visible text, a number of four digits."""
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
-    shown = rb">[^<>\"{}]{0,40}?(?<![\d.,])" + whole + gap + rest + rb"(?![\d]|[.,]\d{3})"
+    shown = (
+        rb">[^<>\"{}]{0,40}?(?<![\d.,])"
+        + re.escape(whole)
+        + gap
+        + re.escape(rest)
+        + rb"(?![\d]|[.,]\d{3})"
+    )
     return re.search(shown, body) is not None
 
 

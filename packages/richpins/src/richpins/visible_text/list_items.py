@@ -35,8 +35,8 @@ STEP_NUMBER = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
 )
 COUNTED = re.compile(
-    r"\s*+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*(\d{1,2})\W{0,3}"
-    r"|(\d{1,2})\s?[.):、]\s*)(?=[^\W\d_])",
+    r"\A\s{0,9}+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s{0,9}+(\d{1,2})"
+    r"\W{0,3}|(\d{1,2})\s?[.):、]\s{0,9}+)(?=[^\W\d_])",
     re.IGNORECASE,
 )
 """The number before the text of a step."""
