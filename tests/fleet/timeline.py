@@ -49,11 +49,20 @@ class Timeline:
 
     def broken(self, reads: Sequence[Read]) -> list[str]:
         """What readers saw that they must not see."""
+        unexcused = [read for read in reads if not self._met_harm(read)]
         return [
             f"{event.what}: {describe(failed)}"
             for event in self.events
-            if event.harmless and (failed := failures(during(reads, event)))
+            if event.harmless and (failed := failures(during(unexcused, event)))
         ]
+
+    def _met_harm(self, read: Read) -> bool:
+        """Whether a read was under way while something happened that reads may fail by."""
+        ended_s = read.at_s + read.latency_ms / 1000
+        return any(
+            not event.harmless and read.at_s < event.ended_s and event.began_s <= ended_s
+            for event in self.events
+        )
 
     def _row(self, event: Event, reads: Sequence[Read]) -> str:
         failed = failures(reads)

@@ -21,3 +21,12 @@ def test_the_table_counts_the_reads_that_were_due_meanwhile():
         .table(READS)
         .endswith("| 0 | 4.5 | restart api1 | 2 | 1 | 30 | drained in 1 s; 1 reads: status 503 |\n")
     )
+
+
+def test_a_read_that_was_under_way_when_a_server_was_restarted_may_fail():
+    """What was seen: a read that was due 20 ms before PostgreSQL's restart failed by it."""
+    timeline = a_timeline(harmless=True)
+    timeline.events.append(Event("restart postgres", 5.0, harmless=False, ended_s=6.0))
+
+    assert not timeline.broken([Read(4.98, 40.0, "status 503")])
+    assert timeline.broken([Read(4.9, 40.0, "status 503")])
