@@ -152,7 +152,7 @@ class Client(AbstractContextManager["Client"]):
         self, url: str, *, form: str = ORIGINAL, purpose: str | None = None
     ) -> bytes | None:
         """
-        The page's content as it was fetched; None if there is none.
+        The page's content as it was fetched, or None.
 
         With the form `text` or `markdown` it is the page's main text in UTF-8. With a purpose
         (`search`, `ai-input` or `ai-train`) None also where the site refuses this use of the page.

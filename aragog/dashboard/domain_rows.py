@@ -54,7 +54,7 @@ class DomainRow:
     refused_at_ms: int | None
     """When it last refused us."""
     cause: str
-    """The one cause that holds it back; empty if there is none."""
+    """The one cause that holds it back, or an empty text."""
 
     @property
     def backlog(self) -> str:
@@ -168,7 +168,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
 
 
 def cause(facts: DomainFacts, now_ms: int) -> str:
-    """The one cause that holds the domain back, the strongest; empty if there is none. Pure."""
+    """The one cause that holds the domain back, the strongest, or an empty text. Pure."""
     report, robots = facts.report, facts.robots
     if facts.taken_down:
         return "taken down"

@@ -236,7 +236,7 @@ class DomainList:
         Up to a page of domains whose name contains `search`, those of `ranked` first.
 
         Raises:
-            BadInput: the cursor is none of this list.
+            BadInput: not a cursor of this list.
         """
         cursor = cursor or f"{_RANKED}0"
         result: list[str] = []

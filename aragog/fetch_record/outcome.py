@@ -187,7 +187,7 @@ class FetchRecord:
     """Fields that a newer version wrote. orjson leaves out a field with such a name."""
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name, ignoring case; None if there is none."""
+        """Return the first header of that name, ignoring case, or None."""
         low = name.lower()
         return next((v for k, v in self.headers if k.lower() == low), None)
 

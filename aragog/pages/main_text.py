@@ -41,7 +41,7 @@ class TextFinder:
     """Finds main texts."""
 
     find: Callable[[Document, str], str]
-    """Returns the text of a page in a form; empty if there is none."""
+    """Returns the text of a page in a form, or an empty text."""
     version: str
     """Changes when the same page may yield another text."""
 

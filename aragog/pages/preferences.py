@@ -186,7 +186,7 @@ def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
 def refused_purpose(
     statements: Iterable[UseStatement], purposes: Collection[str]
 ) -> UseStatement | None:
-    """The first statement that does not allow one of the purposes; None: there is none."""
+    """The first statement that does not allow one of the purposes, or None."""
     return next((s for s in statements if s.value == "n" and s.purpose in purposes), None)
 
 

@@ -35,7 +35,7 @@ RECORD = "settings.json"
 
 
 def running_pid(run_dir: Path) -> int | None:
-    """The process id of the supervisor that holds the lock of `run_dir`; None if there is none."""
+    """The process id of the supervisor that holds the lock of `run_dir`, or None."""
     pid, _ = held(run_dir)
     return pid
 
@@ -61,7 +61,7 @@ class SettingsInUse:
     settings: Settings
     """The settings of the running system; without one, this process's own."""
     running: int | None = None
-    """The process id of the running system; None if there is none, or it recorded no settings."""
+    """The process id of the running system; None if none runs, or it recorded no settings."""
     differing: tuple[str, ...] = ()
     """Settings that this process's file or environment gives, and that differ from `settings`."""
 

@@ -76,7 +76,7 @@ def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) 
 
 
 def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The absolute path of the file that `load_settings` reads by itself; None: there is none."""
+    """The absolute path of the file that `load_settings` reads by itself, or None."""
     environ = os.environ if environ is None else environ
     if named := environ.get("ARAGOG_SETTINGS"):
         return Path(named).absolute()

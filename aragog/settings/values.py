@@ -82,7 +82,7 @@ def plain(value: Any) -> Any:
 
 
 def _suggestion(key: str, names: set[str], at: str) -> str:
-    """Return the most similar setting as a hint; empty if there is none."""
+    """Return the most similar setting as a hint, or an empty text."""
     close = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {at}{close[0]}?" if close else ""
 

@@ -65,7 +65,7 @@ def find_postgres(
     The newest PostgreSQL of this machine, or the newest of that major version.
 
     Raises:
-        ConfigError: there is none; names what to install.
+        ConfigError: PostgreSQL is not installed; names what to install.
     """
     found = [one for one in (*bundled(), *of_the_system(folders)) if one.version[0] >= OLDEST]
     usable = [one for one in found if major in {None, one.version[0]}]

@@ -18,7 +18,7 @@ SKIPPED_BYTES = 1 << 20
 
 
 class TextLine(NamedTuple):
-    """A line of text, or why there is none."""
+    """A line of text, or the reason why it cannot be read."""
 
     number: int
     """From 1."""

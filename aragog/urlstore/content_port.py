@@ -32,10 +32,10 @@ class ContentStore(Protocol):
         """Each of them as by `put`; after an error some may be there."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
-        """Body and meta of one put; None when there is none."""
+        """Body and meta of one put, or None."""
 
     def delete(self, key: str) -> None:
-        """Remove the object; nothing happens when there is none."""
+        """Remove the object; nothing happens if it does not exist."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Keys that begin with `prefix`, in order."""

@@ -56,7 +56,7 @@ class DueIndex:
             self._index.delete_many([(node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
-        """When the oldest row that is due and not claimed became due; None: there is none."""
+        """When the oldest row that is due and not claimed became due, or None."""
         oldest = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):

@@ -33,7 +33,7 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    The last instant at which the value of a field was known to be true; None: there is none.
+    The last instant at which the value of a field was known to be true, or None.
 
     Args:
         name: of the field.

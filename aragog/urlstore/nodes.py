@@ -315,7 +315,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """A field's history; if there is none yet, it begins with the present value."""
+    """A field's history; without one, it begins with the present value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:
         return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)

@@ -50,7 +50,7 @@ changed the response that is in the other: it is the first.
 
 
 def newest_report(row: Row) -> Cell | None:
-    """The report of a node's last fetch, as stored; None if there is none."""
+    """The report of a node's last fetch, as stored, or None."""
     return max((row[c] for c in REPORTS if c in row), key=lambda cell: cell.at_ms, default=None)
 
 

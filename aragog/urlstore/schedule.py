@@ -76,7 +76,7 @@ class Schedule:
         self._clock.deleted_at(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        """The stored refresh state of the URL's page; None if there is none."""
+        """The stored refresh state of the URL's page, or None."""
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:

@@ -121,7 +121,7 @@ class UrlStore:
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
         """
-        The record of a URL; None if there is none.
+        The record of a URL, or None.
 
         One round trip for a URL that is not an alias, two for an alias.
 
@@ -193,7 +193,7 @@ class UrlStore:
 
     def content(self, url: str, admit: Admit | None = None) -> Content | None:
         """
-        The page's body and its metadata; None when there is none.
+        The page's body and its metadata, or None.
 
         Args:
             url: of the page.

@@ -77,7 +77,7 @@ class WebhookRegistry:
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Stop deliveries to a webhook; False: there is none of that name."""
+        """Stop deliveries to a webhook; False for an unknown name."""
         row = _PREFIX + name.encode()
         rows = self._registry.get(row)
         if rows:

@@ -34,7 +34,7 @@ class Plan:
     """The most loaded first."""
 
     def amount(self, name: str) -> float:
-        """The amount of a need; KeyError: there is none of this name."""
+        """The amount of a need; KeyError for an unknown name."""
         return {need.name: need.amount for need in self.needs}[name]
 
 

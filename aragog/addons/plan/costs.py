@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     """The command, or the source of a figure that was not measured."""
     check: str = ""
     """A command of `bench` that measures it in at most two minutes and reports it under its name;
-    empty: there is none."""
+    empty without one."""
     needs: str = ""
     """What `check` needs besides the project; it then runs only when it is selected."""
     scale: str = ""

@@ -51,7 +51,7 @@ class StoredPages:
 
     def retrieve_response(self, spider: Spider, request: Request) -> Response | None:  # noqa: ARG002
         """
-        Return the stored page; None: there is none, it is too old, or the request is no GET.
+        Return the stored page; None if it is absent or too old, or the request is not a GET.
 
         Raises:
             TransientError, CorruptContent: it could not be read; Scrapy logs it and requests it.

@@ -142,7 +142,7 @@ def cursor_of(cursor: str | None) -> bytes | None:
     The position of a cursor.
 
     Raises:
-        BadInput: it is none.
+        BadInput: not a node id.
     """
     try:
         return bytes.fromhex(cursor) if cursor else None

@@ -132,7 +132,7 @@ class RemoveEdgeRequest:
     RemoveEdgeRequest, http=HttpRoute("DELETE", "/v1/edges"), thrift="Zen.removeEdge", scope=WRITE
 )
 def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
-    """Remove an edge of an application; does nothing if there is none. Safe to repeat."""
+    """Remove an edge of an application; does nothing if it does not exist. Safe to repeat."""
     source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
     if request.graph is not None:
         graph_of(caller, request.graph).remove_edges([(source, request.type, target)])

@@ -139,7 +139,7 @@ class Jobs:
     def dequeue(
         self, queue: str, limit: int, *, claim_ms: int, worker: str, wait_ms: int
     ) -> Steps[list[ClaimedJob]]:
-        """Claim up to `limit` due jobs, and wait for one if there is none."""
+        """Claim up to `limit` due jobs, and wait for the first one if none is due."""
         until_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MOST_TEXT_BYTES]
         name = PREFIX + queue

@@ -93,7 +93,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
     The record of a URL.
 
-    None if there is none. Raises TakenDown if it was taken down.
+    None if it is not stored. Raises TakenDown if it was taken down.
     """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
@@ -321,7 +321,7 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
     """
     The page's content, or a part of it.
 
-    As it was fetched, or its main text, which only HTML has. None if there is none. Raises
+    As it was fetched, or its main text, which only HTML has. None if it is not stored. Raises
     Unsupported without the extra `text`, and for a page whose text takes more than
     `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
     """

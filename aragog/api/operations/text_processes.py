@@ -80,7 +80,7 @@ class TextRun:
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
     answer: dict[str, Any] = field(default_factory=dict)
-    """`text`, or why there is none: `error`, or `busy` if it may work later."""
+    """`text`, or the reason why it was not found: `error`, or `busy` if it may work later."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
@@ -304,7 +304,7 @@ class TextProcess:
         self.usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
-        """The text of a page, or why there is none."""
+        """The text of a page, or the reason why it was not found."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         began_s = time.monotonic()
         try:

@@ -98,7 +98,7 @@ def why_local(host: str) -> str | None:
 
 
 def loopback_service(host: str) -> str | None:
-    """Return the loopback or rebinding service that `host` belongs to; None if there is none."""
+    """Return the loopback or rebinding service that `host` belongs to, or None."""
     return longest_match(host, _LOOPBACK_SERVICES)
 
 

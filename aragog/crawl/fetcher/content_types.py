@@ -53,7 +53,7 @@ def content_type_of(values: Sequence[str]) -> str | None:
     """
     Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
 
-    None if there is none, as for what is no type (`html`, `text/`) and for names of the unknown
+    None without one, as for what is no type (`html`, `text/`) and for names of the unknown
     type: the first bytes decide then. A charset is kept for later values of the same type.
     """
     parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]

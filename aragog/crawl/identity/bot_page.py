@@ -26,7 +26,7 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
 
     Args:
         settings: of the crawl: its User-Agent, rate, purposes and identity.
-        addresses: relative URL of the address list; None: there is none.
+        addresses: relative URL of the address list; None: no list.
     """
     name = escape(product_token(settings.fetch.user_agent))
     agent = escape(settings.fetch.user_agent or "aragog")

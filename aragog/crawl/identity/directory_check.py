@@ -62,7 +62,7 @@ def directory_problems(
 
 
 def _published(body: bytes) -> dict[str, str] | None:
-    """Return the public Ed25519 keys of a directory by thumbprint; None if it is none."""
+    """Return the public Ed25519 keys of a directory by thumbprint; None for another document."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]

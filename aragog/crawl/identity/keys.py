@@ -94,7 +94,7 @@ def decoded(text: str) -> bytes:
     Return the bytes of base64url without padding.
 
     Raises:
-        ValueError: it is none.
+        ValueError: not a key.
     """
     if not text.isascii():
         raise ValueError("not base64url")

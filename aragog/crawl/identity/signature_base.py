@@ -59,7 +59,7 @@ class Component:
         Return the value of this component of `message`.
 
         Raises:
-            UnsignableError: there is none.
+            UnsignableError: the request lacks it.
         """
         parameters = dict(self.parameters)
         if parameters.pop("req", False):

@@ -231,7 +231,7 @@ class FetchResult:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """The result of its JSON; InvalidMessage if it is none."""
+        """The result of its JSON; raises InvalidMessage for anything else."""
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))

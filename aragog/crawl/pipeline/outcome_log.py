@@ -76,7 +76,7 @@ class LastOutcomes:
     refused_since_ms: int = 0
     """The first of the refusals that no other answer followed; 0: the last answer was none."""
     refused_at_ms: int = 0
-    """The last of these refusals; 0 when there is none."""
+    """The last of these refusals, or 0."""
     refusals: int = 0
     """How many there are."""
 

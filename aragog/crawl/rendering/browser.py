@@ -59,7 +59,7 @@ def find_browser(settings: RenderingSettings) -> str:
     The path of the browser.
 
     Raises:
-        BrowserUnavailable: there is none.
+        BrowserUnavailable: no browser is installed.
     """
     names = (settings.browser,) if settings.browser else COMMANDS
     path = next(filter(None, map(shutil.which, names)), None)

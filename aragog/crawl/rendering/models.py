@@ -48,7 +48,7 @@ class Resource:
 
 FetchResource = Callable[[ResourceRequest], Resource | str]
 """
-Fetches one resource, or returns the reason why there is none. It blocks, is called from several
+Fetches one resource, or returns the reason why it cannot. It blocks, is called from several
 threads, and raises only if our own infrastructure fails.
 """
 

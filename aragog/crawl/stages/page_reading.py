@@ -40,7 +40,7 @@ class SitemapReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The pages of a batch by URL: their analyses, or why there is none."""
+    """The pages of a batch by URL: their analyses, or the reason why they failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)

@@ -90,7 +90,7 @@ class ResourceGate(PoliteGate):
 
 
 def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
-    """A slot within `left_ms`, ahead of the domain's backlog if need be; None: there is none."""
+    """A slot within `left_ms`, ahead of the domain's backlog if need be, or None."""
     within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
     slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
     if isinstance(slot, Slot):
@@ -114,7 +114,7 @@ class PageResources:
 
     def fetch(self, request: ResourceRequest) -> Resource | str:
         """
-        The response, or why there is none.
+        The response, or the reason why it was not requested.
 
         Raises:
             AragogError: our own infrastructure failed.

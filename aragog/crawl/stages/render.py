@@ -115,7 +115,7 @@ class RenderStage:
     def _rendered(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
-        """The result with the rendered body, or with the reason why there is none."""
+        """The result with the rendered body, or with the reason why it was not rendered."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._outcome(result, blob, spans)

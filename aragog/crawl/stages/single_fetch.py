@@ -85,7 +85,7 @@ class SlotSearch(NamedTuple):
     """What the limiter said about a URL."""
 
     slot: Slot | None
-    """The slot; None: there is none soon, or the URL needs none yet."""
+    """The slot; None if none is free soon, or the URL needs none yet."""
     wait_ms: int
     """When to ask again; 0: now, because what comes next needs no slot (a refusal, robots.txt)."""
     interval_s: float = 0.0

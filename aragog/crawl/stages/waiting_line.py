@@ -86,5 +86,5 @@ class WaitingLine:
 
 
 def job_of(payload: bytes) -> UrlJob:
-    """The job in an entry of a line. Raises `InvalidMessage` if it is none."""
+    """The job in an entry of a line. Raises `InvalidMessage` for anything else."""
     return UrlJob.read(orjson.loads(payload))

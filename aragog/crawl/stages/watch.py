@@ -39,7 +39,7 @@ class WatchBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The batch of its JSON; InvalidMessage when it is none."""
+        """The batch of its JSON; raises InvalidMessage for anything else."""
         with reading(wire, "watches"):
             urls = tuple(str(url) for url in wire["urls"])
             return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))

@@ -81,7 +81,7 @@ class Delivery:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The delivery of its JSON; InvalidMessage when it is none."""
+        """The delivery of its JSON; raises InvalidMessage for anything else."""
         with reading(wire, "delivery"):
             return cls(
                 wire["webhook"],

@@ -53,7 +53,7 @@ class Tracer(Protocol):
     """The share of URLs without a traced caller that begin a trace."""
 
     def active(self) -> str:
-        """The `traceparent` of the span in which this program calls aragog; "": there is none."""
+        """The `traceparent` of the span in which this program calls aragog, or ""."""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""

@@ -32,7 +32,7 @@ class Next(NamedTuple):
 
 
 def state_of(row: Row) -> RefreshState | None:
-    """The stored refresh state; None: there is none, or another version wrote it."""
+    """The stored refresh state; None if it is absent, or another version wrote it."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
         return None

@@ -113,7 +113,7 @@ class Trust:
         """
         The URL, fetched by nobody, whose record `url` shares with other pages that name it.
 
-        None if there is none. Also the one that a killed process was taking `url` out of.
+        None without one. Also the one that a killed process was taking `url` out of.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
         own = self._properties.get(node_id(url), columns)

@@ -273,7 +273,7 @@ class ApiConnection(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """
-        Close after the current response; if there is none, after a moment without a request.
+        Close after the current response; without one, after a moment without a request.
 
         A request may be on its way: closing at once would lose it.
         """
@@ -290,7 +290,7 @@ class ApiConnection(asyncio.Protocol):
             self._close()
 
     def _read_fast(self) -> bool:
-        """Respond to a plain read of a record without ASGI; False: it is none, or has to wait."""
+        """Respond to a plain read of a record without ASGI; False if it is another or must wait."""
         parser = self._parser
         if self.blocked or parser.method != b"GET":
             return False

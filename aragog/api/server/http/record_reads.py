@@ -29,7 +29,7 @@ class RecordJson(NamedTuple):
 
 
 RecordResult = RecordJson | Exception | None
-"""A record, None when there is none, or an exception that concerns only this URL."""
+"""A record, None when nothing is stored, or an exception that concerns only this URL."""
 
 
 def read_records(

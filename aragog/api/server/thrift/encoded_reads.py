@@ -61,7 +61,7 @@ def text(value: str | None, name: str) -> str:
 
 
 def purpose(value: str | None) -> str | None:
-    """The purpose of a request; raises BadInput if it is none."""
+    """The purpose of a request; raises BadInput for an unknown one."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
     return value

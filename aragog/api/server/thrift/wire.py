@@ -66,7 +66,7 @@ def read_head(frame: bytes) -> MessageHead:
     The head of a request.
 
     Raises:
-        BadFrame: it is none.
+        BadFrame: not a message.
     """
     if len(frame) < 12:
         raise BadFrame("a frame too short for a message")

@@ -32,7 +32,7 @@ class RingAuthority:
         self._last: tuple[bytes, RingRecord] | None = None
 
     def read(self) -> RingRecord | None:
-        """The record; None if there is none."""
+        """The record, or None."""
         with redis_errors(self._where, LimiterUnavailable):
             packed = cast("bytes | None", self._redis.hget(self._key, "record"))
         if packed is None:

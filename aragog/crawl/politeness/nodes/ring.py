@@ -100,7 +100,7 @@ class NodeRing:
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
         shared: `redis.url`, which has the record; None: the first of `urls`.
-        lease_s: of the record, if there is none yet.
+        lease_s: used if the record is not written yet.
 
     Raises:
         ConfigError: `urls` is empty, has duplicates, or one that is not a Redis URL.

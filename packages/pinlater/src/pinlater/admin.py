@@ -180,7 +180,7 @@ class Admin:
 
     def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
         """
-        Return the job with this id or this key (a task's id); None if there is none.
+        Return the job with this id or this key (a task's id), or None.
 
         The key search reads up to `look_at` jobs of each state, so it is too slow for programs.
         """

@@ -114,7 +114,7 @@ class ShardPoller(Protocol):
     """
 
     connection: Any
-    """The connection, by identity; None while there is none."""
+    """The connection, by identity; None while it is not connected."""
     sent_s: float | None
     """When it last began to wait, by the stopwatch; None while it does not."""
     look_every_s: float

@@ -45,7 +45,7 @@ def finder_version() -> str:
 
 def find(page: Document, form: str) -> str:
     """
-    Return the main text of a page in one of `FORMS`; empty if there is none.
+    Return the main text of a page in one of `FORMS`, or an empty text.
 
     Raises:
         MissingExtra: the extra `text` is not installed.

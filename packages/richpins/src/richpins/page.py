@@ -65,7 +65,7 @@ class Page:
     @cached_property
     def text(self) -> str:
         """
-        The main text without menus, teasers and comments; empty if there is none.
+        The main text without menus, teasers and comments, or an empty text.
 
         Raises:
             MissingExtra: the extra `text` is not installed.

@@ -104,6 +104,6 @@ def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
 
 
 def after(prefix: bytes) -> bytes | None:
-    """The smallest key after all keys that begin with `prefix`; None if there is none."""
+    """The smallest key after all keys that begin with `prefix`, or None."""
     trimmed = prefix.rstrip(b"\xff")
     return trimmed[:-1] + bytes([trimmed[-1] + 1]) if trimmed else None

@@ -107,7 +107,7 @@ class Graph:
         self._edges.put([NewEdge(pair, score, properties or {})])
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
-        """The edge; None if there is none."""
+        """The edge, or None."""
         return self._edges.get(EdgeKey(source, edge_type, target))
 
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:

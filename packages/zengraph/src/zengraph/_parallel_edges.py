@@ -120,12 +120,12 @@ class ParallelEdges:
     def get_edge(
         self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
     ) -> Edge | None:
-        """The edge; None if there is none."""
+        """The edge, or None."""
         row = self._table.get(self._true_key(source, edge_type, target, score))
         return _edge(target, score, row) if row else None
 
     def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
-        """Remove an edge; does nothing if there is none."""
+        """Remove an edge; does nothing if it does not exist."""
         out = edge_key(source, OUT, edge_type, score, target)
         into = edge_key(target, IN, edge_type, score, source)
         rows = self._table.get_many([out, into])

@@ -165,7 +165,7 @@ class SimpleEdges:
         self._count([pair for pair in wanted if pair not in before], 1)
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """The edge; None if there is none."""
+        """The edge, or None."""
         row = self._table.get(pair.key)
         return _edge(pair.target, row) if _SCORE in row else None
 

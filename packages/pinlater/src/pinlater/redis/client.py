@@ -38,7 +38,7 @@ class ReadyPool(redis.ConnectionPool):
         A connection on which a command can be sent.
 
         Raises:
-            redis.ConnectionError: there is none, and the server does not accept another.
+            redis.ConnectionError: no connection is free, and the server does not accept another.
         """
         while self._ready and self.pid == os.getpid():
             try:

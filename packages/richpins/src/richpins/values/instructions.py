@@ -17,7 +17,7 @@ _MAX_NESTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps or ingredients under one heading; the heading is None if there is none."""
+    """Steps or ingredients under one heading; the heading may be None."""
 
     name: str | None
     entries: tuple[str, ...]

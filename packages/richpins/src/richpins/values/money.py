@@ -132,7 +132,7 @@ def currency_of(value: Any, country: str | None = None) -> str | None:
 
 def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     """
-    Return the price in a JSON number or a text, or None if there is none or it is ambiguous.
+    Return the price in a JSON number or a text, or None if it is absent or ambiguous.
 
     Of several numbers, the current price is returned: one next to a currency takes precedence, and
     a percentage, a quantity of goods or a former price is never returned.

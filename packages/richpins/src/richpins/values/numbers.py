@@ -69,7 +69,7 @@ def readable(text: str) -> str:
 
 def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     """
-    Return a number as Decimal, or None if there is none or it is ambiguous.
+    Return a number as Decimal, or None if it is absent or ambiguous.
 
     A JSON number is used as it is. In a text, the last of two kinds of separators is the decimal
     one (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a single
@@ -112,7 +112,7 @@ _NO_DECIMALS = frozenset(
 
 
 def count(value: Any) -> int | None:
-    """Return a whole number from 0 up, such as `1,234 reviews`, or None if there is none."""
+    """Return a whole number from 0 up, such as `1,234 reviews`, or None."""
     number = decimal(value)
     if number is None or number < 0 or number != number.to_integral_value():
         return None

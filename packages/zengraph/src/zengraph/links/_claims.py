@@ -92,7 +92,7 @@ class Claims:
         return ALL_LANES.difference(*(claim.lanes for claim in self.held))
 
     def free_slot(self) -> int | None:
-        """The lowest slot without a compaction; None if there is none."""
+        """The lowest slot without a compaction, or None."""
         taken = {claim.slot for claim in self.held}
         return next((slot for slot in range(PASSED) if slot not in taken), None)
 
@@ -147,8 +147,8 @@ class ClaimCell:
 
     def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
         """
-        Claim up to `most` free lanes, the first ones of `wanted`; None if there is none, or, unless
-        it is `urgent`, if enough compactions run.
+        Claim up to `most` free lanes, the first ones of `wanted`; None if no lane is free, or,
+        unless it is `urgent`, if enough compactions run.
         """
         return self._new(
             lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),

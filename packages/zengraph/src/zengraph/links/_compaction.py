@@ -94,7 +94,7 @@ class Compactor:
         return self._compact(self._lanes_with_rows(), limit)
 
     def lag_ms(self) -> int:
-        """Age of the oldest journal row; 0 if there is none. One short scan a lane."""
+        """Age of the oldest journal row, or 0. One short scan a lane."""
         oldest = min((head.at_ms for head in heads(self._journal)), default=None)
         return 0 if oldest is None else max(0, self._clock.now_ms() - oldest)
 
@@ -210,7 +210,7 @@ class Compactor:
         return True
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Carry out the plan of a process that died; None if there is none."""
+        """Carry out the plan of a process that died; None without such a plan."""
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:

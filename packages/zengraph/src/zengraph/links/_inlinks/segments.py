@@ -156,7 +156,7 @@ class Segments:
         return len(merged)
 
     def problem(self, target: bytes) -> str | None:
-        """The problem of a list; None if there is none. Reads all of it."""
+        """The problem of a list, or None. Reads all of it."""
         row = self._table.get(target)
         head = ListHeader.of(row)
         names = {segment.name for segment in head.segments}

@@ -52,7 +52,7 @@ def log_use(path: Path) -> LogUse:
     locks on it. The log is never locked.
 
     Raises:
-        OSError: there is none, or it cannot be read.
+        OSError: the log does not exist, or it cannot be read.
     """
     with path.open("rb", buffering=0) as log:
         header = log.read(_HEADER_BYTES)
