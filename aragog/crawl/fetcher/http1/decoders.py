@@ -343,7 +343,8 @@ class _UnlessText:
     A decoder of a coding without a mark at its start; text that cannot be decoded passes through.
 
     What arrives first decides, up to 8 KB of a body (`body.UNIT_BYTES`): nothing of it has been
-    passed on yet. Coded data of that size always has bytes that text has not.
+    passed on yet. Coded data of that size always has bytes that text has not, and text may happen
+    to begin as a coded stream, which would come out as garbage or empty. So text is not decoded.
     """
 
     def __init__(self, decoder: _Coding) -> None:
@@ -355,6 +356,9 @@ class _UnlessText:
 
     def feed(self, data: bytes, room: int) -> bytes:
         if self._is_plain:
+            return self._passed(data, room)
+        if not self._is_decided and not self._first and _is_long_text(data):
+            self._is_plain = True
             return self._passed(data, room)
         self._first += b"" if self._is_decided else data
         try:
@@ -381,6 +385,11 @@ class _UnlessText:
 
 def _is_text(data: bytes) -> bool:
     return len(data.translate(None, _NO_TEXT)) == len(data)
+
+
+def _is_long_text(data: bytes) -> bool:
+    """Whether it is text, and too long for coded data without any byte that text lacks."""
+    return len(data) >= 256 and _is_text(data)
 
 
 _NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])

@@ -364,3 +364,14 @@ def test_the_packets_of_any_bytes_do_not_matter(data, coding, size):
             return fault.reason
 
     assert result(size) == result(1000)
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate"])
+@pytest.mark.parametrize("first", [bytes([code]) for code in range(0x20, 0x7F)])
+def test_text_that_begins_like_a_coded_stream_is_not_decoded(coding, first):
+    """What was seen: text that began with `3` came out empty, and with `K` as garbage."""
+    text = first + b" leeks are planted in spring and harvested from late summer on.\n" * 9
+    (decoder,) = decoders_for([coding], [])
+
+    assert decoder.feed(text, 10_000) == text
+    assert decoder.missing() is None
