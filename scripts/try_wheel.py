@@ -5,8 +5,8 @@ Try a wheel as somebody gets it who has Python and an empty folder: `make try-wh
 
 installs the newest wheel of dist/ with those of its libraries into an empty environment, from
 wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder,
-compares a field of one page, and lets Celery find the app. It exits with 1 and the output of the command that failed. Needs a way
-to PyPI.
+compares a field of one page, and lets Celery find the app. It exits with 1 and the output of the
+command that failed. Needs a way to PyPI.
 """
 
 from __future__ import annotations
