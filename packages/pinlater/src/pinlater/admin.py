@@ -55,7 +55,7 @@ class Admin:
 
         Args:
             broker_url: a `pinlater://` URL in any of its forms.
-            shards: further URLs, as in `broker.shards`.
+            shards: URLs of further servers, as for `celery_settings`.
             prefix: `global_keyprefix` of the transport.
             before_delete: called with jobs before they are deleted.
 
