@@ -25,6 +25,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import InFlightSet
@@ -210,6 +211,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         webhooks=_webhook_stage(parts),
         reextract=_reextract_stage(parts),
         maintenance=_maintenance_stage(parts),
+        finished_urls=FinishedUrls(parts.client, prefix=parts.settings.redis.prefix),
         on_close=(renderer.close, limits.close, parts.store.close),
     )
 
