@@ -42,6 +42,7 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.shared_clock import ServerTime
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.access import Access
@@ -258,6 +259,11 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         forbidden=rules.forbidden,
         line=parts.access.line,
         traces=parts.traces,
+        second_opinion=SecondOpinion(
+            parts.settings.politeness.compare_with_reppy,
+            parts.settings.data_dir.absolute() / "robots-differences",
+            parts.settings.fetch.user_agent,
+        ),
     )
 
 

@@ -14,12 +14,17 @@ from celery import Celery, chain, group
 from celery.exceptions import ImproperlyConfigured
 
 from aragog.bootstrap.stores import url_store
+from aragog.cli.doctor.finding import CheckedSystem
+from aragog.cli.doctor.stray_jobs import check_stray_jobs
 from aragog.crawl.pipeline.routing import Queue
+from aragog.settings import load_settings
+from aragog.settings.in_use import SettingsInUse
 from pinlater.brokers import celery_settings
 from pinlater.envelope import arguments
 from pinlater.models import JobState
 from pinlater.redis_shard import RedisShard
 from tests.support.celery_worker import Worker
+from tests.support.documented import blocks
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
 
@@ -232,3 +237,34 @@ def test_inspect_tells_how_many_urls_wait_for_which_domain(punctual_origin, tmp_
     assert re.fullmatch(r"now|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*", domain["next"])
     assert done.returncode == 0, done.stderr
     assert "127.0.0.1" in done.stdout
+
+
+def test_the_producer_of_the_documentation_reaches_the_workers(tmp_path, monkeypatch):
+    """Ten lines as printed, beside the data folder of `aragog up`."""
+    (code,) = blocks("docs/producers.md", "python", "import os")
+    with producer_home() as home:
+        (tmp_path / "var").symlink_to(home.folder)
+        monkeypatch.chdir(tmp_path)
+        exec(compile(code, "docs/producers.md", "exec"), {})
+        jobs = home.jobs()
+
+    urls = [arguments(job.body)[0] for job in jobs]
+    assert urls == ["http://shop.example/p/3", ["http://a.example/", "http://b.example/"]]
+
+
+@pytest.mark.parametrize("transport", ["pinlater+socket", "redis+socket"])
+def test_doctor_finds_urls_that_were_sent_where_no_worker_looks(transport):
+    """They succeeded in silence, and nothing ran."""
+    with producer_home() as home:
+        wrong = f"{transport}://{home.server.socket}?virtual_host=0"
+        with Celery("lost", set_as_current=False) as app:
+            app.conf.update(celery_settings(wrong))
+            app.send_task("aragog.tasks.fetch", ["http://a.test/"], queue="fetch")
+        right = f"pinlater+socket://{home.server.socket}?virtual_host=1"
+        of_servers = {"ARAGOG_BROKER__URL": right, "ARAGOG_REDIS__URL": home.server.url}
+        settings = load_settings(environ=home.environ | of_servers)
+        (finding,) = check_stray_jobs(CheckedSystem(SettingsInUse(settings)))
+
+    assert not finding.ok
+    assert "in database 0 of this server, which no worker reads" in finding.text
+    assert right in finding.text
