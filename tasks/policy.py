@@ -17,10 +17,10 @@ from celery.utils.time import get_exponential_backoff_interval
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.observability.instruments import STAGE_SECONDS, timed
+from aragog.observability.metrics import STAGE_SECONDS, timed
 from pinlater import gates
 from pinlater.envelope import TAGGED
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The

@@ -1,6 +1,7 @@
 """
-The Celery app: `celery -A workers worker -Q fetch` in a checkout, as with any Celery project, and
-`celery -A aragog.workers worker -Q fetch` where aragog is installed.
+The Celery app: `celery -A workers worker -Q fetch`, as with any Celery project.
+
+In a folder with a `workers.py` of its own it is `celery -A aragog.workers`.
 
 Without `-Q`, a worker serves every queue.
 

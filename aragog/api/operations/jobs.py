@@ -25,7 +25,7 @@ from pinlater import job_codec
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.models import Claimed, ClaimRequest, Nack, NewJob
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import Shard
 
 PREFIX = "jobs."

@@ -21,8 +21,8 @@ from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
-from aragog.crawl.stages.confirmed_pages import Confirmed, ConfirmedPages
 from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
 from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings

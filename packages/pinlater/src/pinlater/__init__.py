@@ -25,7 +25,8 @@ For applications:
 The parts:
 
     models.py            jobs, claims, states, sizes
-    policy.py            the delays between attempts
+    queue_settings.py    the settings of a queue: rate, pause, retries, retention
+    retry_policy.py      the delays between attempts
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
     job_codec.py         the stored format of a job
     shard.py             the port: the queues of one server
