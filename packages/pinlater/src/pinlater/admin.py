@@ -15,7 +15,7 @@ from pinlater.brokers import shard_urls
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.errors import BrokerUnavailable, InvalidArgument
 from pinlater.models import JobInfo, JobState, QueueStatus, Sizes
-from pinlater.policy import RetryPolicy
+from pinlater.policy import OF_TYPE, RetryPolicy
 from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
 
 SETTINGS: Mapping[str, str] = {
@@ -26,9 +26,12 @@ SETTINGS: Mapping[str, str] = {
     "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
     "keep_failed_ms": "how long a failed job is kept; default 7 days",
     "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
+    "doors": "which other programs may use the queue: 1 over HTTP, 2 over Thrift, 3 over both",
     **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
 }
-"""The settings that `configure` accepts, with their descriptions."""
+"""The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
+for one job type: `max_attempts@thumbnail`."""
+_OF_TYPES = frozenset(RetryPolicy.fields())
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
 """Receives jobs and their queue before they are deleted; one of them may still start to run."""
@@ -158,13 +161,41 @@ class Admin:
 
     def configure(self, queue: str, **changes: float | None) -> None:
         """Change any of `SETTINGS`; None restores the default."""
-        unknown = changes.keys() - SETTINGS.keys()
+        unknown = {name for name in changes if not is_setting(name)}
         if unknown:
             names = ", ".join(SETTINGS)
             raise InvalidArgument(
                 f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}"
             )
         self._change(lambda shard: shard.configure(queue, changes))
+
+    def retry_policy(self, queue: str, job_type: str = "") -> RetryPolicy:
+        """Return the retry policy of a queue, or of one job type in it."""
+        return RetryPolicy.of(self.status(queue).settings, job_type)
+
+    def set_retry_policy(
+        self, queue: str, word: str = "", *, job_type: str = "", **changes: float | None
+    ) -> None:
+        """
+        Change the retry policy of a queue, or of one job type in it; effective immediately.
+
+        Args:
+            queue: its name.
+            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`; it replaces the whole policy,
+                and the other arguments change it. Empty: the other arguments alone.
+            job_type: the type that it is for; empty: all that have no policy of their own.
+            changes: fields of `RetryPolicy`; None restores the default, or that of the queue.
+
+        Raises:
+            InvalidArgument: an unknown word or field.
+        """
+        if word:
+            named = RetryPolicy.NAMED.get(word)
+            if named is None:
+                words = ", ".join(RetryPolicy.NAMED)
+                raise InvalidArgument(f"{word}: not a retry policy; use {words}")
+            changes = {**dict.fromkeys(_OF_TYPES), **named, **changes}
+        self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
@@ -301,6 +332,14 @@ class Admin:
                 }
             )
         return result
+
+
+def is_setting(name: str) -> bool:
+    """Return whether `Admin.configure` accepts a setting."""
+    plain, of_type, job_type = name.partition(OF_TYPE)
+    if of_type:
+        return plain in _OF_TYPES and bool(job_type) and not set(job_type) & set("|%")
+    return plain in SETTINGS
 
 
 def delete_some(

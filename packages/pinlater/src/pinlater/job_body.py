@@ -60,11 +60,11 @@ def decode(stored: bytes) -> JobBody:
     Raises:
         InvalidMessage: it is a task message of Celery, or of a newer version.
     """
-    head, found, data = stored[:MOST_TYPE_CHARACTERS + 2].partition(b"\n")
+    head, found, data = stored[: MOST_TYPE_CHARACTERS + 2].partition(b"\n")
     content_type = head[1:].decode("ascii", "replace")
     if not is_plain(stored) or not found or not _TYPE.fullmatch(content_type):
         raise InvalidMessage("job body", f"is not of a version known here: {stored[:20]!r}")
-    return JobBody(data + stored[MOST_TYPE_CHARACTERS + 2:], content_type)
+    return JobBody(data + stored[MOST_TYPE_CHARACTERS + 2 :], content_type)
 
 
 def of_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobBody:

@@ -9,7 +9,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 OF_TYPE = "@"
@@ -18,7 +18,7 @@ OF_TYPE = "@"
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The retry policy of a queue, or of one job type in it. The queue settings have these names."""
+    """The retry policy of a queue, or of one job type in it; its settings have these names."""
 
     max_attempts: int = 10
     """Total deliveries before a job is FAILED."""
@@ -54,13 +54,25 @@ class RetryPolicy:
         return max(0, round(capped * (1 + self.retry_jitter * (2 * chance - 1))))
 
     @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        """Return the names of the settings of a policy."""
+        return tuple(field.name for field in fields(cls))
+
+    @staticmethod
+    def settings(changes: Mapping[str, float | None], job_type: str) -> dict[str, float | None]:
+        """Return changes of a policy as settings of its queue; empty: for all its job types."""
+        end = f"{OF_TYPE}{job_type}" if job_type else ""
+        return {f"{name}{end}": value for name, value in changes.items()}
+
+    @classmethod
     def of(cls, settings: Mapping[str, float], job_type: str = "") -> RetryPolicy:
         """Build the policy of a job type from its queue's settings."""
-        values = {}
-        for field in fields(cls):
-            value = settings.get(f"{field.name}{OF_TYPE}{job_type}", settings.get(field.name))
-            if value is not None:
-                values[field.name] = type(field.default)(value)
+        default = asdict(cls())
+        values = {
+            name: type(default[name])(value)
+            for name in default
+            if (value := settings.get(f"{name}{OF_TYPE}{job_type}", settings.get(name))) is not None
+        }
         return cls(**values)
 
 
