@@ -146,6 +146,23 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
     return job_body.of_arguments(args, kwargs)
 
 
+def for_others(stored: bytes) -> JobBody:
+    """
+    Return a stored body as programs without Celery get it: of a task message its arguments.
+
+    Raises:
+        InvalidMessage: only Celery can run it, or nobody can read it.
+    """
+    if job_body.is_plain(stored):
+        return job_body.decode(stored)
+    try:
+        return to_plain(_json.loads(stored))
+    except InvalidArgument as error:
+        raise InvalidMessage("job body", f"is for Celery alone: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+
+
 def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
     """
     Return the message of a claimed job with a plain body.

@@ -186,6 +186,7 @@ class JobTypes:
         problems += [
             p for name, section in sections.items() for p in _problems(name, section, urls)
         ]
+        problems += _door_problems(sections)
         if problems:
             raise InvalidConfig(*problems)
         return cls(app, {name: JobType(**section) for name, section in sections.items()}, urls)
@@ -262,6 +263,22 @@ def _cluster_problems(urls: Any) -> list[str]:
         for name, url in urls.items()
         if not isinstance(url, str) or "://" not in url
     ]
+
+
+def _door_problems(sections: Mapping[str, Any]) -> list[str]:
+    """Programs behind a door claim any job of a queue, so all its job types have the same doors."""
+    first: dict[str, tuple[str, Any]] = {}
+    problems = []
+    for name, section in sections.items():
+        if isinstance(section, dict) and isinstance(queue := section.get("queue"), str):
+            opened = section.get("doors", [])
+            other, others = first.setdefault(queue, (name, opened))
+            if opened != others:
+                problems.append(
+                    f"{name}.doors: queue {queue} has {others!r} in section {other}; give both the "
+                    "same doors, or queues of their own"
+                )
+    return problems
 
 
 def _problems(name: str, section: Any, clusters: Mapping[str, str]) -> list[str]:

@@ -38,13 +38,17 @@ class Pictures:
     def start(self):
         code = "from support.pictures import app; app.worker_main(__import__('sys').argv[1:])"
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code, "worker", "-Q", "pictures", "-P", "solo", "-l", "INFO"],
+            [sys.executable, "-P", "-c", code, "worker", "-Q", "pictures,archives", "-P", "solo", "-l", "INFO"],
             env=self.environ, stdout=subprocess.DEVNULL, stderr=self.log.open("ab"),
         )  # fmt: skip
 
-    def put(self, body, name):
+    def put(self, body, name, queue="pictures"):
         job = NewJob(job_body.encode(body), name=name)
-        self.admin.cluster.enqueue("pictures", [job])
+        self.admin.cluster.enqueue(queue, [job])
+
+    def waiting(self):
+        states = [(q, JobState.PENDING) for q in ("pictures", "archives")]
+        return [job for state in states for job in self.admin.jobs(*state)]
 
     def noted(self):
         lines = self.notes.read_text().splitlines() if self.notes.exists() else []
@@ -78,12 +82,13 @@ def test_programs_of_any_language_and_celery_share_a_queue(pictures):
     ) as connection:
         thumbnail.apply_async(("python.png",), connection=connection, countdown=0.01)
         archive.apply_async(("celery.png",), connection=connection)
-    waiting = pictures.admin.jobs("pictures", JobState.PENDING)
+    waiting = pictures.waiting()
     pictures.put(JobBody(b'{"path": "java.png", "width": 3}', JSON), "thumbnail")
     pictures.put(JobBody(b'["go.png"]', JSON), "")
     pictures.put(JobBody(b"\x00\xff", "image/png"), "thumbnail")
     pictures.put(JobBody(b'"broken"', JSON), "thumbnail")
     pictures.put(JobBody(b'["stolen"]', JSON), "archive")
+    pictures.put(JobBody(b'["stolen"]', JSON), "archive", "archives")
     pictures.start()
 
     wait_until(lambda: len(pictures.noted()) == 7)
@@ -116,4 +121,7 @@ def test_programs_of_any_language_and_celery_share_a_queue(pictures):
         ("thumbnail", 1, "succeeded"),
         ("thumbnail", 2, "failed"),
     ]
-    assert all(run["queue"] == "pictures" and run["wait_ms"] >= 0 for run in pictures.runs())
+    assert {run["queue"] for run in pictures.runs()} == {"pictures", "archives"}
+    assert all(run["wait_ms"] >= 0 for run in pictures.runs())
+    [stolen] = pictures.admin.jobs("archives", JobState.FAILED)
+    assert "is not open to other programs" in stolen.problem

@@ -25,7 +25,7 @@ retry_step_s = 0.05
 max_attempts = 2
 
 [archive]
-queue = "pictures"
+queue = "archives"
 """
 
 with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:

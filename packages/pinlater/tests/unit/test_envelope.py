@@ -176,3 +176,18 @@ def test_bytes_of_another_program_are_the_argument():
 def test_what_only_celery_knows_does_not_travel_in_a_plain_body(given_message):
     with pytest.raises(InvalidArgument, match="only Celery knows"):
         envelope.to_job(given_message, priority=1, now=NOW)
+
+
+def test_other_programs_get_the_arguments_of_a_message_that_celery_wrote():
+    written = envelope.to_job(message() | {"body": '[["a", 3], {}, {}]'}, priority=1, now=NOW)
+
+    assert envelope.for_others(written.body) == JobBody(b'["a", 3]', "application/json")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [b"", b"\x02", b"{}", b'{"body": "[[1], {\\"a\\": 2}, {}]", "headers": {}, "properties": {}}'],
+)
+def test_what_only_celery_can_run_is_kept_from_other_programs(stored):
+    with pytest.raises(InvalidMessage):
+        envelope.for_others(stored)

@@ -39,7 +39,8 @@ def test_a_section_has_the_whole_retry_policy(tmp_path):
 def test_types_that_share_a_queue_keep_policies_of_their_own(tmp_path):
     jobs = types_of(
         tmp_path,
-        '[a]\nqueue = "q"\nretry = "once"\ndoors = ["http"]\n[b]\nqueue = "q"\nmax_attempts = 4\n',
+        '[a]\nqueue = "q"\nretry = "once"\ndoors = ["http"]\n[b]\nqueue = "q"\n'
+        'doors = ["http"]\nmax_attempts = 4\n',
     )
 
     assert jobs.settings("") == {"q": {"doors": 1, "max_attempts@a": 1, "max_attempts@b": 4}}
@@ -57,6 +58,11 @@ def test_a_worker_configures_only_the_queues_of_its_cluster(tmp_path):
 
     assert set(jobs.settings("pinlater://home")) == {"a"}
     assert set(jobs.settings("pinlater://bulk")) == {"a", "b"}
+
+
+def test_the_types_of_a_queue_have_the_same_doors(tmp_path):
+    with pytest.raises(InvalidConfig, match=r"b.doors: queue q has \['http'\] in section a"):
+        types_of(tmp_path, '[a]\nqueue = "q"\ndoors = ["http"]\n[b]\nqueue = "q"\n')
 
 
 def test_every_problem_of_a_file_is_named_at_once(tmp_path):
@@ -105,7 +111,7 @@ def test_arguments_go_by_their_names_whichever_way_they_are_passed():
 def test_another_program_runs_only_what_its_queue_has_opened(tmp_path):
     jobs = types_of(
         tmp_path,
-        '[open_one]\nqueue = "d1"\ndoors = ["http"]\n[shut]\nqueue = "d1"\n',
+        '[open_one]\nqueue = "d1"\ndoors = ["http"]\n[shut]\nqueue = "d2"\n',
     )
 
     def open_one():
@@ -118,7 +124,7 @@ def test_another_program_runs_only_what_its_queue_has_opened(tmp_path):
     jobs.job(shut)
 
     assert doors.task_of("d1", "open_one") == doors.task_of("d1", "") == "open_one"
-    for queue, job_type in (("d1", "shut"), ("d1", "celery.backend_cleanup"), ("d2", "open_one")):
+    for queue, job_type in (("d2", "shut"), ("d1", "celery.backend_cleanup"), ("d2", "open_one")):
         with pytest.raises(InvalidMessage, match="is not open"):
             doors.task_of(queue, job_type)
 
