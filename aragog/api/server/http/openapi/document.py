@@ -80,6 +80,7 @@ _GROUPS = {
     "writing": "Write",
     "crawling": "Fetch",
     "job_queues": "Job queues",
+    "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",
     "graph_edges": "Graph: edges",
     "administration": "Administration",
