@@ -28,18 +28,31 @@ namespace java org.aragog.urlstore
 /** An argument is invalid; a retry cannot help. Nothing was written. */
 exception BadInput {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** Nothing is stored under this URL. */
 exception NotFound {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
-/** A conditional write found another version; read again and decide again. Nothing was written. */
+/**
+ * A conditional write found another version: read again and decide again. Or another record has this value
+ * of a unique property: `url` names it. Nothing was written.
+ */
 exception Conflict {
   1: string message
-  /** The version that was found; empty: the record does not exist. */
+  /** With `conflict`: the version that was found; empty: the record does not exist. */
   2: string found_version
+  /** The cause, `conflict` or `value_taken`; absent from older servers. */
+  3: optional string code
+  /** With `value_taken`: the record that has the value; of a node that is no page its id. */
+  4: optional string url
+  /** With `value_taken`: the property. */
+  5: optional string property
 }
 
 /**
@@ -49,6 +62,8 @@ exception Conflict {
  */
 exception Unauthorized {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** The server is full or stopping, the token exceeds its rate, or a part does not answer. */
@@ -56,16 +71,22 @@ exception Unavailable {
   1: string message
   /** When to call again. */
   2: i64 retry_after_ms
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  3: optional string code
 }
 
 /** The call took longer than its deadline. A write may have happened. */
 exception DeadlineExceeded {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** Stored data is damaged, or the server has a defect; its log has the details. */
 exception InternalError {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** The URL was taken down, by itself or with its host or domain: nothing is stored or served of it. */
@@ -73,6 +94,8 @@ exception TakenDown {
   1: string message
   /** Normalized. */
   2: string url
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  3: optional string code
 }
 
 /** Options of a call that has no others. */
@@ -1145,7 +1168,7 @@ service Zen extends Session {
 
   /** Set up to 1,000 properties of an application's node, which is created if it is missing. */
   void putNode(1: string node, 2: map<string, binary> properties, 3: GraphOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
@@ -1208,7 +1231,7 @@ service Zen extends Session {
    * an error stay. BadInput is found before anything is written.
    */
   void mutate(1: string graph, 2: list<GraphMutation> mutations, 3: CallOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 }

@@ -26,7 +26,14 @@ from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
+from aragog.errors import (
+    BAD_INPUT,
+    BadInput,
+    InvalidUrl,
+    TakenDown,
+    ValueTaken,
+    VersionConflict,
+)
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from pinlater.cluster import Cluster, connect_shards
@@ -399,6 +406,26 @@ def test_writes_do_the_same_over_every_way(ways):
             [conflict.value.found == version, first, second, links, left, watchers, client.get(url)]
         )
     assert seen[1:] == [seen[0]] * 3, seen
+
+
+def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
+    for client in ways.values():
+        client.put("http://first.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_page:
+            client.put("http://second.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_node:
+            client.put_node("d" * 32, {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as in_graph:
+            client.put_node("bob", {"user.email": b"a@x.example"}, graph="pins")
+        with pytest.raises(ValueTaken) as in_batch:
+            client.mutate(
+                "pins",
+                [GraphMutation("put_node", "bob", properties={"user.email": b"a@x.example"})],
+            )
+
+        named = [(r.value.name, r.value.url) for r in (of_page, of_node, in_graph, in_batch)]
+        ada = ("user.email", id_of("ada", "pins").hex())
+        assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
 
 
 def test_jobs_are_the_same_over_every_way(ways):
