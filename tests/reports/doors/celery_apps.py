@@ -19,7 +19,7 @@ Input: `steps`, each a list of a verb and its arguments:
     result key         what it came to, or the name of the error
     beat {…}           start `celery beat` with these entries, until `unbeat`
     terminate id       revoke a task that runs; `asks` broadcasts a ping whose answers nobody reads
-    sleep seconds      for what must not happen
+    sent n             until n jobs wait; `idle` until none is left
     forget pattern     delete keys of the server
 
 The answers: `notes` of the tasks in order, `said` by the workers, `left`, the jobs that are
@@ -33,7 +33,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -169,8 +168,11 @@ class Play:
             key = f"{box.oid}.{box.reply_exchange.name}"
         wait_until(lambda: self.place.client.exists(key))
 
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+    def sent(self, count: int) -> None:
+        wait_until(lambda: self._sizes().due >= count)
+
+    def idle(self) -> None:
+        wait_until(lambda: self.left() == 0)
 
     def forget(self, pattern: str) -> None:
         for key in list(self.place.client.scan_iter(pattern)):

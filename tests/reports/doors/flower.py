@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -109,11 +108,8 @@ def _ask(
         request.add_header("Host", more["host"])
     if "login" in more:
         request.add_header("Authorization", f"Basic {b64encode(more['login'].encode()).decode()}")
-    for _ in range(more.get("times", 1)):
-        try:
-            with opener.open(request, timeout=120) as answer:
-                found = answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            found = error.code, error.read().decode()
-        time.sleep(more.get("every_s", 0))
-    return found
+    try:
+        with opener.open(request, timeout=120) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()

@@ -5,7 +5,7 @@ Input: `steps`, each a list of a verb and its arguments; `settings` of the store
 default. Rows are texts that belong to this input alone; a value is a text, too. Verbs:
 
     put row value       `puts n` puts n rows `n0000`, each with its key; `delete row`
-    get row, gets rows  `big row bytes` puts a value of that size
+    get row, gets rows  `again row` until it is answered; `big row bytes` puts a value of that size
     scan {…}            `start`, `stop`, `limit`, `reverse`: the rows; with `midway`, a list of
                         further steps after the first row
     incr row n          `check row expected value`
@@ -36,6 +36,7 @@ from aragog.bootstrap.stores import hbase_tables
 from aragog.settings import StoreSettings
 from tests.reports.doors import _servers
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import wait_until
 from zengraph.errors import ZengraphError
 from zengraph.tables.hbase import HBaseTables
 
@@ -197,8 +198,16 @@ class Play:
         for proxy in self.proxies:
             proxy.drip = True
 
-    def rest(self, seconds: float) -> None:
-        time.sleep(seconds)
+    def again(self, row: str) -> str:
+        """Read until it is answered: a gateway that was away is left out for a moment."""
+
+        def read() -> str | None:
+            try:
+                return self.get(row)
+            except ZengraphError:
+                return None
+
+        return str(wait_until(read, every_s=0.1))
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kombu.utils.encoding import bytes_to_str
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-CONFIRMED = "psubscribe"
+CONFIRMED = (b"psubscribe", "psubscribe")
 
 
 def confirm(channel: Any, timeout_s: float) -> None:
@@ -29,17 +28,17 @@ def confirm(channel: Any, timeout_s: float) -> None:
     topics = {
         topic
         for queue in channel.active_fanout_queues
-        for topic in channel._get_subscribe_topics(queue)  # noqa: SLF001 - kombu's, as it sent them
+        for topic in channel._get_subscribe_topics(queue)
     }
     left = len(topics)
     while left:
         if not listener.connection.can_read(timeout=timeout_s):
             raise RedisTimeoutError(f"a subscription was not confirmed within {timeout_s:g} s")
         response = listener.parse_response()
-        if bytes_to_str(response[0]) == CONFIRMED:
+        if response[0] in CONFIRMED:
             left -= 1
         else:
-            channel._receive_one(_Heard(listener, response))  # noqa: SLF001 - kombu's own reading
+            channel._receive_one(_Heard(listener, response))
 
 
 class _Heard:
