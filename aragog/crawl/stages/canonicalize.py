@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
@@ -21,6 +21,7 @@ from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urg
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.confirmed_pages import Confirmed, ConfirmedPages
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
@@ -60,6 +61,7 @@ class CanonicalizeStage:
     rescheduling: Rescheduling
     settings: Settings
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -75,7 +77,7 @@ class CanonicalizeStage:
             return spans.handed_on(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch = self._without_taken_down(batch)
+        batch = self._without_taken_down(self._wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
@@ -88,6 +90,13 @@ class CanonicalizeStage:
             return self._canonicalized(batch, tokens, spans, hopeless=runs_lost >= MAX_RUNS_LOST)
         finally:
             self.marks.end(tokens)
+
+    def _wanted(self, batch: ResultBatch) -> ResultBatch:
+        """The batch without URLs that no crawl wants any more; drops their bodies."""
+        wanted = still_wanted(batch.results, self.checks)
+        kept = {result.job.url for result in wanted}
+        self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
+        return ResultBatch(tuple(wanted))
 
     def _canonicalized(
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
@@ -146,7 +155,7 @@ class CanonicalizeStage:
             return batch
         taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
         self.spool.free([result.token for result in taken_down if result.token])
-        self.in_flight.clear([result.job.url for result in taken_down])
+        self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
         return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
 
     def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
