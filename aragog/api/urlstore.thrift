@@ -598,6 +598,8 @@ struct EnqueueOptions {
   10: optional string batch
   /** The context of the caller's span (W3C Trace Context), which the URLs' traces continue. */
   11: optional string traceparent
+  /** The crawl that the URLs belong to; it must have been started. */
+  12: optional string crawl
 }
 
 /** What became of one URL. */

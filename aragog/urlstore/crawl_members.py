@@ -7,14 +7,25 @@ with the page when URLs are merged, and is deleted with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aragog.urlstore.node_ids import node_id
-from aragog.urlstore.nodes import CANONICAL, IN_CRAWL, REMOVED, URL, WATCHED, Nodes, text
+from aragog.urlstore.nodes import (
+    CANONICAL,
+    IN_CRAWL,
+    PROVENANCE,
+    REMOVED,
+    URL,
+    WATCHED,
+    Nodes,
+    facts_of,
+    text,
+)
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
 _IN = b"1"
+_FIELD = b"m:"
 
 
 def crawl_column(name: str) -> bytes:
@@ -52,12 +63,19 @@ class CrawlMembers:
         found = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
         return {url for url, (_, row) in found.items() if text(row, column)}
 
+    def walk(self, name: str) -> Iterator[tuple[str, Row]]:
+        """The pages of a crawl: URL and whole node of each. Reads all nodes of the store."""
+        column = crawl_column(name)
+        for _, row in self._zen.nodes.scan(b"", names=None):
+            if text(row, column) and (url := text(row, URL)):
+                yield url, row
+
     def remove(self, name: str, urls: Iterable[str], now_ms: int) -> None:
         """Note that these pages do not belong to a crawl any more."""
         self._zen.nodes.delete_many([(node_id(url), [crawl_column(name)], now_ms) for url in urls])
 
 
-def is_kept_without(row: Row, name: str) -> str | None:
+def kept_because(row: Row, name: str) -> str | None:
     """
     Why a page stays when a crawl is deleted; None: nobody else has it.
 
@@ -69,6 +87,8 @@ def is_kept_without(row: Row, name: str) -> str | None:
         return "another crawl has it"
     if text(row, WATCHED) == "1":
         return "it is watched"
-    if any(column.startswith(b"s:from:") and cell.value for column, cell in row.items()):
-        return "an application wrote fields of it"
+    found = facts_of(row, PROVENANCE)
+    fields = (c.removeprefix(_FIELD).decode() for c in row if c.startswith(_FIELD))
+    if any(field not in found for field in fields if field != "_"):
+        return "it was imported, or an application wrote fields of it"
     return None

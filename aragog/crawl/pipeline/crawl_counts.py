@@ -109,6 +109,8 @@ class CrawlCounters:
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Delete the counts of these numbers."""
+        if not numbers:
+            return
         keys = [
             f"{self._prefix}{number}{table}"
             for number in numbers

@@ -114,6 +114,10 @@ class Crawls:
         """True if every URL that waits may be fetched."""
         return not (self.ended or self.paused or self.cancellations)
 
+    def knows(self, number: int) -> bool:
+        """Whether this is the number of a crawl, or was that of one that was deleted."""
+        return number in OWN_NAMES or number in self.by_number or number in self.ended
+
     def of_number(self, number: int) -> CrawlRecord:
         """The crawl with this number; one without bounds if it was deleted."""
         if number in OWN_NAMES:

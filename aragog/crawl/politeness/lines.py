@@ -265,6 +265,20 @@ class LineServer:
             found = [entry for entries in pipe.execute() for entry in entries]
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
+    def walk(self, key: str) -> Iterator[bytes]:
+        """Yield the payloads of a line; those that move meanwhile may be missed or repeated."""
+        for priority in range(10):
+            name, start = f"{self._lists}{priority}:{key}", 0
+            while True:
+                with _errors():
+                    entries = cast(
+                        "list[bytes]", self._redis.lrange(name, start, start + MOST_AT_ONCE - 1)
+                    )
+                yield from (entry.partition(b"|")[2] for entry in entries)
+                start += len(entries)
+                if len(entries) < MOST_AT_ONCE:
+                    break
+
 
 def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:
     lists = f"{prefix}line:"

@@ -82,8 +82,11 @@ class CrawlChecks:
     in_flight: StoppableUrls | None = None
 
     def crawl_of(self, job: UrlJob) -> CrawlRecord:
-        """The crawl of a job."""
-        return self.registry.crawls().of_number(job.crawl)
+        """The crawl of a job, also of one that was started a moment ago."""
+        crawls = self.registry.crawls()
+        if not crawls.knows(job.crawl):
+            crawls = self.registry.read()
+        return crawls.of_number(job.crawl)
 
     def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> Wanted:
         """
@@ -96,7 +99,8 @@ class CrawlChecks:
             return Wanted(list(jobs), [])
         paused = crawls.paused if pausing else frozenset()
         held = self._held(jobs, crawls, paused)
-        going, waiting = [], []
+        going: list[UrlJob] = []
+        waiting: list[UrlJob] = []
         for at, job in enumerate(jobs):
             reply = held.get(at, Held.GOES_ON)
             if isinstance(reply, Heir):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aragog.crawl.pipeline.crawl_counts import REPEATED, STORED, CrawlCounters
-from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlState
+from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlState
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight import Ending
 from aragog.crawl.pipeline.messages import UrlJob
@@ -29,6 +29,7 @@ MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
 """The outcome of a page that a later fetch has replaced, or that was removed meanwhile."""
 _WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+_BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
 
 class Ended(NamedTuple):
@@ -84,7 +85,7 @@ class CrawlEndings:
 
     def name_of(self, job: UrlJob) -> str:
         """The name of a job's crawl; "" if pages do not say that they belong to it."""
-        return "" if job.crawl in OWN_NAMES else self.checks.crawl_of(job).name
+        return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
 
     def stored_already(
         self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
@@ -152,6 +153,8 @@ def _named(kind: str, write: PageWrite) -> str:
     """The outcome with its cause or status: `refused: robots`, `gone: 404`."""
     if kind in _WITH_PAGE:
         return "sitemap"
-    detail = write.facts.get("cause") or write.facts.get("status")
+    detail = write.facts.get("cause")
+    if not detail and kind in _BY_STATUS:
+        detail = write.facts.get("status")
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
     return f"{words}: {detail}" if detail else words

@@ -33,5 +33,7 @@ class CrawlUpkeep:
             if is_over(record, crawls.now_ms):
                 self.registry.set_state(record.name, CrawlState.ENDED, UNTIL)
         self.registry.forget_old()
+        # Late messages may have counted something for crawls that were deleted.
+        self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
         hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
         self.counts.forget_hours([*OWN_NAMES, *crawls.by_number], hour)
