@@ -58,13 +58,15 @@ def memory(count: int) -> None:
     """Print the bytes of a waiting URL without a crawl and with one."""
     rows = {}
     for name in ("", "docs"):
-        with tempfile.TemporaryDirectory(prefix="ar") as folder:
-            with RedisServer(Path(folder) / "redis") as server:
-                settings = replace(
-                    Settings(), data_dir=Path(folder), redis=RedisSettings(url=server.url)
-                )
-                client = redis.Redis.from_url(server.url)
-                rows[name] = _sizes(settings, client, name, count)
+        with (
+            tempfile.TemporaryDirectory(prefix="ar") as folder,
+            RedisServer(Path(folder) / "redis") as server,
+        ):
+            settings = replace(
+                Settings(), data_dir=Path(folder), redis=RedisSettings(url=server.url)
+            )
+            client = redis.Redis.from_url(server.url)
+            rows[name] = _sizes(settings, client, name, count)
     plain, named = rows[""], rows["docs"]
     print(f"{'':24}{'no name':>10}{'a crawl':>10}{'more':>8}   bytes a URL, {count:,} URLs")
     for part in plain:

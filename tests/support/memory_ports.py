@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.crawl.fetcher.gate import Gate
-from aragog.crawl.pipeline.in_flight import ANYONE, DELETED, Ending, Heir, Mark, Wants
+from aragog.crawl.pipeline.in_flight import ANYONE, DELETED, Heir, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
@@ -76,7 +76,7 @@ class MemoryInFlight:
 
     def __init__(self) -> None:
         self.urls: set[str] = set()
-        self.ended: list[Ending] = []
+        self.ended: list[UrlEnding] = []
 
     def mark(
         self, urls: Sequence[str], *, insist: bool = False, wants: Wants = ANYONE
@@ -89,9 +89,9 @@ class MemoryInFlight:
         self.urls |= set(urls)
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        self.end([Ending(url, 0, outcome, for_all=True) for url in urls])
+        self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
-    def end(self, endings: Sequence[Ending]) -> list[Heir | None]:
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         self.ended += endings
         self.urls -= {ending.url for ending in endings}
         return [None] * len(endings)

@@ -28,7 +28,7 @@ OWN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
-class CrawlState(StrEnum):
+class CrawlPhase(StrEnum):
     """What a crawl does."""
 
     RUNNING = "running"
@@ -40,7 +40,7 @@ class CrawlState(StrEnum):
     """A bound ended it: `until` or `max_bytes`."""
 
 
-ENDS = (CrawlState.CANCELLED, CrawlState.ENDED)
+ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class CrawlRecord:
     """What its URLs carry now."""
     past: tuple[int, ...] = ()
     """The numbers that it had before it was started again, oldest first."""
-    state: CrawlState = CrawlState.RUNNING
+    state: CrawlPhase = CrawlPhase.RUNNING
     reason: str = ""
     """Why it is in that state."""
     scope: Scope = field(default_factory=Scope)
@@ -110,7 +110,7 @@ class CrawlRecord:
             values.pop("v", None)
             own = {name: values.pop(name) for name in _NAMES if name in values}
             own["scope"] = Scope(tuple(values.pop("scope", ())))
-            own["state"] = CrawlState(own.get("state", CrawlState.RUNNING))
+            own["state"] = CrawlPhase(own.get("state", CrawlPhase.RUNNING))
             own["past"] = tuple(own.get("past", ()))
             return cls(**own, unknown=values)
         except (TypeError, ValueError, BadInput) as error:

@@ -35,8 +35,8 @@ from aragog.crawl.pipeline.crawl_records import (
     OPTIONS,
     OWN_NAMES,
     REFRESHED,
+    CrawlPhase,
     CrawlRecord,
-    CrawlState,
     changed,
     check_name,
     checked,
@@ -104,7 +104,7 @@ class Crawls:
         """What these records say."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         over = {record.number for record in records.values() if is_over(record, now_ms)}
-        paused = {r.number for r in records.values() if r.state is CrawlState.PAUSED}
+        paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
         return cls(
             records, ended | over, cancellations, now_ms, by_number, frozenset(paused - over)
         )
@@ -234,7 +234,7 @@ class CrawlRegistry:
         """
         if unknown := options.keys() - set(OPTIONS):
             raise BadInput(f"crawl: {min(unknown)} is no option of a crawl")
-        values = {**options, "reason": "", "state": CrawlState.RUNNING}
+        values = {**options, "reason": "", "state": CrawlPhase.RUNNING}
         if "scope" in values and not isinstance(values["scope"], Scope):
             values["scope"] = Scope.of(values["scope"])
         checked(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
@@ -258,7 +258,7 @@ class CrawlRegistry:
     def _next_number(self) -> int:
         return int(self._redis.incr(self._number)) + FIRST_NUMBER - 1
 
-    def set_state(self, name: str, state: CrawlState, reason: str = "") -> CrawlRecord:
+    def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
         """
         Pause, resume, cancel or end a crawl; the record after it. Repeating it changes nothing.
 
@@ -270,7 +270,7 @@ class CrawlRegistry:
             if record is None:
                 raise _unknown(name)
             if record.has_ended:
-                if state in (CrawlState.CANCELLED, CrawlState.ENDED):
+                if state in (CrawlPhase.CANCELLED, CrawlPhase.ENDED):
                     return record
                 raise BadInput(
                     f"crawl: {name} was {record.state}; `aragog crawl start {name}` starts it again"

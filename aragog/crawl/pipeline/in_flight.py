@@ -18,7 +18,7 @@ A crawl counts a URL by its entry: as enqueued when it is added to those that wa
 outcome when it is removed, both in one script. So a message that is delivered twice counts nothing
 twice, and at any moment what was enqueued is the sum of what waits and of all outcomes.
 
-Ending a URL also publishes its key on a Redis channel, so that callers who wait for it learn at
+UrlEnding a URL also publishes its key on a Redis channel, so that callers who wait for it learn at
 once that it is done (`completions`).
 """
 
@@ -93,7 +93,7 @@ class Wants:
 ANYONE = Wants()
 
 
-class Ending(NamedTuple):
+class UrlEnding(NamedTuple):
     """What became of a URL for a crawl."""
 
     url: str
@@ -226,9 +226,9 @@ class InFlightSet:
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
         """Remove the URLs with this outcome for every crawl that wants them."""
-        self.end([Ending(url, 0, outcome, for_all=True) for url in urls])
+        self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
-    def end(self, endings: Sequence[Ending]) -> list[Heir | None]:
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """
         Count what became of URLs, and report those that are done to who waits for them.
 
@@ -343,7 +343,7 @@ class Swept(NamedTuple):
     cancelled: int
 
 
-def _values(ending: Ending) -> tuple[Any, ...]:
+def _values(ending: UrlEnding) -> tuple[Any, ...]:
     domain = registered_domain(ending.url)
     name = field(ending.url)
     return name, ending.crawl, ending.outcome, domain, ending.bytes, int(ending.for_all)

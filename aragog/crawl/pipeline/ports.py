@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.pipeline.in_flight import DELETED, Ending, Heir
+from aragog.crawl.pipeline.in_flight import DELETED, Heir, UrlEnding
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 
@@ -54,7 +54,7 @@ class InFlight(Protocol):
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
         """The URLs are done for every crawl."""
 
-    def end(self, endings: Sequence[Ending]) -> list[Heir | None]:
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """Count what became of URLs; the crawl that wants each next, or None."""
 
 

@@ -21,8 +21,8 @@ from aragog.crawl.pipeline.crawl_records import (
     ENQUEUED,
     OWN_NAMES,
     REFRESHED,
+    CrawlPhase,
     CrawlRecord,
-    CrawlState,
     own_record,
 )
 from aragog.crawl.pipeline.crawl_registry import KINDS, Cancellation, CrawlRegistry, Crawls
@@ -53,7 +53,7 @@ class CrawlStatus:
     @property
     def shown_state(self) -> str:
         """Its state in a word: `done` is a running crawl for which nothing waits."""
-        is_done = self.record.state is CrawlState.RUNNING and not self.counts.waiting
+        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.waiting
         return "done" if is_done and self.counts.enqueued else self.record.state.value
 
 
@@ -114,18 +114,18 @@ class CrawlControl:
         """Start a crawl, or change and continue it (`CrawlRegistry.start`)."""
         before = self.registry.read().records.get(name)
         record = self.registry.start(name, options, token=token)
-        if before is not None and before.state is CrawlState.PAUSED:
+        if before is not None and before.state is CrawlPhase.PAUSED:
             self._look(record)
         return self.status(name)
 
     def pause(self, name: str) -> CrawlStatus:
         """Request nothing new for a crawl until it is resumed."""
-        self.registry.set_state(name, CrawlState.PAUSED)
+        self.registry.set_state(name, CrawlPhase.PAUSED)
         return self.status(name)
 
     def resume(self, name: str) -> CrawlStatus:
         """Continue a paused crawl."""
-        self._look(self.registry.set_state(name, CrawlState.RUNNING))
+        self._look(self.registry.set_state(name, CrawlPhase.RUNNING))
         return self.status(name)
 
     def _look(self, record: CrawlRecord) -> None:
@@ -133,7 +133,7 @@ class CrawlControl:
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
         """End a crawl: what waits for it is not fetched. What other crawls want goes on."""
-        record = self.registry.set_state(name, CrawlState.CANCELLED, reason)
+        record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
         self._look(record)
         return self.status(name)
 
@@ -187,7 +187,7 @@ class CrawlControl:
         record = self.registry.get(name)
         if record.number in OWN_NAMES:
             raise BadInput(f"crawl: {name} always exists and cannot be deleted")
-        self.registry.set_state(name, CrawlState.CANCELLED, "it is being deleted")
+        self.registry.set_state(name, CrawlPhase.CANCELLED, "it is being deleted")
         store = self.store()
         kept: Counter[str] = Counter()
         deleted = 0

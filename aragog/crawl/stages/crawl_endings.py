@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aragog.crawl.pipeline.crawl_counts import REPEATED, STORED, CrawlCounters
-from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlState
+from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
-from aragog.crawl.pipeline.in_flight import Ending
+from aragog.crawl.pipeline.in_flight import UrlEnding
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.ports import InFlight
 from aragog.crawl.stages.crawl_checks import CrawlChecks, following
@@ -63,7 +63,7 @@ class CrawlEndings:
         """
         self._add_members(ended)
         heirs = self.in_flight.end(
-            [Ending(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all) for e in ended]
+            [UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all) for e in ended]
         )
         if self.limits:
             self.limits.check({e.job.crawl for e in ended if e.bytes})
@@ -131,7 +131,7 @@ class CrawlLimits:
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
             if self.counts.of(record.numbers).bytes >= record.max_bytes:
-                self.registry.set_state(record.name, CrawlState.ENDED, MAX_BYTES)
+                self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
 
 
 def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aragog.crawl.pipeline.crawl_counts import HOURS_KEPT, CrawlCounters
-from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlState
+from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
 
 UNTIL = "its time is over (until)"
@@ -31,7 +31,7 @@ class CrawlUpkeep:
         crawls = self.registry.read()
         for record in crawls.records.values():
             if is_over(record, crawls.now_ms):
-                self.registry.set_state(record.name, CrawlState.ENDED, UNTIL)
+                self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL)
         self.registry.forget_old()
         # Late messages may have counted something for crawls that were deleted.
         self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))

@@ -23,7 +23,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
-from aragog.crawl.pipeline.in_flight import UNSENT, Ending, InFlightSet, Mark, Wants
+from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
@@ -273,7 +273,7 @@ class Enqueuer:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
             with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
-                unsent = [Ending(url, options.crawl_number, UNSENT) for url in urls]
+                unsent = [UrlEnding(url, options.crawl_number, UNSENT) for url in urls]
                 self.in_flight.end(unsent)
             raise
         self.in_flight.confirm(urls)

@@ -2,8 +2,9 @@
 --
 -- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains or
 -- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
+-- KEYS[1] is {prefix}in_flight, as in in_flight_mark.lua. It returns nothing.
 -- On a server with full memory a script fails at its first command that may need memory, unless it has already
--- written. Ending a URL frees memory, so these scripts begin with a write without effect.
+-- written. UrlEnding a URL frees memory, so these scripts begin with a write without effect.
 redis.call('HDEL', KEYS[1], '')
 local server_time = tonumber(redis.call('TIME')[1])
 local MOST_DOMAINS = 50000
