@@ -12,6 +12,7 @@ from typing import Any
 from aragog.api.operations import (
     administration,
     crawling,
+    crawls,
     field_sizes,
     graph_edges,
     graph_nodes,
@@ -26,6 +27,7 @@ _MODULES = (
     field_sizes,
     writing,
     crawling,
+    crawls,
     job_queues,
     graph_nodes,
     graph_edges,

@@ -79,6 +79,7 @@ _GROUPS = {
     "field_sizes": "Read: fields",
     "writing": "Write",
     "crawling": "Fetch",
+    "crawls": "Crawls",
     "job_queues": "Job queues",
     "graph_nodes": "Graph: nodes",
     "graph_edges": "Graph: edges",
