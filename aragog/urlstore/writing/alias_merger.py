@@ -41,7 +41,7 @@ _URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
-_MOVES = (b"m:", b"s:was:", b"s:from:")
+_MOVES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.addons.scrapy.item_json import value_json
+from aragog.addons.scrapy.item_pipeline import value_json
 
 numpy = pytest.importorskip("numpy")
 
