@@ -84,7 +84,11 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
 
 
 def stage(
-    name: str, places: TaskPlaces | None = None, *, again: bool = False
+    name: str,
+    places: TaskPlaces | None = None,
+    *,
+    again: bool = False,
+    has_result: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
@@ -102,6 +106,7 @@ def stage(
         name: of the task.
         places: how many may run at once; None: any number.
         again: one without a place is run later, instead of never.
+        has_result: a caller may wait for its result, if there is a result backend.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -127,7 +132,7 @@ def stage(
                 retry_after_outage(task, error)
             except NewerMessage as error:
                 give_back(task, str(error), GIVE_BACK_S)
-            except InvalidMessage:
+            except (InvalidMessage, Ignore):
                 raise
             except Exception as error:
                 if is_job(task.request):
@@ -144,7 +149,7 @@ def stage(
             bind=True,
             acks_late=True,
             reject_on_worker_lost=True,
-            ignore_result=True,
+            ignore_result=not has_result,
             broker_retries=True,
             max_retries=MAX_RETRIES,
         )(run)

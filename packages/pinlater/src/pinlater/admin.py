@@ -16,7 +16,10 @@ from pinlater.cluster import Cluster, connect_shards
 from pinlater.errors import BrokerUnavailable, InvalidArgument
 from pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from pinlater.queue_settings import check_settings, rate_settings
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
+
+_OF_TYPES = frozenset(RetryPolicy.fields())
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
 """Receives jobs and their queue before they are deleted; one of them may still start to run."""
@@ -147,6 +150,34 @@ class Admin:
         """Change any of `queue_settings.SETTINGS`; None restores the default."""
         check_settings(changes)
         self._change(lambda shard: shard.configure(queue, changes))
+
+    def retry_policy(self, queue: str, job_type: str = "") -> RetryPolicy:
+        """Return the retry policy of a queue, or of one job type in it."""
+        return RetryPolicy.of(self.status(queue).settings, job_type)
+
+    def set_retry_policy(
+        self, queue: str, word: str = "", *, job_type: str = "", **changes: float | None
+    ) -> None:
+        """
+        Change the retry policy of a queue, or of one job type in it; effective immediately.
+
+        Args:
+            queue: its name.
+            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`; it replaces the whole policy,
+                and the other arguments change it. Empty: the other arguments alone.
+            job_type: the type that it is for; empty: all that have no policy of their own.
+            changes: fields of `RetryPolicy`; None restores the default, or that of the queue.
+
+        Raises:
+            InvalidArgument: an unknown word or field.
+        """
+        if word:
+            named = RetryPolicy.NAMED.get(word)
+            if named is None:
+                words = ", ".join(RetryPolicy.NAMED)
+                raise InvalidArgument(f"{word}: not a retry policy; use {words}")
+            changes = {**dict.fromkeys(_OF_TYPES), **named, **changes}
+        self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""

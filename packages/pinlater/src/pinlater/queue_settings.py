@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from pinlater.errors import InvalidArgument
-from pinlater.retry_policy import RetryPolicy
+from pinlater.retry_policy import OF_TYPE, RetryPolicy
 
 SETTINGS: Mapping[str, str] = {
     "paused": "1: no jobs are delivered",
@@ -21,9 +21,12 @@ SETTINGS: Mapping[str, str] = {
     "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
     "keep_failed_ms": "how long a failed job is kept; default 7 days",
     "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
+    "doors": "which other programs may use the queue: 1 over HTTP, 2 over Thrift, 3 over both",
     **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
 }
-"""The settings that `configure` accepts, with their descriptions."""
+"""The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
+for one job type: `max_attempts@thumbnail`."""
+_OF_TYPES = frozenset(RetryPolicy.fields())
 
 
 def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, float | None]:
@@ -39,8 +42,16 @@ def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, fl
 
 
 def check_settings(names: Iterable[str]) -> None:
-    """Raise InvalidArgument if one of the names is not in `SETTINGS`."""
-    if unknown := sorted(set(names) - SETTINGS.keys()):
+    """Raise InvalidArgument if one of the names is no setting of a queue."""
+    if unknown := sorted(name for name in set(names) if not is_setting(name)):
         raise InvalidArgument(
             f"{', '.join(unknown)}: not a setting of a queue; use {', '.join(SETTINGS)}"
         )
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a queue has a setting of this name."""
+    plain, of_type, job_type = name.partition(OF_TYPE)
+    if of_type:
+        return plain in _OF_TYPES and bool(job_type) and not set(job_type) & set("|%")
+    return plain in SETTINGS

@@ -104,7 +104,7 @@ class OperationRoutes:
         """
         accepted = checked(made)
         admit = None if held is None else held.require
-        caller = Caller(self._parts, request.scope.get("aragog.token"), admit)
+        caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))

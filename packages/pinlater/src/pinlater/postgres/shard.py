@@ -173,7 +173,7 @@ class PostgresShard:
             next_due_ms=next_due_ms if next_due_ms >= 0 else None,
             more=bool(more),
             claims=tuple(
-                models.Claimed(job_id_of(number), token, attempt, record)
+                models.Claimed(job_id_of(number), token, attempt, record, now_ms)
                 for number, token, attempt, record in rows
             ),
         )
