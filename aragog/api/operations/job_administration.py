@@ -15,7 +15,7 @@ from aragog.api.operations.scopes import ADMIN, READ, WRITE
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.errors import BadInput
 from pinlater.models import JobState
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 
 _STATES = tuple(state.value for state in JobState)
 Ids = Annotated[

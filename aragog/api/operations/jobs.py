@@ -28,7 +28,7 @@ from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.job_body import OCTETS, JobBody
 from pinlater.models import Claimed, ClaimRequest, JobState, Nack, NewJob
-from pinlater.policy import OF_TYPE, RetryPolicy
+from pinlater.retry_policy import OF_TYPE, RetryPolicy
 from pinlater.shard import Shard
 
 MOST_CLAIMS = 200

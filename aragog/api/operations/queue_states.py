@@ -12,7 +12,7 @@ from aragog.errors import AccessDenied, InvalidMessage
 from pinlater.admin import Admin
 from pinlater.job_body import JobBody
 from pinlater.models import JobInfo, JobState, Sizes
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True)

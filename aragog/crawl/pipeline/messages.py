@@ -79,6 +79,8 @@ class UrlJob:
     What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
     settings say. `AS_KEPT`: what the stored page is kept for.
     """
+    then: str = ""
+    """What a Celery caller wants run when it is done (`aragog.tasks.continuation`); "": nothing."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are handed on."""
 
@@ -144,6 +146,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "traceparent": (str, 0, 0),
     "left_at_ms": (int, 0, 1 << 53),
     "purposes": (str, 0, 0),
+    "then": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
 _MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")

@@ -40,10 +40,11 @@ from aragog.urlstore.writing.page_changes import (
     changes_of,
     has_another_page,
     is_failed_alias,
+    is_newly_reserved,
     redirected,
+    reserved_change,
 )
 from aragog.urlstore.writing.page_plan import PageWritePlan
-from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from zengraph import MultiGraph

@@ -18,6 +18,7 @@ DOCUMENTED = [
     "pinlater",
     "pinlater.brokers",
     "pinlater.job_types",
+    "pinlater.policy",
     "pipeline.enqueue_results",
     "pipeline.webhook_signatures",
     "politeness.robots_rules",

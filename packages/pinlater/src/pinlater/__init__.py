@@ -27,7 +27,8 @@ For applications:
 The parts:
 
     models.py            jobs, claims, states, sizes
-    policy.py            the delays between attempts, and when a job is given up
+    queue_settings.py    the settings of a queue: rate, pause, retries, retention
+    retry_policy.py      the delays between attempts, and when a job is given up
     run_log.py           a line in the log for each run of a job
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
     job_codec.py         the stored format of a job

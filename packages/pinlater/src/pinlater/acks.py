@@ -18,7 +18,7 @@ from pinlater.clock import Clock
 from pinlater.cluster import Cluster
 from pinlater.errors import BrokerUnavailable, InvalidMessage
 from pinlater.models import Claimed, JobState, Nack, Step
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)

@@ -20,10 +20,11 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from pinlater.admin import SETTINGS, Admin, count_of
+from pinlater.admin import Admin, count_of
 from pinlater.errors import InvalidArgument
 from pinlater.models import JobInfo, JobState, QueueStatus
-from pinlater.policy import RetryPolicy
+from pinlater.queue_settings import SETTINGS
+from pinlater.retry_policy import RetryPolicy
 from pinlater.terminal import SafeConsole, echo, echo_json, print_table
 from pinlater.wording import span
 

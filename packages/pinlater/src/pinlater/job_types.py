@@ -33,7 +33,7 @@ from pinlater import doors, envelope
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 from pinlater.errors import InvalidConfig
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import follow
 
 CLUSTERS = "clusters"

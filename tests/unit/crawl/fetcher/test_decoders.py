@@ -12,8 +12,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.crawl.fetcher.body_limits import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
-from aragog.crawl.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.fetch_record.outcome import UnreachableKind
 from tests.support.byte_streams import pieces_of

@@ -22,8 +22,8 @@ from aragog.api.problems import Problem
 from aragog.api.server.call_spans import call_span
 from aragog.api.server.http.batch_get import read_urls
 from aragog.api.server.http.calls import StoreCalls, json_response, tagged
+from aragog.api.server.http.etags import expected_version
 from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
-from aragog.api.server.http.preconditions import expected_version
 from aragog.api.server.http.routes.contents import content_response
 from aragog.api.server.memory import GrowingBytes, MemoryLimit
 from aragog.api.server.tokens import Tokens

@@ -53,7 +53,7 @@ _STATES = {
     ),
 }
 _FULL = ("53100", "53200")
-IS_FULL = "its disk is full: free space there, add a shard (broker.shards), or delete ended jobs"
+IS_FULL = "its disk is full: free space there, add a shard, or delete ended jobs"
 
 
 class PostgresShard:

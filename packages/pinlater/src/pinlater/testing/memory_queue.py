@@ -14,7 +14,7 @@ from pinlater.models import (
     NewJob,
     Sizes,
 )
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH
 
 DEFAULTS = {

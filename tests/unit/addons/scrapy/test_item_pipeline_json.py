@@ -15,7 +15,7 @@ import scrapy
 from parsel import Selector
 from scrapy.http import HtmlResponse
 
-from aragog.addons.scrapy.item_json import value_json
+from aragog.addons.scrapy.item_pipeline import value_json
 
 
 class Lamp(scrapy.Item):

@@ -5,7 +5,7 @@ import logging
 import pytest
 from scrapy import Request
 
-from aragog.addons.scrapy.unused_values import UnusedValues
+from aragog.addons.scrapy.unused_settings import UnusedValues
 
 URL = "http://a.test/"
 AGENT = "Scrapy/2.19"

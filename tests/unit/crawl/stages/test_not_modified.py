@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
-from aragog.crawl.stages.confirmed_pages import decide_alike, with_fields_of
+from aragog.crawl.stages.not_modified import decide_alike, with_fields_of
 from aragog.crawl.stages.page_updates import from_blob, to_blob, with_body
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress

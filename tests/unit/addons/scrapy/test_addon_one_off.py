@@ -5,7 +5,7 @@ import scrapy
 from scrapy.commands import fetch, parse, shell
 from scrapy.crawler import Crawler
 
-from aragog.addons.scrapy.one_off import is_one_off
+from aragog.addons.scrapy.addon import is_one_off
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 
 
 def test_five_delays_grow_by_a_step_and_the_rest_double():

@@ -2,7 +2,7 @@
 
 import logging
 
-from aragog.observability.tracing.export_log import EVERY_S, MOST_CHARS, ExportErrors
+from aragog.observability.tracing.open_telemetry import EVERY_S, MOST_CHARS, ExportErrors
 from aragog.runtime.clock import ManualClock
 
 

@@ -1,16 +1,32 @@
-"""Conditional requests: which version a write expects, and which one a client has already."""
+"""ETags: how they are made, which one a client has, and which version a write expects."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from starlette.requests import Request
 
 from aragog.api.operations.writing import ANY_VERSION
-from aragog.api.server.http.compression import plain_tag
 from aragog.errors import BadInput
 
 _TAG = re.compile(r'"([!#-~]+)"')
+_CODED = re.compile(r'-(?:zstd|gzip)"$')
+
+
+def body_tag(version: str, body: bytes) -> str:
+    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
+    return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
+
+
+def coded_tag(tag: str, coding: str) -> str:
+    """The ETag of a body in a Content-Encoding (RFC 9110, 8.8.3.3)."""
+    return f'{tag[:-1]}-{coding}"'
+
+
+def plain_tag(tag: str) -> str:
+    """An ETag without what `coded_tag` added to it."""
+    return _CODED.sub('"', tag)
 
 
 def has_tag(request: Request, tag: str) -> bool:
@@ -42,4 +58,4 @@ def expected_version(request: Request) -> str | None:
     match = _TAG.fullmatch(expected[0])
     if match is None or len(expected) > 1:
         raise BadInput("If-Match: must be one ETag as this server sent it, or *")
-    return match[1].partition(".")[0]  # a hash follows: `read_batches.body_tag`
+    return match[1].partition(".")[0]  # a hash follows: `body_tag`
