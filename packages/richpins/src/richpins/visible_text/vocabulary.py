@@ -53,9 +53,10 @@ ENDS = re.compile(
     r"about.*|print.*|newsletter|subscribe.*|leave a.*|similar.*|rate this.*|"
     r"serving suggestions?|pro tips.*|tools.*|substitutions.*|variations?.*|common mistakes.*|"
     r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*|freezing.*|conseils?|astuces?|"
-    r"le conseil.*|note de l.auteur|ustensiles?|matériel|consejos?|utensilios|consigli|attrezzatura|dicas?|"
-    r"utensílios|anmerkung(?:en)?|hinweise?|zubehör|küchengeräte|opmerkingen|benodigd keukengerei|"
-    r"keukenhulpjes|nyttige råd|redskap|tags|recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
+    r"le conseil.*|note de l.auteur|ustensiles?|matériel|consejos?|utensilios|consigli|"
+    r"attrezzatura|dicas?|utensílios|anmerkung(?:en)?|hinweise?|zubehör|küchengeräte|"
+    r"opmerkingen|benodigd keukengerei|keukenhulpjes|nyttige råd|redskap|tags|"
+    r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
 IS_AFTERWORD = re.compile(
