@@ -57,6 +57,12 @@ def test_a_product_in_microformats_is_a_product(markup):
     assert page.image.url == "https://a.test/lamp.jpg"
 
 
+def test_a_part_of_a_property_with_an_older_class_is_none_of_its_own():
+    parts = H_RECIPE.replace("3 leeks", "3 <span class=ingredient>leeks</span>")
+
+    assert pin(parts).recipe.ingredients == ("3 leeks", "1 l water")
+
+
 def test_a_type_in_another_syntax_comes_before_microformats():
     page = pin(ld({"@type": "Recipe", "name": "Soup", "recipeIngredient": ["a", "b"]}) + H_RECIPE)
 

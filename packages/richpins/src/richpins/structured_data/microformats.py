@@ -9,6 +9,7 @@ properties; as a value it is its name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -46,6 +47,8 @@ _NAMES = {
         "price": "price",
     },
 }  # fmt: skip
+_PREFIX = re.compile(r"(?:p|u|dt|e)-")
+"""The properties of an item of microformats2; those of an older one have no prefix."""
 _DATES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
 _URLS = frozenset({"image", "url"})
 _BY_LINES = frozenset({"recipeinstructions", "description"})
@@ -62,12 +65,13 @@ def read(tree: LexborHTMLParser, graph: Graph) -> None:
         if type_ is None or type_.lower() in known or graph.full():
             continue
         node = graph.node((type_,), syntax=SYNTAX, where=f"{SYNTAX}[{number}]")
+        is_prefixed = any(name[:2] == "h-" for name in _classes(root))
         for element in _own_elements(root):
             left -= 1
             if left < 0:
                 return
             for name in _classes(element):
-                if name in _NAMES[type_]:
+                if name in _NAMES[type_] and (_PREFIX.match(name) is not None) == is_prefixed:
                     _add(node, _NAMES[type_][name], element)
 
 

@@ -28,7 +28,8 @@ UNITS = ("tsp", "tbsp")
 # bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
 INGREDIENTS = {
     "": ("ingred",),
-    "de": ("zutat",), "nl": ("benodigd",), "cs": ("surovin",), "sk": ("surovin",),
+    "de": ("zutat",), "nl": ("benodigd", "nodig:", "nodig<"),
+    "cs": ("surovin",), "sk": ("surovin",),
     "tr": ("malzeme",), "hr": ("sastojc",), "sr": ("sastojc",), "bs": ("sastojc",),
     "fi": ("ainekse",), "fr": ("ingré", "ingr&e"), "pl": ("składnik",), "hu": ("hozzávaló",),
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),

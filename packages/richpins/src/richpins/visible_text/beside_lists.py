@@ -43,6 +43,14 @@ _SELDOM = re.compile(
 _ENTRIES = re.compile(r"ingredients?-?(?:list|item|s)?(?:[-_\s]|$)|instruction|step", re.IGNORECASE)
 
 
+def is_trail(node: LexborNode) -> bool:
+    """Return True for breadcrumbs, tags and ratings, whose lists have no entries."""
+    return _TRAIL.search(node.attributes.get("class") or "") is not None
+
+
+_TRAIL = re.compile(r"breadcrumb|(?:^|[-_\s])tag-?list(?:[-_\s]|$)|user-?rating", re.IGNORECASE)
+
+
 def is_menu(element: LexborNode) -> bool:
     """Return True for a list all of whose words are in links."""
     text = _letters(element.text())

@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
-from richpins.visible_text.beside_lists import is_beside_the_list, is_menu
+from richpins.visible_text.beside_lists import is_beside_the_list, is_menu, is_trail
 from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_list
 from richpins.visible_text.list_items import (
     COUNTED,
@@ -336,9 +336,9 @@ class _SectionWalk:
 
 def _is_off(node: LexborNode, block: LexborNode) -> bool:
     """Return True for a part of a form, menu or footer inside a block."""
-    at = node.parent
+    at: LexborNode | None = node
     while at is not None and at.mem_id != block.mem_id:
-        if at.tag in NOT_CONTENT:
+        if at.tag in NOT_CONTENT or is_trail(at):
             return True
         at = at.parent
     return False

@@ -22,6 +22,7 @@ _STEPS = (
     "zubereitung anleitung "
     "preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento bereiding "
     "bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
+    "przygotowanie\\s+krok\\s+po\\s+kroku krok\\s+po\\s+kroku "
     "gör\\s+så\\s+här tillagning instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du "
     "εκτέλεση εκτελεση приготовление способ\\s+приготовления приготування elkészítés "
     "elkészítése postup příprava přípravy hazırlanışı yapılışı 作り方 만드는\\s*법 做法 priprema "
@@ -43,7 +44,11 @@ IS_INGREDIENTS = re.compile(
 IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
 IS_NEEDED = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
-    r"(?:was )?du brauchst|det skal du bruge|du trenger|вам понадобится|benodigdheden)\s*[:：]?",
+    r"(?:was )?(?:du brauchst|ihr braucht|man braucht)|det skal du bruge|du skal bruge|du trenger|"
+    r"вам понадобится|benodigdheden|(?:dit )?(?:heb je )?nodig|je hebt nodig|du behöver|"
+    r"(?:il (?:vous )?faut|vous aurez besoin(?: de)?)|(?:lo que )?necesit(?:as|arás|amos)|"
+    r"(?:cosa|che cosa) serve|você (?:vai )?precisa(?:r)?|potrzebujesz|"
+    r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
 """Headings for things needed for any purpose; they belong to a recipe if amounts follow."""
@@ -101,7 +106,8 @@ IS_CONTROL = re.compile(
     rf"\s?(?:für\s)?\d{{1,3}}(?:\s?(?:[-–]|to|bis|à)\s?\d{{1,3}})?(?:\s{_PORTIONS})?"
     rf"|\(?(?:op\sbasis\svan\s)?(?:\d{{1,3}}\s?)?{_PORTIONS}\.?\)?"
     r"|(?:makes|yields?)\b\W{0,2}(?:about|approx\w{0,9}\.?|around)?\s?\d.{0,40}"
-    r"|adjust\s(?:the\s)?(?:servings?|portions?)(?:\s.{0,12})?|shopping\slist|en\slire\splus"
+    r"|adjust\s(?:the\s)?(?:servings?|portions?)(?:\s.{0,12})?|shopping\slist|en\slire\splus|serves|servings?"
+    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,12}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
     r"|(?:prevent|disable)\s(?:sleep|screen).{0,40}"
     r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
     rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
