@@ -166,3 +166,29 @@ def test_elements_nested_deeply_are_no_fault():
 
     assert select(texts_found, blocks_of(body)) == 1
     assert SENTENCE in "".join(compose(texts_found).itertext())
+
+
+@pytest.mark.parametrize(
+    "between", ["<div class=spacer></div>", "<hr>", "<div><script>x()</script></div>"]
+)
+def test_an_empty_block_divides_two_texts(between):
+    content = f"<div><span style='display: block'>Method</span>{between}<span>In a bowl, mix them. {SENTENCE}</span></div>"
+
+    assert "MethodIn" not in found(content)
+
+
+def test_cells_that_span_columns_and_rows_leave_the_others_in_their_columns():
+    table = """<table><tr><th>Name</th><th>Field</th><th>Age</th></tr><tr><td rowspan=2>John</td>
+    <td>Leeks</td><td>30</td></tr><tr><td>Onions</td><td>31</td></tr><tr><td colspan=2>all</td><td>61</td></tr></table>"""
+    rows = rendered(table).css("tr")
+
+    assert [[cell.text() for cell in row.css("td")] for row in rows[1:]] == [
+        ["John", "Leeks", "30"], ["", "Onions", "31"], ["all", "", "61"],
+    ]  # fmt: skip
+
+
+def test_a_table_with_a_heading_in_a_cell_of_its_own_is_a_table():
+    table = """<table><tr><th colspan=2><h3>Battery</h3></th></tr><tr><td>Kind of battery</td><td>Li-Ion</td></tr>
+    <tr><td>Battery is included</td><td>Yes</td></tr></table>"""
+
+    assert texts(rendered(table), "tr")[1:] == ["Kind of battery Li-Ion", "Battery is included Yes"]

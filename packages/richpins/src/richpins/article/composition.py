@@ -27,6 +27,7 @@ _DELETED = frozenset({"del", "s", "strike"})
 _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
 """A cell with more of them is part of the layout of its page."""
+_MAX_SPAN = 100
 _TRANSPARENT = frozenset({"picture", "noscript"})
 _NO_BLOCKS = frozenset({*_TRANSPARENT, "br", "img"})
 _MAX_DEPTH = 120
@@ -78,6 +79,8 @@ class _Composer:
                 self._add(child, target, link, depth + 1)
             elif child.tag == "br":
                 etree.SubElement(target, "lb")
+            elif child.tag not in INLINE and child.tag not in _NO_BLOCKS:
+                _add_border(target)
             if child in self._tails:
                 _add_text(target, child.tail, parted=not is_live and child in self._lettered)
 
@@ -98,10 +101,9 @@ class _Composer:
         elif tag == "blockquote":
             self._fill(child, etree.SubElement(target, "quote"), link, depth)
         elif self._has_block(child):
-            # Containers of containers are left out: an empty block marks where they begin and end.
-            etree.SubElement(target, "div")
+            _add_border(target)  # containers of containers are left out
             self._fill(child, target, link, depth)
-            etree.SubElement(target, "div")
+            _add_border(target)
         else:
             self._fill_leaf(child, etree.SubElement(target, "p"), link, depth)
 
@@ -181,38 +183,73 @@ class _Composer:
 
     def _is_layout(self, table: Any) -> bool:
         """Whether a table arranges parts of a page: its cells hold more than a line of a table."""
-        if any(each.tag == "table" or each.tag in _HEADINGS for each in self._inside(table)):
+        if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):
             return True  # a cell of Markdown is one line
-        rows = [self._cells(row) for row in self._rows(table)]
+        rows = [_cells(row) for row in self._rows(table)]
         if all(len(row) < 2 for row in rows):
             return True
-        return any(
-            sum(1 for _ in cell.iterdescendants(*_CELL_BLOCKS)) > _MAX_CELL_BLOCKS
-            for row in rows
-            for cell in row
-        )
+        return any(_is_part_of_layout(cell) for row in rows for cell in row)
 
     def _rows(self, table: Any) -> list[Any]:
         return [row for row in table.iterdescendants("tr") if row in self._live]
-
-    def _cells(self, row: Any) -> list[Any]:
-        return [cell for cell in row if cell.tag in {"td", "th"}]
 
     def _add_table(self, table: Any, target: Any, depth: int) -> None:
         for caption in table.iterchildren("caption"):
             if caption in self._live:
                 self._fill(caption, etree.SubElement(target, "p"), None, depth)
         made = etree.SubElement(target, "table")
+        taken: dict[int, int] = {}
         for row in self._rows(table):
-            cells = self._cells(row)
+            cells = _cells(row)
             is_head = all(cell.tag == "th" for cell in cells)
             line = etree.SubElement(made, "row")
-            for cell in cells:
-                written = etree.SubElement(line, "cell", {"role": "head"} if is_head else {})
-                if cell in self._live:
-                    self._fill(cell, written, None, depth)
+            self._fill_row(cells, line, taken, {"role": "head"} if is_head else {}, depth)
+
+    def _fill_row(
+        self, cells: list[Any], line: Any, taken: dict[int, int], role: dict[str, str], depth: int
+    ) -> None:
+        """Write the cells in their columns; `taken` has for how many rows a column is occupied."""
+        column = 0
+        for cell in [*cells, None]:
+            while taken.get(column, 0):
+                taken[column] -= 1
+                column += 1
+                etree.SubElement(line, "cell", role)
+            if cell is None:
+                break
+            written = etree.SubElement(line, "cell", role)
+            if cell in self._live:
+                self._fill(cell, written, None, depth)
+            for number in range(_span(cell, "colspan")):
+                taken[column] = _span(cell, "rowspan") - 1
+                column += 1
+                if number:
+                    etree.SubElement(line, "cell", role)
+
+
+def _cells(row: Any) -> list[Any]:
+    return [cell for cell in row if cell.tag in {"td", "th"}]
+
+
+def _span(cell: Any, name: str) -> int:
+    """How many columns or rows a cell takes, 1 to 100."""
+    value = (cell.get(name) or "").strip()
+    return min(max(int(value), 1), _MAX_SPAN) if value.isdecimal() else 1
+
+
+def _is_part_of_layout(cell: Any) -> bool:
+    """Whether a cell holds many blocks, or a heading with the text below it."""
+    if sum(1 for _ in cell.iterdescendants(*_CELL_BLOCKS)) > _MAX_CELL_BLOCKS:
+        return True
+    headings = [letters_of("".join(each.itertext())) for each in cell.iterdescendants(*_HEADINGS)]
+    return bool(headings) and "".join(headings) != letters_of("".join(cell.itertext()))
+
+
+def _add_border(target: Any) -> None:
+    """End a block: an empty one divides what stands before it from what follows."""
+    etree.SubElement(target, "div")
 
 
 def _add_with_ancestors(found: set[Any], element: Any) -> None:
