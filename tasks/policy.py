@@ -144,17 +144,22 @@ def stage(
             OUTAGES.succeeded(name)
             return result
 
-        return shared_task(
-            name=name,
-            bind=True,
-            acks_late=True,
-            reject_on_worker_lost=True,
-            ignore_result=not has_result,
-            broker_retries=True,
-            max_retries=MAX_RETRIES,
-        )(run)
+        return _shared(name, run, has_result=has_result)
 
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
+
+
+def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
+    """The function as a task of every app, with what Celery must know of the policy."""
+    return shared_task(
+        name=name,
+        bind=True,
+        acks_late=True,
+        reject_on_worker_lost=True,
+        ignore_result=not has_result,
+        broker_retries=True,
+        max_retries=MAX_RETRIES,
+    )(run)
 
 
 def give_back(task: Any, why: str, about_s: float) -> NoReturn:

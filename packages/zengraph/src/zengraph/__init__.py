@@ -18,7 +18,7 @@ from zengraph._multigraph import MultiGraph
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._remedies import Remedies
 from zengraph._row_limits import Limits
-from zengraph._simple_edges import EdgeKey, NewEdge
+from zengraph._simple_edge_rows import EdgeKey, NewEdge
 
 __all__ = [
     "IN",

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 from zengraph._indexes import PAGE_BYTES, Schema
 from zengraph._multigraph import MultiGraph
 from zengraph._parallel_edges import Edge
-from zengraph._simple_edges import MOST_COUNTED, EdgeKey, NewEdge, SimpleEdges, check_id
+from zengraph._simple_edge_rows import EdgeKey, NewEdge, check_id
+from zengraph._simple_edges import MOST_COUNTED, SimpleEdges
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, Unfinished
 from zengraph.tables import Tables

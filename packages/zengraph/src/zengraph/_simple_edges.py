@@ -14,14 +14,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
-from operator import index
-from typing import NamedTuple
 
-from zengraph._codec import ID_BYTES, IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
+from zengraph._codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
 from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from zengraph._parallel_edges import Edge, Edges, count_column
 from zengraph._properties import Cell, Row, newest_ms
 from zengraph._row_limits import RowLimits
+from zengraph._simple_edge_rows import (
+    PAIR_KIND,
+    PROPERTY,
+    SCORE,
+    EdgeKey,
+    NewEdge,
+    cells_of,
+    check_edge,
+    count_cell,
+    count_of,
+    edge_of,
+    pair_of,
+    score_of,
+)
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Tables
@@ -29,77 +41,12 @@ from zengraph.tables import CellTable, Tables
 MOST_COUNTED = 10_000
 """Edges of a type that is not counted which `count_edges` reads at most."""
 
-_PAIR = b"x"
-_SCORE = b"p:s"
-_PROPERTY = b"p:p"
 _FIRST_EDGES = 2
 _LISTED = b"p:_"
 _CURSOR_BYTES = 24
 _AT_ONCE = 500
-_SCORE_BYTES = 8
-_TYPES = 1 << 16
-_SCORES = range(-(1 << 63), 1 << 63)
 _FEW = 2
 """So many counts are increased one by one: an edge has two."""
-
-
-class EdgeKey(NamedTuple):
-    """An edge by its two nodes."""
-
-    source: bytes
-    edge_type: int
-    target: bytes
-
-    @property
-    def key(self) -> bytes:
-        """The key of its own row; 35 bytes."""
-        return edge_prefix(self.source, _PAIR, self.edge_type) + self.target
-
-    def list_keys(self, score: int) -> tuple[bytes, bytes]:
-        """The keys of its rows in the lists of both nodes."""
-        return (
-            edge_key(self.target, IN, self.edge_type, score, self.source),
-            edge_key(self.source, OUT, self.edge_type, score, self.target),
-        )
-
-    @property
-    def counts(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-        """(node, column) of both counts that it is part of."""
-        return (
-            (self.source, count_column(OUT, self.edge_type)),
-            (self.target, count_column(IN, self.edge_type)),
-        )
-
-
-class NewEdge(NamedTuple):
-    """An edge to put."""
-
-    pair: EdgeKey
-    score: int = 0
-    properties: Mapping[str, bytes] = {}
-
-
-def check_id(node_id: bytes) -> None:
-    """Raise InvalidArgument for an id of another length: keys are cut at fixed places."""
-    if len(node_id) != ID_BYTES:
-        raise InvalidArgument(f"id of a node: must be {ID_BYTES} bytes, got {len(node_id)}")
-
-
-def _check(edge: NewEdge) -> None:
-    source, edge_type, target = edge.pair
-    check_id(source)
-    check_id(target)
-    if not 0 <= edge_type < _TYPES:
-        raise InvalidArgument(f"type of an edge: must be 0 to {_TYPES - 1}, got {edge_type!r}")
-    if not _is_score(edge.score):
-        raise InvalidArgument(f"score: must be an integer of 64 bits, got {edge.score!r}")
-
-
-def _is_score(score: int) -> bool:
-    try:
-        return index(score) in _SCORES
-    except TypeError:  # such as a float, which a caller without types passes
-        return False
 
 
 class SimpleEdges:
@@ -116,7 +63,7 @@ class SimpleEdges:
         self._most_counted = most_counted
         self._nodes: CellTable = tables["n"]
         self._table: CellTable = tables["e"]
-        self._limits = RowLimits(self._table, _PROPERTY, b"", schema.limits, schema.remedies)
+        self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
         self._remedies = schema.remedies
         self._counted = frozenset(schema.counted)
         self._clock = clock
@@ -134,11 +81,11 @@ class SimpleEdges:
         """
         wanted = {edge.pair: edge for edge in edges}
         for edge in wanted.values():
-            _check(edge)
+            check_edge(edge)
         if not any(edge.properties for edge in wanted.values()):
             self._put(wanted)
             return
-        cells = [(pair.key, _cells(edge)) for pair, edge in wanted.items()]
+        cells = [(pair.key, cells_of(edge)) for pair, edge in wanted.items()]
         with self._limits.writing(cells):
             self._put(wanted)
 
@@ -150,14 +97,14 @@ class SimpleEdges:
         stale: list[tuple[bytes, None, int]] = []
         for pair, edge in wanted.items():
             old = before.get(pair)
-            old_ms = old[_SCORE].at_ms if old else 0
+            old_ms = old[SCORE].at_ms if old else 0
             at_ms = max(now_ms, old_ms)
-            if old is not None and (old_score := _score(old)) != edge.score:
+            if old is not None and (old_score := score_of(old)) != edge.score:
                 # Later than the rows that are deleted, which would hide a score that comes back.
                 at_ms = max(now_ms, old_ms + 1)
                 stale += [(key, None, old_ms) for key in pair.list_keys(old_score)]
             lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(edge.score)]
-            pairs.append((pair.key, _cells(edge), at_ms))
+            pairs.append((pair.key, cells_of(edge), at_ms))
         self._table.put_many(lists)
         self._table.put_many(pairs)
         if stale:
@@ -167,7 +114,7 @@ class SimpleEdges:
     def get(self, pair: EdgeKey) -> Edge | None:
         """The edge, or None."""
         row = self._table.get(pair.key)
-        return _edge(pair.target, row) if _SCORE in row else None
+        return edge_of(pair.target, row) if SCORE in row else None
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
         """Remove edges; those that do not exist are ignored. Two round trips and a read."""
@@ -177,9 +124,9 @@ class SimpleEdges:
         self._table.delete_many([(pair.key, None, newest_ms(row)) for pair, row in found.items()])
         self._table.delete_many(
             [
-                (key, None, row[_SCORE].at_ms)
+                (key, None, row[SCORE].at_ms)
                 for pair, row in found.items()
-                for key in pair.list_keys(_score(row))
+                for key in pair.list_keys(score_of(row))
             ]
         )
         self._count(found, -1)
@@ -265,10 +212,10 @@ class SimpleEdges:
         found = 0
         with closing(self._table.scan(start, stop)) as rows:
             while found <= self._most_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
-                pairs = [(_pair_of(key).key, read_edge_key(key)[3]) for key in keys]
-                scores = self._table.get_many([key for key, _ in pairs], [_SCORE])
+                pairs = [(pair_of(key).key, read_edge_key(key)[3]) for key in keys]
+                scores = self._table.get_many([key for key, _ in pairs], [SCORE])
                 found += sum(
-                    _SCORE in (row := scores.get(key, {})) and _score(row) == score
+                    SCORE in (row := scores.get(key, {})) and score_of(row) == score
                     for key, score in pairs
                 )
         return min(found, self._most_counted + 1)
@@ -293,7 +240,7 @@ class SimpleEdges:
             while keys := self._first_keys(prefix, min(left + 1, _AT_ONCE)):
                 if left <= 0:
                     return False
-                self.remove(map(_pair_of, keys[:left]))
+                self.remove(map(pair_of, keys[:left]))
                 # A row whose edge has another score, or none, was left by a writer that crashed.
                 rows = self._table.get_many(keys[:left])
                 self._table.delete_many([(key, None, newest_ms(rows[key])) for key in rows])
@@ -323,8 +270,8 @@ class SimpleEdges:
                     yield node_id, direction, edge_type
 
     def _repaired(self, key: bytes, row: Row) -> int:
-        if key[16:17] != _PAIR:
-            pair = _pair_of(key)
+        if key[16:17] != PAIR_KIND:
+            pair = pair_of(key)
             if self._true([key]):
                 return 0
             # Read again: the row of a pair is written after those of its lists.
@@ -332,24 +279,24 @@ class SimpleEdges:
                 return 0
             self._table.delete(key, at_ms=newest_ms(row))
             return 1
-        if _SCORE not in row:
+        if SCORE not in row:
             return 0
         pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
-        keys = pair.list_keys(_score(row))
+        keys = pair.list_keys(score_of(row))
         missing = [each for each in keys if not self._table.get(each)]
-        self._table.put_many([(each, {_LISTED: b"1"}, row[_SCORE].at_ms + 1) for each in missing])
+        self._table.put_many([(each, {_LISTED: b"1"}, row[SCORE].at_ms + 1) for each in missing])
         return len(missing)
 
     def _true(self, keys: Sequence[bytes]) -> list[Edge]:
         """The edges of these rows of lists, without rows that are not true."""
-        pairs = [_pair_of(key) for key in keys]
+        pairs = [pair_of(key) for key in keys]
         found = self._table.get_many([pair.key for pair in pairs])
         edges = []
         for key, pair in zip(keys, pairs, strict=True):
             row = found.get(pair.key, {})
             _, _, _, score, other = read_edge_key(key)
-            if _SCORE in row and _score(row) == score:
-                edges.append(_edge(other, row))
+            if SCORE in row and score_of(row) == score:
+                edges.append(edge_of(other, row))
         return edges
 
     def _first_keys(self, prefix: bytes, limit: int) -> list[bytes]:
@@ -361,12 +308,12 @@ class SimpleEdges:
         """The rows of the pairs that have an edge."""
         keys = {pair: pair.key for pair in pairs}
         rows = self._table.get_many(list(keys.values()))
-        return {pair: row for pair, key in keys.items() if _SCORE in (row := rows.get(key, {}))}
+        return {pair: row for pair, key in keys.items() if SCORE in (row := rows.get(key, {}))}
 
     def _stored_count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
-        return _count_of(None if cell is None else cell.value)
+        return count_of(None if cell is None else cell.value)
 
     def _count(self, pairs: Iterable[EdgeKey], delta: int) -> None:
         changes: Counter[tuple[bytes, bytes]] = Counter()
@@ -389,7 +336,7 @@ class SimpleEdges:
         before = [None if cell is None else cell.value for cell in found]
         written = self._nodes.check_and_put_many(
             [
-                (node_id, column, old, _count_cell(_count_of(old) + changes[node_id, column]))
+                (node_id, column, old, count_cell(count_of(old) + changes[node_id, column]))
                 for (node_id, column), old in zip(places, before, strict=True)
             ]
         )
@@ -400,35 +347,3 @@ class SimpleEdges:
 
 YOUNG_MS = 600_000
 """A row of a list is written before its pair; one younger than this may still become true."""
-
-
-def _pair_of(list_key: bytes) -> EdgeKey:
-    node_id, direction, edge_type, _, other = read_edge_key(list_key)
-    source, target = (node_id, other) if direction == OUT else (other, node_id)
-    return EdgeKey(source, edge_type, target)
-
-
-def _count_of(value: bytes | None) -> int:
-    return 0 if value is None else int.from_bytes(value, signed=True)
-
-
-def _count_cell(count: int) -> bytes:
-    return count.to_bytes(_SCORE_BYTES, signed=True)
-
-
-def _cells(edge: NewEdge) -> dict[bytes, bytes]:
-    named = {_PROPERTY + name.encode(): value for name, value in edge.properties.items()}
-    return {_SCORE: edge.score.to_bytes(_SCORE_BYTES, signed=True), **named}
-
-
-def _score(row: Row) -> int:
-    return int.from_bytes(row[_SCORE].value, signed=True)
-
-
-def _edge(other: bytes, row: Row) -> Edge:
-    named = {
-        column.removeprefix(_PROPERTY).decode(): cell.value
-        for column, cell in row.items()
-        if column.startswith(_PROPERTY)
-    }
-    return Edge(other, _score(row), named, row[_SCORE].at_ms)

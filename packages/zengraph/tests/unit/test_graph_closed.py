@@ -57,5 +57,7 @@ def test_the_calls_above_are_all_that_a_graph_has(graph):
 
 def test_closing_twice_is_closing_once(graph):
     graph.close()
-
     graph.close()
+
+    with pytest.raises(InvalidArgument):
+        graph.get_node(A)
