@@ -621,13 +621,15 @@ struct EnqueueOptions {
   10: optional string batch
   /** The context of the caller's span (W3C Trace Context), which the URLs' traces continue. */
   11: optional string traceparent
+  /** The crawl that the URLs belong to; it must have been started. */
+  12: optional string crawl
 }
 
 /** What became of one URL. */
 struct EnqueueResult {
   /** The URL as given. */
   1: string input
-  /** accepted, already waiting, invalid, or taken down (docs/producers.md). */
+  /** accepted, already waiting, invalid, taken down, out of scope or over budget (docs/producers.md). */
   2: string status
   /** The URL, normalized; absent if it is invalid. */
   3: optional string url
@@ -755,6 +757,108 @@ struct Explanation {
   3: list<ExplanationSection> sections
 }
 
+/** A crawl, and what became of its URLs (docs/crawls.md). */
+struct CrawlView {
+  1: string name
+  /** running, done, paused, cancelled or ended. */
+  2: string state
+  3: string reason
+  4: i64 enqueued
+  5: i64 waiting
+  /** Enqueued again after their pages had been stored for it. */
+  6: i64 repeated
+  7: i64 bytes
+  /** URLs by outcome, among them stored and cancelled. */
+  8: map<string, i64> outcomes
+  9: list<string> scope
+  10: i32 depth
+  11: bool nofollow
+  12: i32 priority
+  /** Absent: what the settings say. */
+  13: optional string purposes
+  14: optional i64 max_urls
+  15: optional i64 max_urls_per_host
+  16: optional i64 max_bytes
+  17: optional i64 until_ms
+  18: optional double rate
+  /** The name of the token that started it. */
+  19: string token
+  20: i64 created_at_ms
+  21: i64 changed_at_ms
+}
+
+struct CrawlDomain {
+  1: string domain
+  2: map<string, i64> outcomes
+}
+
+struct CrawlHour {
+  1: i64 at_ms
+  2: map<string, i64> outcomes
+}
+
+struct CrawlReport {
+  1: CrawlView crawl
+  /** Those with the most URLs, up to 1,000. */
+  2: list<CrawlDomain> domains
+  /** Of the last 90 days. */
+  3: list<CrawlHour> hours
+}
+
+/** Options of a crawl; absent: it stays as it was. */
+struct CrawlOptions {
+  /** As in the other options. */
+  1: optional i32 deadline_ms
+  /** host:, domain:, prefix: or pattern: and a value, with - in front for what is left out. */
+  2: optional list<string> scope
+  3: optional i32 depth
+  /** Follow links that are marked nofollow. */
+  4: optional bool nofollow
+  5: optional i32 priority
+  6: optional list<string> purposes
+  7: optional i64 max_urls
+  8: optional i64 max_urls_per_host
+  9: optional i64 max_bytes
+  10: optional i64 until_ms
+  /** Requests a second to a domain, if that is fewer than the domain allows. */
+  11: optional double rate
+}
+
+struct ScopeOptions {
+  1: optional i32 deadline_ms
+  /** The page that links to the URL. */
+  2: optional string page_url
+}
+
+struct ScopeDecision {
+  1: bool accepted
+  /** The rule that decided. */
+  2: string rule
+}
+
+struct DeletedCrawl {
+  /** Pages that were deleted. */
+  1: i64 deleted
+  /** Pages that stay, by reason. */
+  2: map<string, i64> kept
+}
+
+struct CancelOptions {
+  1: optional i32 deadline_ms
+  2: optional list<string> urls
+  3: optional list<string> hosts
+  4: optional list<string> domains
+  /** Whole URLs; * stands for any characters. */
+  5: optional list<string> patterns
+  /** Only count what waits of them. */
+  6: optional bool dry_run
+}
+
+struct CancelAnswer {
+  /** How many URLs wait, in a dry run. */
+  1: optional i64 waiting
+}
+
 /** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
 service Fetcher extends Session {
   /**
@@ -793,6 +897,56 @@ service Fetcher extends Session {
   /** How far a batch is; NotFound if it is unknown, or older than three days. Scope read. */
   BatchProgress batch(1: string batch, 2: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+  /**
+   * Start a crawl, or change and continue the one of this name. A token may change the crawls that it
+   * started, admin all. Scope write.
+   */
+  CrawlView startCrawl(1: string name, 2: CrawlOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** All crawls. Scope read. */
+  list<CrawlView> listCrawls(1: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** A crawl, and what became of its URLs. Scope read. */
+  CrawlView getCrawl(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Outcomes of a crawl by domain and by hour. Scope read. */
+  CrawlReport crawlReport(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** `paused`, `running` (resume it) or `cancelled`. Scope write. */
+  CrawlView setCrawlState(1: string name, 2: string state, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Whether a URL belongs to a crawl, and the rule that decides. Scope read. */
+  ScopeDecision tryScope(1: string name, 2: string url, 3: ScopeOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Cancel a crawl, delete its pages that nobody else has, and forget it. Scope admin. */
+  DeletedCrawl deleteCrawl(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Cancel URLs that wait, whoever enqueued them; stored pages stay. Scope admin. */
+  CancelAnswer cancelUrls(1: CancelOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 }

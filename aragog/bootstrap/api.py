@@ -27,6 +27,7 @@ from aragog.api.operations.values import Explanation
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
+from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store, url_store_of_replica
@@ -214,6 +215,7 @@ def other_parts(
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            crawls=crawl_control(settings, store),
             explain=explainer(settings, store),
             texts=texts,
             graphs=graphs,

@@ -48,6 +48,9 @@ from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlLimits
+from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.fetch import FetchStage
@@ -108,6 +111,8 @@ class _StageParts:
     sender: Sender
     store: UrlStore
     in_flight: InFlightSet
+    checks: CrawlChecks
+    crawl_limits: CrawlLimits
     spool: Spool
     counters: Counters
     marks: RunMarks
@@ -131,6 +136,7 @@ class _StageParts:
             walks=self.walks,
             clock=self.clock,
             followed_pages=self.followed_pages,
+            checks=self.checks,
         )
 
 
@@ -150,6 +156,8 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         sender=sender,
         store=store,
         in_flight=shared.in_flight,
+        checks=CrawlChecks(shared.crawls, shared.in_flight),
+        crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
         spool=shared.spool,
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
@@ -264,6 +272,7 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
             parts.settings.data_dir.absolute() / "robots-differences",
             parts.settings.fetch.user_agent,
         ),
+        checks=parts.checks,
     )
 
 
@@ -276,6 +285,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
             in_flight=parts.in_flight,
             counters=parts.counters,
             discovery=parts.discovery,
+            checks=parts.checks,
         ),
         requester=Requester(
             fetcher=fetchers.pages,
@@ -290,6 +300,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -311,6 +322,7 @@ def _release_stage(
     clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
+    shared = SharedState.of(settings)
     return ReleaseStage(
         lines=lines,
         limiter=limits,
@@ -321,6 +333,7 @@ def _release_stage(
         settings=settings,
         is_open=is_open,
         traces=UrlTraces(tracer_of(settings)),
+        checks=CrawlChecks(shared.crawls, shared.in_flight),
     )
 
 
@@ -347,6 +360,7 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
         rescheduling=parts.rescheduling,
         counters=parts.counters,
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -360,6 +374,7 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -374,6 +389,8 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,
         discovery=parts.discovery,
+        checks=parts.checks,
+        limits=parts.crawl_limits,
     )
 
 
@@ -423,6 +440,7 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         settings=parts.settings,
         crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
+        crawls=CrawlUpkeep(parts.crawl_limits.registry, parts.crawl_limits.counts),
     )
 
 

@@ -143,7 +143,7 @@ def value_json(value: Any) -> bytes:
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
     Values whose text is all of them (`AS_TEXT`, dates) are written as text. Equal sets have equal
-    JSON.
+    JSON. Scalars and arrays of NumPy are written as the values of Python that they are.
 
     Raises:
         ValueError: JSON has no such value: bytes, NaN and infinity, numbers of more than 64 bits,
@@ -179,6 +179,8 @@ def _plain(value: Any) -> Any:
         raise ValueError("bytes have no JSON: decode them, or write them as base64")  # noqa: TRY004
     if isinstance(value, numbers.Real) and not isinstance(value, int | Fraction):
         return _number(value)  # of NumPy
+    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+        return _of_numpy(value)
     if ItemAdapter.is_item(value):
         return _plain_table(ItemAdapter(value))
     if isinstance(value, Mapping):
@@ -192,9 +194,25 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_table(table: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {
-        _finite(key) if isinstance(key, float) else key: _plain(each) for key, each in table.items()
-    }
+    return {_key(key): _plain(each) for key, each in table.items()}
+
+
+def _key(key: Any) -> Any:
+    if isinstance(key, float):
+        return _finite(key)
+    return _plain(key) if type(key).__module__ == "numpy" else key
+
+
+def _of_numpy(value: Any) -> Any:
+    """A scalar or an array, without importing NumPy."""
+    if getattr(value, "ndim", 0):
+        return [_plain(each) for each in value]
+    if value.dtype.kind in "Mm":  # an instant or a duration, which may be finer than Python's
+        if str(value) == "NaT":
+            raise ValueError("NaT has no JSON: use None, or leave the field out")
+        return str(value)
+    plain = value.item()
+    return _plain(plain) if type(plain).__module__ == "builtins" else plain
 
 
 def _number(value: numbers.Real) -> int | float:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aragog.api.operations.jobs import Jobs
     from aragog.api.operations.values import Explanation
     from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+    from aragog.crawl.stages.crawl_control import CrawlControl
 
 P = ParamSpec("P")
 Q = TypeVar("Q")
@@ -82,6 +83,7 @@ class OtherParts:
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
+        crawls: controls crawls.
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
         explain: explains URLs.
@@ -95,6 +97,7 @@ class OtherParts:
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
+    crawls: CrawlControl | None = None
     explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)

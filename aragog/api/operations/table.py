@@ -12,6 +12,7 @@ from typing import Any
 from aragog.api.operations import (
     administration,
     crawling,
+    crawls,
     field_sizes,
     graph_edges,
     graph_nodes,
@@ -27,6 +28,7 @@ _MODULES = (
     field_sizes,
     writing,
     crawling,
+    crawls,
     job_queues,
     job_administration,
     graph_nodes,

@@ -107,7 +107,7 @@ class _Collector:
                     break
             else:
                 drained = True
-                reason = self._decode_rest()
+                reason = self._decode_rest(whole=True)
         except TransportError as error:
             if error.kind is UnreachableKind.TIMEOUT or not self._wire:
                 raise
@@ -141,14 +141,26 @@ class _Collector:
         self._waiting = data[at:]
         return None
 
-    def _decode_rest(self) -> str | None:
-        """Decode the last unit, of the bytes that have arrived."""
+    def _decode_rest(self, *, whole: bool = False) -> str | None:
+        """Decode the last unit, of the bytes that have arrived, and end the decoders."""
         data, self._waiting = self._waiting, b""
-        return self._decode(data) if data else None
+        if data and (reason := self._decode(data)):
+            return reason
+        for number, decoder in enumerate(self._decoders):
+            unit = decoder.end(self._bounds.max_body_bytes - self._size, whole=whole)
+            if decoder.overflowed:
+                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+            if unit and (reason := self._decode_by(self._decoders[number + 1 :], unit)):
+                return reason
+        return None
 
     def _decode(self, unit: bytes) -> str | None:
         self._decoded_wire += len(unit)
-        for decoder in self._decoders:
+        return self._decode_by(self._decoders, unit)
+
+    def _decode_by(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
+        """Decode by these, the last of all, and keep what comes out."""
+        for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
                 return self._overflow(unit, inner=decoder is not self._decoders[-1])

@@ -182,7 +182,7 @@ class Purge:
             self.sender.send_all(_to_waiting(message, refused))
             tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
             self.spool.free(sorted(tokens))
-            self.in_flight.clear(sorted(refused))
+            self.in_flight.clear(sorted(refused), "taken down")
             deleted = shard.delete(queue, state, ids=[job.job_id])
             done.bodies += len(tokens)
             if job.name == Destination.WEBHOOK.task:

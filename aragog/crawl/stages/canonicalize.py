@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.finished_urls import answers_of_taken_down, finished
@@ -21,6 +21,7 @@ from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
 from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
@@ -61,6 +62,7 @@ class CanonicalizeStage:
     rescheduling: Rescheduling
     settings: Settings
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -76,7 +78,7 @@ class CanonicalizeStage:
             return spans.handed_on(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch, ended = self._without_taken_down(batch)
+        batch, ended = self._without_taken_down(self._wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
@@ -90,6 +92,13 @@ class CanonicalizeStage:
             return ended + self._canonicalized(batch, tokens, spans, hopeless=hopeless)
         finally:
             self.marks.end(tokens)
+
+    def _wanted(self, batch: ResultBatch) -> ResultBatch:
+        """The batch without URLs that no crawl wants any more; drops their bodies."""
+        wanted = still_wanted(batch.results, self.checks)
+        kept = {result.job.url for result in wanted}
+        self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
+        return ResultBatch(tuple(wanted))
 
     def _canonicalized(
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
@@ -151,7 +160,7 @@ class CanonicalizeStage:
             return batch, []
         taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
         self.spool.free([result.token for result in taken_down if result.token])
-        self.in_flight.clear([result.job.url for result in taken_down])
+        self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
         jobs = [result.job for result in taken_down]
         ended = finished(jobs, answers_of_taken_down(job.url for job in jobs))
         left = tuple(r for r in batch.results if r not in taken_down)

@@ -24,6 +24,8 @@ from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage
 from aragog.crawl.stages import damaged
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.rescheduling import Delayed
 from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
 from aragog.urlstore.records import Record, is_expired
@@ -68,6 +70,7 @@ class JobSelection:
     counters: CounterSink
     discovery: FollowsStored | None = None
     """Follows the links of pages that are stored already."""
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
         """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
@@ -86,11 +89,22 @@ class JobSelection:
         if self.discovery:  # before the pages are done: a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        self.in_flight.clear([job.url for job in done])
+        heirs = self._stored_already(done, records)
         ended += finished(done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done})
         dropped = {job.url for job in (*done, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
-        return Selection(to_fetch, damaged.postponed([*stuck, *unreadable]), validators, ended)
+        postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in heirs]
+        return Selection(to_fetch, postponed, validators, ended)
+
+    def _stored_already(
+        self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
+    ) -> list[UrlJob]:
+        """End jobs whose pages are stored; the jobs of other crawls that want the same URLs."""
+        if not jobs:
+            return []
+        urls = {url: record.canonical_url for url, record in records.items() if record}
+        endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
+        return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
         """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
@@ -116,7 +130,7 @@ class JobSelection:
         if not refused:
             return list(jobs), []
         taken_down = {url for url, way in ways.items() if way & refused}
-        self.in_flight.clear(sorted(taken_down))
+        self.in_flight.clear(sorted(taken_down), TAKEN_DOWN)
         self.counters.add({counters.REFUSED: len(taken_down)})
         ended = finished(
             (job for job in jobs if job.url in taken_down), answers_of_taken_down(taken_down)

@@ -8,14 +8,14 @@ an origin (a claim in the cache, which expires).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from aragog.crawl.fetcher.content_types import is_undecoded
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.messages import URGENT, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -26,6 +26,7 @@ from aragog.crawl.politeness.robots_rules import MAX_BYTES
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
+from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import contained
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
@@ -91,6 +92,7 @@ class RobotsStage:
     line: RulesLine
     traces: UrlTraces = OFF
     second_opinion: SecondOpinion | None = None
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
@@ -99,8 +101,27 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not answer; the batch runs again.
         """
+        batch, paused = self._wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
-            return spans.handed_on(_RobotsRun(self, batch, spans).messages())
+            return spans.handed_on(paused + _RobotsRun(self, batch, spans).messages())
+
+    def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
+        """
+        The batch without URLs that no crawl wants any more, and without origins of these alone.
+
+        URLs of paused crawls go to `fetch`, which keeps them.
+        """
+        wanted = self.checks.wanted(batch.jobs)
+        if len(wanted.jobs) == len(batch.jobs):
+            return replace(batch, jobs=tuple(wanted.jobs)), []
+        left = {origin(job.next_url) for job in wanted.jobs}
+        unwanted = {origin(job.next_url) for job in batch.jobs} - left
+        origins = tuple(o for o in batch.origins if o not in unwanted)
+        if batch.claimed:
+            self.robots.refreshes.release(sorted(unwanted))
+        paused = FetchBatch(tuple(wanted.paused))
+        outgoing = [OutgoingMessage(Destination.FETCH, paused)] if paused.jobs else []
+        return replace(batch, origins=origins, jobs=tuple(wanted.jobs)), outgoing
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """

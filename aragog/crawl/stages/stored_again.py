@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from aragog.crawl.pipeline.in_flight import Heir, UrlEnding
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.store import StoreStage
@@ -30,8 +31,12 @@ class _NoPageError(Exception):
 class _NotInFlight:
     """These URLs are not in flight for this; another fetch of one may be, and goes on."""
 
-    def clear(self, urls: Sequence[str]) -> None:
+    def clear(self, urls: Sequence[str], outcome: str = "") -> None:
         """Leave the in-flight set as it is."""
+
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
+        """Count nothing: no crawl asked for these pages now."""
+        return [None] * len(endings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,6 +349,10 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
         if page.confirmation is not None:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(node_id(page.url), report, at_ms))
+        if brings and not plan.stale and page.url != plan.canonical:
+            # That URL may have another page soon. Its redirects are not part of this one's.
+            response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
+            rows.append(put_properties(node_id(plan.canonical), response, at_ms))
     return rows
 
 

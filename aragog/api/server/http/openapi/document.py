@@ -64,6 +64,7 @@ _GROUPS = {
     "field_sizes": "Read: fields",
     "writing": "Write",
     "crawling": "Fetch",
+    "crawls": "Crawls",
     "job_queues": "Job queues",
     "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",

@@ -34,7 +34,7 @@ from pinlater.models import Claimed, JobState, Sizes
 from pinlater.redis.address import is_sentinel
 from pinlater.redis.errors import redis_errors
 from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
-from pinlater.transport import connections
+from pinlater.transport import connections, subscriptions
 from pinlater.transport.publishing import JobBatch
 from pinlater.transport.qos import QoS, is_job_tag
 from pinlater.transport.replies import reply_kept_ms
@@ -237,6 +237,7 @@ class Channel(connections.OneClient):
             if listener.connection is None:
                 listener.connection = listener.connection_pool.get_connection()
             self._subscribe()
+            subscriptions.confirm(self, self.socket_timeout)
         return tag
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
