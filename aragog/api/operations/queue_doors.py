@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeVar
 
 from aragog.errors import AccessDenied, BrokerUnavailable
 from pinlater import doors
-from pinlater.admin import Admin
 from pinlater.cluster import Cluster
 from pinlater.shard import Shard
 
@@ -67,7 +66,8 @@ class QueueDoors:
             raise AccessDenied(f"queue {queue}: is one of the crawler's; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
-            Admin(self._cluster).configure(queue, **{doors.SETTING: doors.ALL})
+            # On the shards that are there: one that is away is no reason to refuse jobs.
+            self._each(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._opens(setting, door):
             raise AccessDenied(

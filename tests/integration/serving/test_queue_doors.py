@@ -61,6 +61,18 @@ def test_a_queue_has_one_name_for_every_program(jobs, cluster):
     assert (claimed.body, claimed.content_type, claimed.name) == (b"1", "text/plain", "letter")
 
 
+def test_a_new_queue_is_opened_while_a_shard_is_away(redis_url, tmp_path):
+    urls = [redis_url, f"unix://{tmp_path}/none.sock"]
+    jobs, later = (Jobs(Cluster(connect_shards(urls))) for _ in range(2))
+    try:
+        enqueue(jobs, "mail", b"1")
+        [job] = dequeue(later, "mail")
+    finally:
+        jobs.close()
+        later.close()
+    assert job.body == b"1"
+
+
 @pytest.mark.parametrize("queue", ["fetch", "jobs.mail"])
 def test_no_door_uses_a_queue_of_the_crawler(jobs, cluster, queue):
     Admin(cluster).configure(queue, doors=3)  # not even one that somebody has opened
