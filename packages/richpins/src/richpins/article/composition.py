@@ -190,7 +190,12 @@ class _Composer:
         rows = [_cells(row) for row in self._rows(table)]
         if all(len(row) < 2 for row in rows):
             return True
-        return any(_is_part_of_layout(cell) for row in rows for cell in row)
+        return any(
+            _is_part_of_layout(cell)
+            for row in rows
+            for cell in row
+            if row[0].getparent().getparent().tag != "tfoot"  # notes below a table
+        )
 
     def _rows(self, table: Any) -> list[Any]:
         return [row for row in table.iterdescendants("tr") if row in self._live]
