@@ -205,3 +205,11 @@ def test_a_table_whose_code_is_wrapped_in_the_source_is_a_table():
     <tr><td>SELECT</td><td>Existing row</td></tr></table>"""
 
     assert texts(rendered(table), "tr") == ["Command USING expression", "SELECT Existing row"]
+
+
+def test_notes_below_a_table_leave_it_a_table():
+    notes = "".join(f"<p>Note {number} on the work of a month.</p>" for number in range(5))
+    table = f"""<table><tr><th>Month</th><th>Work</th></tr><tr><td>May and June</td><td>planting</td></tr>
+    <tr><td colspan=2>{notes}</td></tr></table>"""
+
+    assert texts(rendered(table), "tr")[:2] == ["Month Work", "May and June planting"]

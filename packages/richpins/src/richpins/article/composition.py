@@ -28,6 +28,7 @@ _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
 """A cell with more of them is part of the layout of its page."""
 _MAX_SPAN = 100
+_MIN_ROWS = 2
 _TRANSPARENT = frozenset({"picture", "noscript"})
 _NO_BLOCKS = frozenset({*_TRANSPARENT, "br", "img"})
 _MAX_DEPTH = 120
@@ -190,12 +191,9 @@ class _Composer:
         rows = [_cells(row) for row in self._rows(table)]
         if all(len(row) < 2 for row in rows):
             return True
-        return any(
-            _is_part_of_layout(cell)
-            for row in rows
-            for cell in row
-            if row[0].getparent().getparent().tag != "tfoot"  # notes below a table
-        )
+        if len(rows[-1]) == 1 and len(rows) > _MIN_ROWS:
+            rows = rows[:-1]  # notes below a table
+        return any(_is_part_of_layout(cell) for row in rows for cell in row)
 
     def _rows(self, table: Any) -> list[Any]:
         return [row for row in table.iterdescendants("tr") if row in self._live]
