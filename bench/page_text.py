@@ -3,7 +3,7 @@ Score libraries that find the main text of a page: its F1, and the CPU time of a
 
     python -m bench.page_text FOLDER [FOLDER …]
 
-FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group` (a
+`python -m bench.main_text_sets` makes such folders. FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group` (a
 name of yours), and either `text`, the whole main text, or `with` and `without`, pieces of text that
 must and must not be in it. This repository contains no pages.
 
@@ -82,7 +82,14 @@ def readability():
     from readability import Document
     return lambda body, url: html.fromstring(Document(body).summary()).text_content()
 
+def richpins(form):
+    from richpins import document, main_text
+    main_text.finder_version()
+    return lambda body, url: main_text.find(document.parse(body, url=url), form)
+
 CANDIDATES = {
+    "richpins": lambda: richpins("text"),
+    "richpins, Markdown": lambda: richpins("markdown"),
     "trafilatura": lambda: trafilatura_with(),
     "trafilatura, fast": lambda: trafilatura_with(fast=True),
     "trafilatura, Markdown": lambda: trafilatura_with(output_format="markdown"),
@@ -96,7 +103,7 @@ programs = {}
 for name, make in CANDIDATES.items():
     try:
         programs[name] = make()
-    except ImportError:
+    except (ImportError, LookupError):
         pass
 for line in sys.stdin:
     path, url = json.loads(line)

@@ -192,3 +192,24 @@ def test_a_table_with_a_heading_in_a_cell_of_its_own_is_a_table():
     <tr><td>Battery is included</td><td>Yes</td></tr></table>"""
 
     assert texts(rendered(table), "tr")[1:] == ["Kind of battery Li-Ion", "Battery is included Yes"]
+
+
+def test_code_within_a_line_is_one_line_however_its_source_is_wrapped():
+    content = f"<ul><li>Pass <code>(name,\n  text)</code> to it, as the others do. {SENTENCE}</li><li>Or not.</li></ul>"
+
+    assert "Pass `(name, text)` to it" in found(content)
+
+
+def test_a_table_whose_code_is_wrapped_in_the_source_is_a_table():
+    table = """<table><tr><th>Command</th><th><code>USING\nexpression</code></th></tr>
+    <tr><td>SELECT</td><td>Existing row</td></tr></table>"""
+
+    assert texts(rendered(table), "tr") == ["Command USING expression", "SELECT Existing row"]
+
+
+def test_notes_below_a_table_leave_it_a_table():
+    notes = "".join(f"<p>Note {number} on the work of a month.</p>" for number in range(5))
+    table = f"""<table><tr><th>Month</th><th>Work</th></tr><tr><td>May and June</td><td>planting</td></tr>
+    <tr><td colspan=2>{notes}</td></tr></table>"""
+
+    assert texts(rendered(table), "tr")[:2] == ["Month Work", "May and June planting"]

@@ -28,6 +28,7 @@ _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
 """A cell with more of them is part of the layout of its page."""
 _MAX_SPAN = 100
+_MIN_ROWS = 2
 _TRANSPARENT = frozenset({"picture", "noscript"})
 _NO_BLOCKS = frozenset({*_TRANSPARENT, "br", "img"})
 _MAX_DEPTH = 120
@@ -190,6 +191,8 @@ class _Composer:
         rows = [_cells(row) for row in self._rows(table)]
         if all(len(row) < 2 for row in rows):
             return True
+        if len(rows[-1]) == 1 and len(rows) > _MIN_ROWS:
+            rows = rows[:-1]  # notes below a table
         return any(_is_part_of_layout(cell) for row in rows for cell in row)
 
     def _rows(self, table: Any) -> list[Any]:

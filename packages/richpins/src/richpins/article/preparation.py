@@ -195,11 +195,30 @@ def _prepare_code(tree: Any) -> None:
     for heading in tree.iter(*_HEADINGS):
         if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
             _only_text(heading, heading.text_content())  # of code alone, it would be a paragraph
+    for code in tree.iter("code"):
+        if not (code.text or "").startswith("\n") and not _is_alone(code):
+            _join_lines(code)
     for line_break in tree.xpath("//code//br"):
         line_break.tail = "\n" + (line_break.tail or "")
     for code in list(tree.iter(*_CODE)):
         if len(code) and not (code.text or "").startswith("\n"):
             _flatten(code)
+
+
+def _is_alone(code: Any) -> bool:
+    """Whether code is all that its element has, such as one that a style sheet shows by line."""
+    parent = code.getparent()
+    if parent is None or parent.tag in {"td", "th", "li"}:
+        return False
+    return bool(parent.text_content().strip() == code.text_content().strip())
+
+
+def _join_lines(code: Any) -> None:
+    """Join the lines of code within a line, which browsers show as one."""
+    for element in code.iter():
+        element.text = element.text and element.text.replace("\n", " ")
+        if element is not code:
+            element.tail = element.tail and element.tail.replace("\n", " ")
 
 
 def _own_text(element: Any) -> str:

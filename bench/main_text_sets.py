@@ -1,0 +1,146 @@
+"""
+Make folders for `bench.page_text` from pages whose main text other projects publish.
+
+    python -m bench.main_text_sets FOLDER CLONE [CLONE ...]
+
+CLONE is a copy of one of the repositories in `bench/page_repositories.lock`, which names the commits
+that the documented figures come from. Each becomes a folder below FOLDER: `articles` (an article
+extraction benchmark), `suite` (trafilatura's own pages), `readability` (the pages of Mozilla's
+Readability, whose text is what that program returned when its authors accepted it), `news` (fundus)
+and `web` (a benchmark of seven kinds of pages). Neither pages nor texts are part of this repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+
+from bench.quick import add_quick
+
+Row = dict[str, Any]
+
+_OWN_URL = re.compile(
+    rb"(?:canonical[^<>]{1,99}href|og:url[^<>]{1,99}content)=[\"']?(https?://[!-~]{4,500}?)[\"'\s>]"
+)
+
+
+def articles(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """Articles, with the whole text."""
+    known = json.loads((clone / "ground-truth.json").read_text(encoding="utf-8"))
+    for name, row in sorted(known.items()):
+        page = gzip.decompress((clone / "html" / f"{name}.html.gz").read_bytes())
+        yield page, {"url": row["url"], "text": row["articleBody"]}
+
+
+def suite(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """Pages of all kinds, with pieces of text that must and must not be found."""
+    known = json.loads((clone / "tests" / "evaldata.json").read_text(encoding="utf-8"))
+    for url, row in known.items():
+        places = [clone / "tests" / folder / row["file"] for folder in ("cache", "eval")]
+        path = next(path for path in places if path.exists())
+        yield path.read_bytes(), {"url": url, "with": row["with"], "without": row["without"]}
+
+
+def readability(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """Pages of all kinds, with what Readability makes of them."""
+    for expected in sorted(clone.glob("test/test-pages/*/expected.html")):
+        page = expected.with_name("source.html").read_bytes()
+        own = _OWN_URL.search(page)
+        url = own[1].decode() if own else f"http://{expected.parent.name}.example/"
+        tree = LexborHTMLParser(expected.read_text(encoding="utf-8"))
+        tree.strip_tags(["script", "style"])
+        yield page, {"url": url, "text": tree.body.text(separator=" ") if tree.body else ""}
+
+
+def news(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """The newest page of each news site, with the text that fundus' reader of that site finds."""
+    for known in sorted(clone.glob("tests/resources/parser/test_data/*/*.json")):
+        *_, newest = json.loads(known.read_text(encoding="utf-8")).values()
+        pages = sorted(known.parent.glob(f"{known.stem}_*.html.gz"))
+        if newest.get("body") and pages:
+            urls = json.loads(known.with_name("meta.info").read_text(encoding="utf-8"))
+            yield (
+                gzip.decompress(pages[-1].read_bytes()),
+                {"url": urls[pages[-1].name]["url"], "text": "\n".join(_lines(newest["body"]))},
+            )
+
+
+def _lines(body: dict[str, Any]) -> Iterator[str]:
+    yield from body.get("summary") or ()
+    for section in body["sections"]:
+        yield from section.get("headline") or ()
+        yield from section["paragraphs"]
+
+
+def web(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """Every fourth page of seven kinds, with the whole text."""
+    known = sorted(clone.glob("*/ground-truth/*.json"))
+    rows = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in known]
+    rows = [(path, row) for path, row in rows if row["ground_truth"].get("main_content")]
+    for path, row in rows[::4]:
+        page = path.parent.parent / "html" / f"{path.stem}.html.gz"
+        url = row.get("url") or f"http://{path.stem}{path.parent.parent.name}.example/"
+        text = row["ground_truth"]["main_content"]
+        yield gzip.decompress(page.read_bytes()), {"url": url, "text": text}
+
+
+SETS: dict[str, Callable[[Path], Iterator[tuple[bytes, Row]]]] = {
+    "ground-truth.json": articles,
+    "tests/evaldata.json": suite,
+    "test/test-pages": readability,
+    "tests/resources/parser/test_data/at": news,
+    "dev/ground-truth": web,
+}
+"""By a path that only a copy of that repository has."""
+
+
+def write(folder: Path, clone: Path) -> int:
+    """Write the pages of a clone to a folder; return how many."""
+    make = next((make for path, make in SETS.items() if (clone / path).exists()), None)
+    if make is None:
+        raise SystemExit(f"{clone}: no copy of a repository with main texts")
+    into = folder / make.__name__
+    into.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for number, (page, row) in enumerate(make(clone)):
+        (into / f"{number:04d}.html").write_bytes(page)
+        rows.append({"file": f"{number:04d}.html", "group": make.__name__, **row})
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (into / "pages.jsonl").write_text(lines, encoding="utf-8")
+    return len(rows)
+
+
+def one_clone(folder: Path) -> Path:
+    """A clone with one page."""
+    page = folder / "test" / "test-pages" / "one"
+    page.mkdir(parents=True)
+    (page / "source.html").write_text("<title>A page</title><p>What it says.</p>")
+    (page / "expected.html").write_text("<div><p>What it says.</p></div>")
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("clones", nargs="*", type=Path)
+    add_quick(parser)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        if options.quick:
+            options.folder, options.clones = Path(made) / "sets", [one_clone(Path(made) / "clone")]
+        if options.folder is None or not options.clones:
+            parser.error("FOLDER and CLONE: where to write, and what to read")
+        for clone in options.clones:
+            print(f"{clone.name}: {write(options.folder, clone)} pages")
+
+
+if __name__ == "__main__":
+    main()
