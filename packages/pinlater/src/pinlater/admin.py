@@ -19,8 +19,6 @@ from pinlater.queue_settings import check_settings, rate_settings
 from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
 
-_OF_TYPES = frozenset(RetryPolicy.fields())
-
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
 """Receives jobs and their queue before they are deleted; one of them may still start to run."""
 Progress = Callable[[int], None]
@@ -176,7 +174,7 @@ class Admin:
             if named is None:
                 words = ", ".join(RetryPolicy.NAMED)
                 raise InvalidArgument(f"{word}: not a retry policy; use {words}")
-            changes = {**dict.fromkeys(_OF_TYPES), **named, **changes}
+            changes = {**dict.fromkeys(RetryPolicy.fields()), **named, **changes}
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:

@@ -26,7 +26,6 @@ SETTINGS: Mapping[str, str] = {
 }
 """The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
 for one job type: `max_attempts@thumbnail`."""
-_OF_TYPES = frozenset(RetryPolicy.fields())
 
 
 def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, float | None]:
@@ -42,16 +41,15 @@ def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, fl
 
 
 def check_settings(names: Iterable[str]) -> None:
-    """Raise InvalidArgument if one of the names is no setting of a queue."""
-    if unknown := sorted(name for name in set(names) if not is_setting(name)):
+    """Raise InvalidArgument if one of the names is no setting."""
+    if unknown := sorted(name for name in names if not _is_setting(name)):
         raise InvalidArgument(
             f"{', '.join(unknown)}: not a setting of a queue; use {', '.join(SETTINGS)}"
         )
 
 
-def is_setting(name: str) -> bool:
-    """Return whether a queue has a setting of this name."""
+def _is_setting(name: str) -> bool:
     plain, of_type, job_type = name.partition(OF_TYPE)
     if of_type:
-        return plain in _OF_TYPES and bool(job_type) and not set(job_type) & set("|%")
+        return plain in RetryPolicy.fields() and bool(job_type) and not set(job_type) & set("|%")
     return plain in SETTINGS
