@@ -1,8 +1,8 @@
 """
 Bugs that users of other programs reported, each with an input of our own and the right answer.
 
-A class of reports is one file `<class>.toml` beside this module, and `doors/<class>.py` answers its
-inputs through aragog's public ways, with one function `answer(input) -> dict`. A report:
+A class of reports is one file `<class>.toml` beside this module, and `doors/<class>.py` or the named
+`door` answers its inputs through aragog's public ways, with one function `answer(input) -> dict`. A report:
 
     [[report]]
     id = "unique within its class"
@@ -10,6 +10,8 @@ inputs through aragog's public ways, with one function `answer(input) -> dict`. 
     number = 1
     why = "the standard, or what browsers and search engines do"
     first = "right"                 # or "wrong": the verdict of the first run
+    door = "http_origins"           # only if its class has several doors
+    held_back = true                # only if nobody who mended read it before its last verdict
     open = "what is still wrong"    # only while it is
     by_design = "what aragog does instead, and where docs say so"    # instead of `open`
     input = { url = "http://a.test/" }
@@ -45,6 +47,10 @@ class Report:
     why: str
     first: str
     """`right` or `wrong`: the verdict of the first run."""
+    door: str = ""
+    """The module of `doors` that answers it; empty: that of its class."""
+    held_back: bool = False
+    """Whether those who mended did not know it: its verdicts say how mends carry over."""
     open: str = ""
     """What is still wrong; empty when it is right."""
     by_design: str = ""
@@ -63,9 +69,9 @@ def reports() -> Iterator[Report]:
             yield Report(of=path.stem, **entry)
 
 
-def door(of: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """What answers the inputs of a class."""
-    return import_module(f"tests.reports.doors.{of}").answer
+def door(report: Report) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What answers the input of a report."""
+    return import_module(f"tests.reports.doors.{report.door or report.of}").answer
 
 
 def differences(right: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:

@@ -8,4 +8,4 @@ from tests.reports.reports import differences, door
 
 @pytest.mark.parametrize("report", of(WITH_COMMANDS))
 def test_a_report_is_answered_right(report):
-    assert differences(report.right, door(report.of)(report.input)) == []
+    assert differences(report.right, door(report)(report.input)) == []

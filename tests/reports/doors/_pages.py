@@ -8,6 +8,7 @@ of `html` is sent (`latin-1` writes bytes as they are). The answer has the store
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,11 +19,13 @@ from aragog.crawl.stages.page_analysis import PageAnalysis, decided, read_page
 from aragog.fetch_record.outcome import Hop
 from aragog.pages import main_text
 from richpins import document
+from tests.reports.doors._bytes import data
 from tests.support.fetch_results import fetch_result
 
 URL = "https://www.example.com/page"
 AGENT = "aragog"
 FORMS = ("text", "markdown")
+PRICES = ("product.price", "product.price_high", "product.list_price")
 
 
 def headers_of(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -33,7 +36,42 @@ def headers_of(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def body_of(given: Mapping[str, Any]) -> bytes:
     """The bytes of the page."""
-    return given.get("html", "").encode(given.get("encoding", "utf-8"))
+    html = given.get("html", "")
+    return html.encode(given.get("encoding", "utf-8")) if isinstance(html, str) else data(html)
+
+
+def tables(markdown: str) -> list[list[str]]:
+    """Rows of tables in Markdown, with `---` for the line after the head however it is written."""
+    rows = [
+        line.strip().strip("|").split("|")
+        for line in markdown.splitlines()
+        if line.lstrip().startswith("|")
+    ]
+    return [
+        [
+            "---" if re.fullmatch(r" *:?-+:? *", cell) else cell.strip().replace("\\", "")
+            for cell in row
+        ]
+        for row in rows
+    ]
+
+
+def entries(markdown: str) -> list[list[Any]]:
+    """Entries of lists in Markdown: level, whether numbered, text."""
+    found: list[list[Any]] = []
+    indents: list[int] = []
+    for line in markdown.splitlines():
+        match = re.match(r"( *)([-*+]|\d+[.)]) +(.*)", line)
+        if not match:
+            indents = indents if not line.strip() or line.startswith(" ") else []
+            continue
+        indent = len(match[1])
+        while indents and indents[-1] > indent:
+            indents.pop()
+        if not indents or indents[-1] < indent:
+            indents.append(indent)
+        found.append([len(indents), match[2][0].isdigit(), match[3].strip()])
+    return found
 
 
 def analysis(given: Mapping[str, Any]) -> PageAnalysis:
@@ -72,6 +110,9 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         **fields,
         **{f"{name}.{key}": part for name, value in fields.items() if isinstance(value, dict)
            for key, part in value.items()},
+        **{f"{name} number": float(value) for name, value in fields.items() if name in PRICES},
+        "tables": tables(fields.get("page.markdown", "")),
+        "entries": entries(fields.get("page.markdown", "")),
         "type": read.page_type,
         "encoding": page.encoding,
         "title": page.title,

@@ -45,7 +45,8 @@ _numbers = itertools.count(1)
 
 
 @cache
-def _settings() -> StoreSettings:
+def store_settings() -> StoreSettings:
+    """Those of a private HBase with tables of these reports."""
     server = _servers.hbase_server()
     settings = StoreSettings(
         engine="hbase", hbase_gateways=server.gateways, hbase_prefix="reports_",
@@ -213,10 +214,10 @@ class Play:
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the rows say."""
     with ExitStack() as stack:
-        targets = _settings().hbase_gateways[: given.get("gateways", 2)]
+        targets = store_settings().hbase_gateways[: given.get("gateways", 2)]
         proxies = [stack.enter_context(TcpProxy(target)) for target in targets]
         settings = dataclasses.replace(
-            _settings(), hbase_gateways=tuple(proxy.address for proxy in proxies),
+            store_settings(), hbase_gateways=tuple(proxy.address for proxy in proxies),
             **given.get("settings", {}),
         )  # fmt: skip
         tables = hbase_tables(settings)

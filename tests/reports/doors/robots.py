@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from aragog.crawl.politeness.robots_rules import rules_for_status
+from tests.reports.doors._bytes import data
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """Which URLs are allowed, the delay and the sitemaps."""
-    body = given.get("robots", "").encode(given.get("encoding", "utf-8"))
+    robots = given.get("robots", "")
+    is_text = isinstance(robots, str)
+    body = robots.encode(given.get("encoding", "utf-8")) if is_text else data(robots)
     agent = given.get("agent", "aragog")
     rules = rules_for_status(given.get("status", 200), body)
     urls = given.get("urls", [given.get("url", "https://a.test/")])
