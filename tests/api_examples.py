@@ -48,8 +48,8 @@ from zengraph.tables.memory import MemoryTables
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"
-VOLATILE = ("version", "cursor", "created_at_ms", "changed_at_ms")
-"""Members whose values are random."""
+VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
+"""Members whose values are random, or instants of Redis."""
 
 
 class Batches:

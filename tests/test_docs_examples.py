@@ -61,7 +61,7 @@ RUN_BY = {
         "::test_the_example_of_the_documentation_does_what_it_says"
     ),
     ("docs/deployment.md", "sh: pip install dist/*.whl"): (
-        "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
+        "tests/system/test_wheel.py::test_pip_installs_it_with_its_libraries_as_the_documentation_says"
     ),
     ("docs/deployment.md", "sh: helm"): (
         "tests/unit/deploy/test_chart.py::test_the_command_of_the_page_makes_the_manifests"

@@ -25,6 +25,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import InFlightSet
@@ -41,6 +42,7 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.shared_clock import ServerTime
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.access import Access
@@ -218,6 +220,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         webhooks=_webhook_stage(parts),
         reextract=_reextract_stage(parts),
         maintenance=_maintenance_stage(parts),
+        finished_urls=FinishedUrls(parts.client, prefix=parts.settings.redis.prefix),
         on_close=(renderer.close, limits.close, parts.store.close),
     )
 
@@ -264,6 +267,11 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         forbidden=rules.forbidden,
         line=parts.access.line,
         traces=parts.traces,
+        second_opinion=SecondOpinion(
+            parts.settings.politeness.compare_with_reppy,
+            parts.settings.data_dir.absolute() / "robots-differences",
+            parts.settings.fetch.user_agent,
+        ),
         checks=parts.checks,
     )
 

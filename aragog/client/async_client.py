@@ -15,6 +15,7 @@ from aragog.api.operations import (
     field_sizes,
     graph_edges,
     graph_nodes,
+    job_administration,
     job_queues,
     reading,
     writing,
@@ -87,6 +88,12 @@ class AsyncClient:
     ack_jobs = _awaits(job_queues.ack_jobs)
     nack_jobs = _awaits(job_queues.nack_jobs)
     extend_jobs = _awaits(job_queues.extend_jobs)
+    list_queues = _awaits(job_administration.list_queues)
+    queue_state = _awaits(job_administration.queue_state)
+    list_jobs = _awaits(job_administration.list_jobs)
+    retry_jobs = _awaits(job_administration.retry_jobs)
+    delete_jobs = _awaits(job_administration.delete_jobs)
+    configure_queue = _awaits(job_administration.configure_queue)
     get_node = _awaits(graph_nodes.get_node)
     get_nodes = _awaits(graph_nodes.get_nodes)
     scan_nodes = _awaits(graph_nodes.scan_nodes)

@@ -23,6 +23,7 @@ from aragog.api.operations import (
     field_sizes,
     graph_edges,
     graph_nodes,
+    job_administration,
     job_queues,
     reading,
     writing,
@@ -139,6 +140,12 @@ class Client(AbstractContextManager["Client"]):
     ack_jobs = _calls(job_queues.ack_jobs)
     nack_jobs = _calls(job_queues.nack_jobs)
     extend_jobs = _calls(job_queues.extend_jobs)
+    list_queues = _calls(job_administration.list_queues)
+    queue_state = _calls(job_administration.queue_state)
+    list_jobs = _calls(job_administration.list_jobs)
+    retry_jobs = _calls(job_administration.retry_jobs)
+    delete_jobs = _calls(job_administration.delete_jobs)
+    configure_queue = _calls(job_administration.configure_queue)
     get_node = _calls(graph_nodes.get_node)
     get_nodes = _calls(graph_nodes.get_nodes)
     scan_nodes = _calls(graph_nodes.scan_nodes)

@@ -134,6 +134,8 @@ class Caller:
     """The name of the token, a `Token` behind a server; None: none is required."""
     admit: Callable[[int], None] | None = None
     """Called with the size of a content before it is read; raises if there is no room for it."""
+    door: str = ""
+    """`http` or `thrift`; empty: Python, without a server."""
 
     @property
     def store(self) -> UrlStore:

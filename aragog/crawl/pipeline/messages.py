@@ -79,6 +79,8 @@ class UrlJob:
     What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
     settings say. `AS_KEPT`: what the stored page is kept for.
     """
+    then: str = ""
+    """What a Celery caller wants run when it is done (`aragog.tasks.continuation`); "": nothing."""
     crawl: int = 0
     """
     The number of the crawl that it was sent for (`crawl_records`); in JSON `c`, because a million
@@ -153,6 +155,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "traceparent": (str, 0, 0),
     "left_at_ms": (int, 0, 1 << 53),
     "purposes": (str, 0, 0),
+    "then": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
 _CRAWL = "c"

@@ -134,6 +134,8 @@ class _Run:
         """Jobs that wait for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
+        self.ended: list[OutgoingMessage] = []
+        """What is said to those who wait for URLs that are stored already, or taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
@@ -144,6 +146,7 @@ class _Run:
         """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
+        self.ended += selected.ended
         # The selection has just looked up their takedowns.
         vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
@@ -293,6 +296,7 @@ class _Run:
             *self.stage.rendering.routed(self.results),
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
+            *self.ended,
         ]
         self.stage.access.line.park(self._left(self.in_line))
         waiting = len(self.later) + len(self.in_line) + len(self.for_rules)

@@ -25,7 +25,7 @@ from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.observability.instruments import REFRESH_URLS
+from aragog.observability.metrics import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.crawl_budget import ration

@@ -23,6 +23,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.robots_rules import MAX_BYTES
+from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
 from aragog.crawl.stages.crawl_checks import CrawlChecks
@@ -90,6 +91,7 @@ class RobotsStage:
     forbidden: ForbiddenUrls
     line: RulesLine
     traces: UrlTraces = OFF
+    second_opinion: SecondOpinion | None = None
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
@@ -275,8 +277,19 @@ class _RobotsRun:
             if lacking := [o for o in near if self._is_incomplete(o)]:
                 self.robots.outgrown(lacking)
             self.robots.put_many(results)
+            self._compare(results)
             self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _compare(self, results: Iterable[RobotsResult]) -> None:
+        """Have reppy read some of the files too, and count where it differs."""
+        if (second := self.stage.second_opinion) is None:
+            return
+        looks = [second.look(r.origin, r.body) for r in results if r.status == 200 and r.body]
+        compared = [differs for differs in looks if differs is not None]
+        if compared:
+            counts = {counters.ROBOTS_COMPARED: len(compared)}
+            self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
 
     def _release(self, origins: Iterable[str]) -> None:
         """Release the URLs that failed because the rules of these origins could not be fetched."""

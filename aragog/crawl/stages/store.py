@@ -25,6 +25,7 @@ from typing import Any
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
+from aragog.crawl.pipeline.finished_urls import answer_of_write, finished
 from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
@@ -68,6 +69,17 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
     if done is None or write.links is None or done.canonical_url == write.canonical_url:
         return write
     return replace(write, canonical_url=done.canonical_url)
+
+
+def _answers(
+    writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
+) -> dict[str, dict[str, Any]]:
+    """What becomes known of each URL to those who wait for it."""
+    return {
+        write.url: answer_of_write(write, done.get(write.url))
+        for write in writes
+        if write.url not in stuck
+    }
 
 
 def _page(write: PageWrite, traceparent: str | None) -> dict[str, Any]:
@@ -158,8 +170,9 @@ class StoreStage:
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
+        ended = finished(batch.jobs, _answers(writes, done, stuck))
         delayed = self.rescheduling.delayed([*postponed, *((job, 0) for job in heirs)])
-        return again + delayed + ready
+        return again + delayed + ready + ended
 
     def _done(
         self,

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack, closing
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from urllib.parse import quote
 
 import orjson
@@ -26,7 +26,14 @@ from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
+from aragog.errors import (
+    BAD_INPUT,
+    BadInput,
+    InvalidUrl,
+    TakenDown,
+    ValueTaken,
+    VersionConflict,
+)
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from pinlater.cluster import Cluster, connect_shards
@@ -406,6 +413,26 @@ def test_writes_do_the_same_over_every_way(ways):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
+def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
+    for client in ways.values():
+        client.put("http://first.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_page:
+            client.put("http://second.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_node:
+            client.put_node("d" * 32, {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as in_graph:
+            client.put_node("bob", {"user.email": b"a@x.example"}, graph="pins")
+        with pytest.raises(ValueTaken) as in_batch:
+            client.mutate(
+                "pins",
+                [GraphMutation("put_node", "bob", properties={"user.email": b"a@x.example"})],
+            )
+
+        named = [(r.value.name, r.value.url) for r in (of_page, of_node, in_graph, in_batch)]
+        ada = ("user.email", id_of("ada", "pins").hex())
+        assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
+
+
 def test_crawls_are_the_same_over_every_way(ways):
     seen = []
     for way, client in ways.items():
@@ -452,6 +479,52 @@ def test_jobs_are_the_same_over_every_way(ways):
         with pytest.raises(BadInput, match="is of queue"):
             client.ack_jobs("other", claims)
     assert seen[1:] == [seen[0]] * 3, seen
+
+
+def test_queues_are_watched_over_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        queue, json = f"watched-{way}", "application/json"
+        jobs = [QueueJob(b"{}", name="mail", content_type=json) for _ in range(3)]
+        client.enqueue_jobs(queue, [*jobs, QueueJob(b"4", delay_ms=60_000, unique_key="k")])
+        claimed = client.dequeue_jobs(queue, 2)
+        kinds = [(job.name, job.content_type, job.body) for job in claimed]
+        client.nack_jobs(queue, [job.claim for job in claimed], reason="no", fail=True)
+        failed = client.list_jobs(queue)
+        first = client.retry_jobs(queue, [failed[0].job_id])
+        state = client.queue_state(queue)
+        settings = client.configure_queue(
+            queue=queue,
+            paused=True,
+            rate=3.5,
+            retry_policy="pinlater",
+            retry_growth=3.0,
+            max_age_ms=1000,
+        )
+        changed = client.configure_queue(
+            queue=queue, paused=False, rate=0.0, retry_policy="default"
+        )
+        seen.append(
+            [
+                kinds,
+                [(job.state, job.problem, job.body, job.attempts, job.name) for job in failed],
+                first,
+                (state.due, state.later, state.failed, state.running, state.paused, state.rate),
+                replace(settings, queue="", oldest_due_ms=0),
+                replace(changed, queue="", oldest_due_ms=0),
+                client.retry_jobs(queue),
+                [job.unique_key for job in client.list_jobs(queue, "PENDING", 10)],
+                client.delete_jobs(queue, "PENDING"),
+                queue in client.list_queues(),
+                client.queue_state("unknown"),
+                called(client, "delete_jobs", ({"queue": queue, "state": "RUNNING"},)),
+                called(client, "configure_queue", ({"queue": queue, "job_type": "x"},)),
+            ]
+        )
+    assert seen[1:] == [seen[0]] * 3, seen
+    assert seen[0][3] == (2, 1, 1, 0, False, None)
+    assert (seen[0][4].max_attempts, seen[0][4].retry_growth, seen[0][4].paused) == (11, 3.0, True)
+    assert (seen[0][5].max_attempts, seen[0][5].rate) == (10, None)
 
 
 def test_graph_writes_do_the_same_over_every_way(ways, store):
@@ -628,7 +701,9 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
     named = {*READS, "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
-             "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls", "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs"}  # fmt: skip
+            "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls",
+            "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",
+            "list_queues", "queue_state", "list_jobs", "retry_jobs", "delete_jobs", "configure_queue"}  # fmt: skip
 
     assert named == set(OPERATIONS)
     for name, operation in OPERATIONS.items():
