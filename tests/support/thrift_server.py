@@ -58,7 +58,7 @@ class Running:
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
-    batches: Any = None, jobs: Any = None, explain: Any = None,
+    batches: Any = None, jobs: Any = None, explain: Any = None, crawls: Any = None,
     takedowns_changed: Any = unshared, graphs: Any = None, replies: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
@@ -68,7 +68,7 @@ def running(
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,
         fetching=fetching, batches=batches, jobs=jobs or own_jobs,
-        explain=explain, takedowns_changed=takedowns_changed, graphs=graphs or no_graphs(),
+        explain=explain, crawls=crawls, takedowns_changed=takedowns_changed, graphs=graphs or no_graphs(),
     )  # fmt: skip
     handlers = services(parts)
     if service is not None:
