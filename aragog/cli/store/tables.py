@@ -21,8 +21,8 @@ from aragog.cli.terminal import echo, note, one_line
 from aragog.crawl.pipeline.store_claim import StoreClaim
 from aragog.errors import BadInput
 from aragog.settings import Settings, load_settings
-from aragog.transfer.copy import copy_content, copy_tables
-from aragog.urlstore.content import open_content
+from aragog.transfer.copy import copy_content, copy_packs, copy_tables
+from aragog.urlstore.content import open_content, open_packs
 
 WALKED = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
@@ -173,7 +173,12 @@ def copy(to: Path) -> None:
         objects = copy_content(
             content, other, on_progress=lambda _key, done: counted(done), on_problem=report
         )
-    note(f"{rows:,} rows and {objects:,} objects copied")
+    mine, theirs = (open_packs(s.content, s.data_dir) for s in (source_settings, target_settings))
+    with counting("packs") as counted:
+        packs = copy_packs(
+            mine, theirs, on_progress=lambda _name, done: counted(done), on_problem=report
+        )
+    note(f"{rows:,} rows, {objects:,} objects and {packs:,} packs copied")
     if damaged:
         sys.exit(BAD_LINES)
 
