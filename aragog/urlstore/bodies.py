@@ -185,13 +185,17 @@ def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
 def records_of(
     row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[PackPointer, bytes, int]]:
-    """The records that a node names: pointer, kind and time, newest first."""
+    """
+    The records that a node names: pointer, kind and time, newest first.
+
+    While upkeep moves a record the node names both copies; the one in the later pack is first.
+    """
     found = [
         _record(column, row[column])
         for column in (row if columns is None else columns)
         if column.startswith(nodes.RECORDS) and column in row
     ]
-    return sorted(found, key=lambda each: each[2], reverse=True)
+    return sorted(found, key=lambda each: (each[2], each[0].pack), reverse=True)
 
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
@@ -204,7 +208,8 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     live = set() if pointer is None else {pointer}
     if nodes.SENTINEL not in row:
         return live
-    older = [one for one, kind, _ in records if kind == BODY and one != pointer]
+    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind == BODY}
+    older = [one for one in reversed(versions.values()) if one != pointer]
     live.update(older[:keep_versions])
     if pointer is not None and records and records[0][1] == REVISIT:
         live.add(records[0][0])

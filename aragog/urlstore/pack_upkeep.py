@@ -271,7 +271,7 @@ class PackUpkeep:
         before_ms = self.clock.now_ms() - int(packs.settings.takedown_hours * 1_800_000)
         asked = packs.catalog.walk(ERASE, most)
         return [
-            n for n, row in asked if asked_of(row) <= before_ms and not self._is_young(packs, n)
+            n for n, row in asked if asked_of(row) <= before_ms and not self._is_left_alone(packs, n)
         ]
 
     def _half_dead(self, packs: Packs, most: int) -> list[str]:
@@ -280,11 +280,11 @@ class PackUpkeep:
             size = packs.catalog.size(name)
             if size is None or sum(dead_of(row).values()) > size * DEAD_SHARE:
                 found.append(name)
-        return [name for name in found if not self._is_young(packs, name)]
+        return [name for name in found if not self._is_left_alone(packs, name)]
 
-    def _is_young(self, packs: Packs, name: str) -> bool:
-        """True while a batch of the pack may still write its pages."""
-        return bool(packs.catalog.row(OPEN, name))
+    def _is_left_alone(self, packs: Packs, name: str) -> bool:
+        """True while a batch may still write its pages, and when all has moved already."""
+        return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
     def _old(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
         before_ms = self.clock.now_ms() - age_ms
