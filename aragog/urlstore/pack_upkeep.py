@@ -269,10 +269,9 @@ class PackUpkeep:
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
         """Packs with bytes that must go soon; requests of some hours are done together."""
         before_ms = self.clock.now_ms() - int(packs.settings.takedown_hours * 1_800_000)
-        asked = packs.catalog.walk(ERASE, most)
-        return [
-            n for n, row in asked if asked_of(row) <= before_ms and not self._is_left_alone(packs, n)
-        ]
+        asked = packs.catalog.walk(ERASE)
+        due = (name for name, row in asked if asked_of(row) <= before_ms)
+        return list(islice((one for one in due if not self._is_left_alone(packs, one)), most))
 
     def _half_dead(self, packs: Packs, most: int) -> list[str]:
         found = []

@@ -161,6 +161,9 @@ class StoreStage:
             if update.write.url not in lost
         ]
         now = any(job.priority <= URGENT for job in batch.jobs)
+        if batch.bodies and self.store.bodies.in_packs:
+            # The open pack must not hold back the fetches that would fill it.
+            self.spool.packed([batch.token, *batch.bodies])
         packing = self.store.pack_pages(list(filter(self._is_served, writes)), now=now)
         return BegunBatch(batch, tuple(writes), frozenset(lost), packing)
 

@@ -38,7 +38,9 @@ class Registry:
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             return list(rows)
 
-    def walk(self, prefix: bytes, limit: int | None = None) -> Generator[tuple[bytes, Row], None, None]:
+    def walk(
+        self, prefix: bytes, limit: int | None = None
+    ) -> Generator[tuple[bytes, Row], None, None]:
         """Records whose names begin with a prefix, in order, at most `limit`; close it early."""
         return self._table.scan(prefix, after(prefix), limit=limit)
 
