@@ -171,7 +171,7 @@ class ContentSettings:
 
     engine: Literal["folder", "s3"] = "folder"
     """`folder` in `data_dir`, or `s3`."""
-    layout: Literal["packs", "objects"] = "objects"
+    layout: Literal["packs", "objects"] = "packs"
     """
     How new content is stored: in `packs`, WARC files with some hundred pages each, or in `objects`,
     one a page. Both are read in any case; `aragog store pack` moves objects into packs.
