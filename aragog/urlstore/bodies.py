@@ -216,10 +216,13 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     return live
 
 
-def version_at(row: Row, at_ms: int) -> tuple[PackPointer, int] | None:
-    """The record of the body that a page had at an instant, and when it was fetched."""
-    bodies = [(one, at) for one, kind, at in records_of(row) if kind == BODY and at <= at_ms]
-    return bodies[0] if bodies else None
+def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
+    """The record of the body that a page had at an instant; None: none, or it is not kept."""
+    live = live_records(row, keep_versions)
+    for pointer, kind, seen_ms in records_of(row):
+        if kind == BODY and seen_ms <= at_ms:
+            return pointer if pointer in live else None
+    return None
 
 
 def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.budget_state import BudgetState
 from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
+from aragog.urlstore.pack_objects import ObjectPacking, PackingReport
 from aragog.urlstore.pack_upkeep import PackUpkeep, UpkeepReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
@@ -79,6 +80,10 @@ class Maintenance:
         Handles at most about `most` packs of each kind of work.
         """
         return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(most)
+
+    def pack_objects(self, on_progress: Callable[[int], None] = lambda _: None) -> PackingReport:
+        """Move content that is stored as objects into packs; see `ObjectPacking`."""
+        return ObjectPacking(self.zen, self.bodies).run(on_progress)
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """

@@ -9,7 +9,7 @@ import orjson
 
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
-from aragog.urlstore.bodies import Bodies, pack_cells
+from aragog.urlstore.bodies import Bodies, pack_cells, version_at
 from aragog.urlstore.compression import compress, content_hash, content_key
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.node_ids import node_id
@@ -131,6 +131,21 @@ class PageContent:
         meta = described(meta, canonical, row, self._nodes)
         count(len(body))
         return Content(canonical, body, meta, facts_of(row))
+
+    def get_at(self, url: str, at_ms: int, admit: Admit | None = None) -> Content | None:
+        """`UrlStore.content` of an instant."""
+        canonical, row = self._nodes.resolve(normalize(url), BASE)
+        row = self._zen.nodes.get(node_id(canonical)) if nodes.SENTINEL in row else {}
+        packs = self._bodies.packs
+        if not row or packs is None or is_expired(facts_of(row), self._clock.now_ms()):
+            return None
+        pointer = version_at(row, at_ms, packs.settings.keep_versions)
+        if pointer is None:
+            return None
+        stored = self._bodies.read(pointer)
+        if admit is not None:
+            admit(len(stored.body))
+        return Content(canonical, stored.body, {**stored.meta, "url": canonical}, facts_of(row))
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""

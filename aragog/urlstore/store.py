@@ -201,13 +201,17 @@ class UrlStore:
         """
         return self.fields.delete(url, names, at_ms=at_ms)
 
-    def content(self, url: str, admit: Admit | None = None) -> Content | None:
+    def content(
+        self, url: str, admit: Admit | None = None, *, at_ms: int | None = None
+    ) -> Content | None:
         """
         The page's body and its metadata, or None.
 
         Args:
             url: of the page.
             admit: called with the size of the body before it is read; what it raises is raised.
+            at_ms: the body of that instant, if it is in a pack and is kept
+                (`content.keep_versions`). None: the present one.
 
         Raises:
             CorruptContent: the stored bytes do not match the node's hash, however often both are
@@ -215,6 +219,8 @@ class UrlStore:
             ContentReplaced: the same, and a writer has put newer bytes; try again later.
             ContentUnavailable: the content store does not answer.
         """
+        if at_ms is not None:
+            return self._content.get_at(url, at_ms, admit)
         return self._content.get(url, admit)
 
     def put_content(

@@ -1,5 +1,7 @@
 """Upkeep of packs: dead space, takedowns, killed writers, and what repair finds."""
 
+from contextlib import suppress
+
 import pytest
 
 from aragog.errors import ContentUnavailable
@@ -372,3 +374,56 @@ def test_repair_finds_nothing_in_a_store_in_order(files):
     stand.clock.advance_ms(HOUR_MS)
 
     assert stand.store.maintenance.repair(wait=False).repaired == {}
+
+
+# Versions
+
+
+def test_kept_versions_are_read_by_time_and_survive_upkeep():
+    stand = pack_stand(keep_versions=2)
+    for n in range(5):
+        write_together(stand, [fetched(A, f"text {n}", NOW_MS + n * HOUR_MS)])
+        stand.clock.advance_ms(HOUR_MS)
+    before = {n: stand.store.content(A, at_ms=NOW_MS + n * HOUR_MS + 1) for n in range(5)}
+    for _ in range(4):
+        stand.upkeep(hours=2)
+
+    assert [n for n, found in before.items() if found] == [2, 3, 4]
+    for n in (2, 3, 4):
+        assert stand.store.content(A, at_ms=NOW_MS + n * HOUR_MS + 1).body == f"text {n}".encode()
+    assert stand.store.content(A, at_ms=NOW_MS - 1) is None
+    assert b"text 1" not in stand.everything()
+
+
+def test_a_takedown_removes_all_versions():
+    stand = pack_stand(keep_versions=5)
+    for n in range(3):
+        write_together(stand, [fetched(A, f"{SECRET} {n}", NOW_MS + n)])
+    stand.store.takedowns.take_down(url=A)
+    assert stand.store.content(A, at_ms=NOW_MS) is None
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert SECRET.encode() not in stand.everything()
+
+
+# Objects that move into packs
+
+
+@pytest.mark.parametrize("step", range(1, 16))
+def test_objects_are_moved_into_packs_whatever_step_is_killed(step):
+    stand = pack_stand()
+    objects = stand.reopened(layout="objects")
+    objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
+    with suppress(Killed):
+        killed_at(stand, step).store.maintenance.pack_objects()
+    bodies = [stand.store.content(url).body for url in (A, B)]
+    stand.store.maintenance.pack_objects()
+
+    assert bodies == [b"one", b"two"]
+    assert [stand.store.content(url).body for url in (A, B)] == bodies
+    assert list(stand.content.keys()) == []
+    for _ in range(24):
+        stand.upkeep(hours=1)
+    assert stand.everything().count(b"two") == 1
+    assert b"X-Crawler-Content-Encoding: gzip" in stand.everything()

@@ -183,6 +183,22 @@ def copy(to: Path) -> None:
         sys.exit(BAD_LINES)
 
 
+@click.command("pack")
+def pack() -> None:
+    """
+    Move content that is stored as objects into packs.
+
+    Needs `content.layout = "packs"`. Workers may run; safe to repeat. Objects that cannot be read
+    stay, and `aragog store repair` has their pages fetched again; the exit status is then 4.
+    """
+    with closing(url_store(command_settings())) as store, counting("objects") as counted:
+        report = store.maintenance.pack_objects(counted)
+    note(f"{report.moved:,} objects moved into packs")
+    if report.damaged:
+        echo(f"{report.damaged:,} objects cannot be read: run `aragog store repair`", err=True)
+        sys.exit(BAD_LINES)
+
+
 def _place_of(settings: Settings) -> tuple[object, ...]:
     """Where the tables are."""
     store = settings.store
