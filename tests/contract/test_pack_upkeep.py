@@ -256,10 +256,10 @@ def test_upkeep_leaves_a_young_pack_alone_whose_pages_are_not_written_yet():
     assert stand.store.content(A).body == b"text"
 
 
-def test_a_batch_that_comes_too_late_runs_again(monkeypatch):
+def test_a_batch_that_comes_too_late_runs_again():
     stand = pack_stand()
     pages = stand.store.pack_pages([fetched(A, "text")], now=True).wait()
-    monkeypatch.setattr("aragog.urlstore.packs.pack_writer.LATE_S", -1.0)
+    stand.store.bodies.packs.writer.late_s = -1.0
 
     with pytest.raises(ContentUnavailable, match="too late"):
         stand.store.write_pages(pages)

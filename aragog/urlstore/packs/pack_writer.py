@@ -103,7 +103,7 @@ class PackTicket:
         Raises:
             ContentUnavailable: upkeep may soon take the records for those of a killed batch.
         """
-        if time.monotonic() - self._pack.put_s > LATE_S:
+        if time.monotonic() - self._pack.put_s > self._writer.late_s:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
 
     def settle(self) -> None:
@@ -139,6 +139,7 @@ class PackWriter:
         compression: Compression,
     ) -> None:
         self.compression: Compression = compression
+        self.late_s = LATE_S
         self._files = files
         self._catalog = catalog
         self._clock = clock
