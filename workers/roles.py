@@ -7,8 +7,8 @@ threads of the other. `canonicalize` needs the CPU, so it uses processes. `store
 gateways and needs little CPU, so it uses threads: few that write, and many that wait for their
 pack. `upkeep` runs what beat starts, and writes watches, which have a queue and a thread of their
 own. `render` is only needed where `rendering.hosts` names hosts; its threads wait for browsers,
-whose processes need the CPU. A role is only a set of command-line options: any Celery worker that is started by hand with
-the same queues does the same work.
+whose processes need the CPU. A role is only a set of command-line options: any Celery worker that
+is started by hand with the same queues does the same work.
 
 Brokers other than pinlater cannot bound how many jobs of a queue a process has. There, slow
 robots.txt files would take all threads of `fetch`, so `upkeep` serves their queue.

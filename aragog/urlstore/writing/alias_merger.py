@@ -41,7 +41,7 @@ _URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
-_MOVES = (b"m:", b"s:was:", b"s:from:")
+_MOVES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
@@ -136,7 +136,7 @@ class AliasMerger:
             for name in fields
             for column_of in (nodes.field_column, nodes.history_column)
         }
-        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT}
+        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -304,7 +304,7 @@ class AliasMerger:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
         if nodes.content_cell(own):
-            moved |= {column: own[column] for column in nodes.CONTENT if column in own}
+            moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
             values += self._copy_content(own, canonical, target_row)
         if not moved:
             return
@@ -347,6 +347,8 @@ class AliasMerger:
         if stands is None or (there is not None and there[1].at_ms > stands[1].at_ms):
             return []
         cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        if response := nodes.response_of(own):
+            cells[nodes.RESPONSE] = response.value
         if (pointer := pointer_of(own)) and self._bodies.packs:
             self._bodies.packs.catalog.share(pointer, node_id(canonical))
             cells.pop(nodes.CONTENT_KEY, None)

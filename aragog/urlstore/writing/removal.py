@@ -147,14 +147,16 @@ class Takedown:
         """
         Delete the data of a page that a URL sent which is taken down.
 
-        If the page's text comes from elsewhere by now, what is newer stays. Its watches and its
-        next fetch stay in any case: that fetch may bring a page that may be stored.
+        If the page's text comes from elsewhere by now, what is newer stays, with its links. Its
+        watches and its next fetch stay in any case: that fetch may bring a page that may be stored.
         """
         row = self.zen.nodes.get(node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, gone)
-        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
+        # The links of a page replace those before, and keep their time if they are the same.
+        is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
+        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE, keeps_links=is_newer)
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
@@ -172,7 +174,7 @@ class Takedown:
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
         self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
         # What a later fetch found as it was keeps its time, and is not of before.
-        is_newer = int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
+        is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
             return
         if _has_page(row, upto_ms):
@@ -208,7 +210,7 @@ class Takedown:
         where = nodes.content_cell(row)
         old = _records(row, upto_ms)
         if where is not None and where[1].at_ms <= upto_ms:
-            old |= {column for column in nodes.CONTENT if column in row}
+            old |= {column for column in nodes.CONTENT_AND_RESPONSE if column in row}
         self.bodies.erase(row, old)
         self._delete_cells(canonical, row, old, upto_ms)
 
@@ -249,6 +251,7 @@ class Takedown:
         upto_ms: int | None = None,
         unless: Collection[bytes] = (),
         links_ms: int | None = None,
+        keeps_links: bool = False,
     ) -> Row:
         """
         Delete the data of a page; returns its node as it was.
@@ -272,8 +275,9 @@ class Takedown:
             self.zen.by_number.delete_many([(node_id(url), int(due), now_ms)])
         self.bodies.erase(row, old)
         self._delete_cells(url, row, old.intersection({*_POINTERS, *records}), at_ms)
-        links_ms = now_ms if links_ms is None else links_ms
-        self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
+        if not keeps_links:
+            links_ms = now_ms if links_ms is None else links_ms
+            self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
         return row
 
     def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:
@@ -308,6 +312,11 @@ def _records(row: Row, upto_ms: int | None) -> set[bytes]:
         for column, cell in row.items()
         if column.startswith(nodes.RECORDS) and (upto_ms is None or cell.at_ms <= upto_ms)
     }
+
+
+def _fetched_ms(row: Row) -> int:
+    """When a node's page was fetched last; 0: never."""
+    return int(facts_of(row).get("fetched_at_ms") or 0)
 
 
 def _last_ms(row: Row, column: bytes, now_ms: int) -> int:
