@@ -14,6 +14,7 @@ from aragog.settings.in_use import process_settings
 from aragog.tasks.routes import (
     COMPACT_LINKS,
     CRAWL_LOG,
+    PACKS,
     REFRESH_DUE,
     ROBOTS_EXPIRING,
     SWEEP,
@@ -33,6 +34,7 @@ beat_schedule = {
     "refresh robots.txt about to expire": _entry(ROBOTS_EXPIRING, 60.0, 300),
     "compact the link journal into inlinks": _entry(COMPACT_LINKS, 3.0, 30),
     "free what nobody waits for": _entry(SWEEP, 60.0, 300),
+    "rewrite packs with dead content": _entry(PACKS, 60.0, 300),
 }
 if process_settings().crawl_log.engine != "off":
     beat_schedule["write the crawl log"] = _entry(CRAWL_LOG, 30.0, 60)

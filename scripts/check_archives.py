@@ -31,8 +31,8 @@ from warcio.archiveiterator import ArchiveIterator
 from aragog.addons.wacz.export import export_wacz
 from aragog.errors import InvalidUrl
 from aragog.settings import StoreSettings
-from aragog.transfer.cdxj import surt_key
 from aragog.transfer.warc import export_warc, index_of
+from aragog.urlstore.cdxj import surt_key
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
@@ -102,8 +102,8 @@ def own_exports(folder: Path, pages: int) -> list[Path]:
             "headers": json.dumps(headers) if number % 9 else "",  # "": none were kept
         }
         store.put_content(url, body, meta)
-    export_warc(store.zen, content, folder / "own", max_file_bytes=pages * 100)
-    export_wacz(store.zen, content, folder / "own.wacz")
+    export_warc(store.zen, store.bodies, folder / "own", max_file_bytes=pages * 100)
+    export_wacz(store.zen, store.bodies, folder / "own.wacz")
     return [folder / "own", folder / "own.wacz"]
 
 

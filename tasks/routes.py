@@ -24,6 +24,7 @@ ROBOTS_EXPIRING = "aragog.robots.expiring"
 COMPACT_LINKS = "aragog.maintenance.compact_links"
 SWEEP = "aragog.maintenance.sweep"
 CRAWL_LOG = "aragog.maintenance.crawl_log"
+PACKS = "aragog.maintenance.packs"
 WEBHOOKS_DUE = "aragog.webhooks.due"
 
 QUEUE_OF = {
@@ -43,4 +44,5 @@ QUEUE_OF = {
     COMPACT_LINKS: Queue.UPKEEP,
     SWEEP: Queue.UPKEEP,
     CRAWL_LOG: Queue.UPKEEP,
+    PACKS: Queue.UPKEEP,
 }

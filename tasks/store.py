@@ -2,6 +2,9 @@
 The task that writes pages and fetch outcomes.
 
 Safe to run twice: see aragog.crawl.stages.store.
+
+A batch waits for its pack most of the time. A process has many batches, each in a thread of its
+own, and only `workers.store` threads that read the spool and write to the store.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from aragog.crawl.pipeline.messages import PageBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import STORE
 from aragog.tasks.stored_again import write_again
-from aragog.workers.services import pipeline, send_all
+from aragog.workers.services import in_store_thread, pipeline, send_all
 
 
 @stage(STORE)
@@ -25,4 +28,6 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     if isinstance(message, str | list):
         write_again(STORE, message)
         return
-    send_all(pipeline().store.run(PageBatch.read(message)))
+    stage, batch = pipeline().store, PageBatch.read(message)
+    begun = in_store_thread(lambda: stage.begin(batch)).wait()
+    send_all(in_store_thread(lambda: stage.finish(begun)))

@@ -4,11 +4,11 @@ The roles of workers: the queues, pool and size of each.
 `fetch` and `webhooks` wait for the network, so they use threads. A process of `fetch` also fetches
 robots.txt, so that a host gets one connection for both; `share_threads` keeps each from taking the
 threads of the other. `canonicalize` needs the CPU, so it uses processes. `store` waits for disk and
-gateways and needs little CPU, so it uses threads. `upkeep` runs what beat starts, and
-writes watches, which have a queue and a thread of their own. `render` is only
-needed where `rendering.hosts` names hosts; its threads wait for browsers, whose processes need the
-CPU. A role is only a set of command-line options: any Celery worker that is started by hand with
-the same queues does the same work.
+gateways and needs little CPU, so it uses threads: few that write, and many that wait for their
+pack. `upkeep` runs what beat starts, and writes watches, which have a queue and a thread of their
+own. `render` is only needed where `rendering.hosts` names hosts; its threads wait for browsers,
+whose processes need the CPU. A role is only a set of command-line options: any Celery worker that
+is started by hand with the same queues does the same work.
 
 Brokers other than pinlater cannot bound how many jobs of a queue a process has. There, slow
 robots.txt files would take all threads of `fetch`, so `upkeep` serves their queue.
@@ -105,7 +105,12 @@ def sized(role: str, settings: Settings) -> Role:
         queues = (*queues, "robots") if role == with_robots else queues
     if role == with_robots:
         concurrency += workers.robots
-    if default.pool == "threads":
+    if role == "store":
+        # Its other threads wait for packs, and have no connection.
+        writing = threads_within_limit(concurrency, files_of_thread(settings.store))
+        is_packed = settings.content.layout == "packs"
+        concurrency = max(writing, workers.store_batches) if is_packed else writing
+    elif default.pool == "threads":
         concurrency = threads_within_limit(concurrency, files_of_thread(settings.store))
     return replace(default, queues=queues, concurrency=concurrency)
 

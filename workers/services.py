@@ -8,9 +8,14 @@ call checks the process id, which costs 0.1 µs.
 from __future__ import annotations
 
 import atexit
+import contextvars
 import os
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
+from typing import TypeVar
 
 from aragog.bootstrap.redis_services import metric_totals, outage_board
 from aragog.bootstrap.stages import connect
@@ -21,6 +26,7 @@ from aragog.crawl.stages.pipeline import Pipeline
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 
+T = TypeVar("T")
 _lock = threading.Lock()
 _connected: dict[int, Pipeline] = {}
 
@@ -45,6 +51,22 @@ def pipeline() -> Pipeline:
                 atexit.register(MetricShipper(metric_totals(settings).add).start().close)
                 _connected[os.getpid()] = current
     return current
+
+
+def in_store_thread(work: Callable[[], T]) -> T:
+    """
+    Do something in one of the process's `workers.store` threads, and return its result.
+
+    Each thread has a connection to every SQLite file; those that only wait need none.
+    """
+    context = contextvars.copy_context()
+    return _store_threads(os.getpid()).submit(context.run, work).result()
+
+
+@lru_cache(maxsize=1)
+def _store_threads(_pid: int) -> ThreadPoolExecutor:
+    """The threads of this process; a fork has its own."""
+    return ThreadPoolExecutor(process_settings().workers.store, "store")
 
 
 def send_all(messages: list[OutgoingMessage]) -> None:

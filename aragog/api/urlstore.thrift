@@ -332,6 +332,8 @@ struct ContentOptions {
   4: optional string form
   /** As in `ReadOptions`. */
   5: optional string purpose
+  /** The content of that instant, if it is kept; only with the form `original`. Default: the present one. */
+  6: optional i64 at_ms
 }
 
 /** The content of a page as it was fetched, without its content encoding; or its main text. */

@@ -20,8 +20,9 @@ from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import require
 from aragog.settings import Settings, StoreSettings
 from aragog.settings.extractor_names import prefix_of
-from aragog.urlstore.content import open_content
+from aragog.urlstore.content import open_content, open_packs
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.zen_remedies import HBASE_REMEDIES, REMEDIES
 from zengraph.tables import CellTable, Tables
@@ -171,7 +172,15 @@ def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlS
     content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
-    return UrlStore(engine, content, store, clock or SystemClock(), settings.refresh)
+    return UrlStore(
+        engine,
+        content,
+        store,
+        clock or SystemClock(),
+        settings.refresh,
+        packs=timed_packs(open_packs(settings.content, settings.data_dir)),
+        content_settings=settings.content,
+    )
 
 
 _HITS, _MISSES = READ_CACHE_READS.of("hit"), READ_CACHE_READS.of("miss")
@@ -189,16 +198,20 @@ _TABLE = (
 )  # fmt: skip
 
 
+_PACKS = ("put", "read", "delete")
 _CONTENT = ("put", "put_many", "get", "delete")
 
 
 class _Timed:
     """An adapter whose calls of some names are timed; the others are its own."""
 
-    def __init__(self, adapter: Any, names: tuple[str, ...], histogram: Histogram) -> None:
+    def __init__(
+        self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""
+    ) -> None:
         self._adapter = adapter
         for name in names:
-            setattr(self, name, timed_calls(getattr(adapter, name), histogram.of(name)))
+            series = histogram.of(prefix + name)
+            setattr(self, name, timed_calls(getattr(adapter, name), series))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._adapter, name)
@@ -219,6 +232,11 @@ class _TimedTables(_Timed):
 def timed_tables(tables: Tables) -> Tables:
     """The tables, with each operation but scans measured in `aragog_store_seconds`."""
     return cast("Tables", _TimedTables(tables))
+
+
+def timed_packs(packs: PackFiles) -> PackFiles:
+    """The files of packs, measured in the same metric as `pack_put`, `pack_read` and so on."""
+    return cast("PackFiles", _Timed(packs, _PACKS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:

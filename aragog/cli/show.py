@@ -211,12 +211,21 @@ def links(url: str, limit: int, purpose: str | None, *, inwards: bool, as_json: 
     show_default=True,
     help="The page's main text instead, as plain text or Markdown.",
 )
+@click.option(
+    "--at",
+    "at",
+    type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")),
+    help="As it was at that time (UTC), if that version is kept.",
+)
 @PURPOSE
-def content(url: str, form: str, purpose: str | None) -> None:
+def content(url: str, form: str, at: datetime | None, purpose: str | None) -> None:
     """Print the page's content as it was fetched, or its main text."""
+    at_ms = None if at is None else int(at.replace(tzinfo=UTC).timestamp() * 1000)
     with store() as opened:
         _check_use(opened, url, purpose)
-        page_content = answer_of(opened, reading.content_part, url, form=form, purpose=purpose)
+        page_content = answer_of(
+            opened, reading.content_part, url, form=form, purpose=purpose, at_ms=at_ms
+        )
         record = opened.get(url, []) if page_content is None else None
     if page_content is None:
         if record is None:

@@ -52,7 +52,7 @@ TOKEN_ENTRY = re.compile(
 # Jobs, slots and robots rules of a small crawl need this much.
 MIN_REDIS_BYTES = 33_554_432
 
-OFF_AT_ZERO = {"max_connections_per_address", "read_cache_s"}
+OFF_AT_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
 
 # The limiter stores the factor in percent, in two bytes.
 MAX_LATENCY_SLOWDOWN = 100

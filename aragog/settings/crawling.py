@@ -282,15 +282,20 @@ class WorkerSettings:
     Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than
     pinlater in each of `upkeep`.
     """
-    upkeep: int = 8
+    upkeep: int = 9
     """
     Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, the crawl
-    log, freeing), one for watches, and the others for compactions of links.
+    log, freeing, packs), one for watches, and the others for compactions of links.
     """
     canonicalize: int | None = None
     """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""
     store: int = 2
-    """Threads."""
+    """Threads that write."""
+    store_batches: int = 40
+    """
+    Batches that a process of `store` has at once while their bodies wait for a pack, about 25 pages
+    each; with `content.layout = "objects"` as many as it has threads.
+    """
     webhooks: int = 4
     """Threads."""
     render: int = 2

@@ -177,6 +177,24 @@ class ContentSettings:
 
     engine: Literal["folder", "s3"] = "folder"
     """`folder` in `data_dir`, or `s3`."""
+    layout: Literal["packs", "objects"] = "packs"
+    """
+    How new content is stored: in `packs`, WARC files with some hundred pages each, or in `objects`,
+    one a page. Both are read in any case; `aragog store pack` moves objects into packs.
+    """
+    pack_compression: Literal["zstd", "gzip"] = "zstd"
+    """Of each record: `.warc.zst`, or `.warc.gz` for programs that read no other (pywb)."""
+    pack_bytes: int = 8_388_608
+    """A pack is put when it has this size."""
+    pack_wait_s: float = 2.0
+    """Or so long after its first page; at once for a page that somebody waits for."""
+    takedown_hours: float = 24.0
+    """
+    What was taken down or removed is unreadable at once; so long after it, none of its bytes is
+    left in the folder or bucket, old versions of objects included.
+    """
+    keep_versions: int = 0
+    """Earlier versions of each page that packs keep (`aragog content URL --at DATE`)."""
     fsync: bool = False
     """Sync every put to disk; without it a power failure loses the last seconds."""
     s3_bucket: str = ""

@@ -13,6 +13,8 @@ from contextlib import closing
 
 from aragog.errors import CorruptContent
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.pack_index import pack_index
 from zengraph.tables import TABLES, CellTable, Row, Tables
 
 BATCH_BYTES = 1 << 20
@@ -79,6 +81,40 @@ def copy_content(
             target.put(key, *content)
             copied += 1
             on_progress(key, copied)
+    return copied
+
+
+def copy_packs(
+    source: PackFiles,
+    target: PackFiles,
+    *,
+    on_progress: Callable[[str, int], None] = lambda *_: None,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
+    after: str = "",
+) -> int:
+    """
+    Put every pack of `source`, with its index, into `target`; returns how many.
+
+    Packs never change, so those that are there are not read again. One that is damaged is copied up
+    to the damage, and reported: its other records stay readable.
+
+    Raises:
+        ContentUnavailable: everything that was reported is copied.
+    """
+    there = {file.name: file.size for file in target.packs()}
+    copied = 0
+    for file in source.packs():
+        if file.name <= after or there.get(file.name) == file.size:
+            continue
+        data = source.read_all(file.name)
+        if data is None:
+            continue
+        index, problem = pack_index(file.name, data)
+        if problem:
+            on_problem(file.name, problem)
+        target.put(file.name, data, index)
+        copied += 1
+        on_progress(file.name, copied)
     return copied
 
 

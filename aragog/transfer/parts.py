@@ -30,7 +30,6 @@ from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import COLUMNS, export_warc
-from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.store import UrlStore
 from zengraph import MultiGraph
 from zengraph.records import Row
@@ -168,7 +167,6 @@ def _lives(pid: int) -> bool:
 
 def export_part(
     store: UrlStore,
-    content: ContentStore,
     folder: Path,
     part: Part,
     options: PartOptions,
@@ -197,7 +195,7 @@ def export_part(
     started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        count = _write(store, content, started, part, options, on_share, on_problem)
+        count = _write(store, started, part, options, on_share, on_problem)
         started.replace(final)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -208,7 +206,6 @@ def export_part(
 
 def _write(
     store: UrlStore,
-    content: ContentStore,
     path: Path,
     part: Part,
     options: PartOptions,
@@ -220,7 +217,7 @@ def _write(
         nodes = _nodes(store.zen, part, on_share, COLUMNS)
         done = export_warc(
             store.zen,
-            content,
+            store.bodies,
             path / part.name,
             NodeSelection(nodes=nodes),
             purpose=options.purpose,

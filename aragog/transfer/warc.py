@@ -21,7 +21,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
@@ -34,15 +33,14 @@ from warcio.warcwriter import WARCWriter
 from aragog.errors import ConfigError, ContentReplaced, CorruptContent
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.runtime.clock import SystemClock
-from aragog.transfer import cdxj
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
-from aragog.urlstore import nodes
-from aragog.urlstore.compression import decompress
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore import cdxj, nodes
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
+from aragog.urlstore.page_records import archived_headers, iso_date, network_fields, status_line
 from aragog.urlstore.records import is_allowed, is_expired
 from zengraph import MultiGraph
 from zengraph.records import Row
@@ -54,8 +52,6 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _HTML = ("text/html", "application/xhtml+xml")
-# They describe bytes that are not in the record.
-_ENCODING = ("content-encoding", "transfer-encoding", "content-length")
 
 TITLE = nodes.field_column("page.title")
 COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, TITLE, *nodes.CONTENT, *RESPONSE)
@@ -96,7 +92,7 @@ class WarcReport:
 
 def export_warc(
     zen: MultiGraph,
-    content: ContentStore,
+    bodies: Bodies,
     stem: Path,
     selection: NodeSelection = EVERYTHING,
     *,
@@ -129,13 +125,13 @@ def export_warc(
     ):
         for row in selected:
             url = text(row, nodes.URL)
-            if url is None or nodes.CONTENT_KEY not in row or nodes.SENTINEL not in row:
+            if url is None or nodes.content_cell(row) is None or nodes.SENTINEL not in row:
                 continue
             facts = facts_of(row)
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
             try:
-                found = _read(zen, content, url, row)
+                found = _read(zen, bodies, url, row)
             except (CorruptContent, ContentReplaced) as error:
                 problems += 1
                 on_problem(url, str(error))
@@ -170,7 +166,7 @@ def _file(stem: Path, number: int) -> Path:
 
 
 def _read(
-    zen: MultiGraph, content: ContentStore, url: str, row: Row
+    zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
     """The node, the body and its meta; the node is read again if they do not agree."""
     first = iter([row])
@@ -179,8 +175,8 @@ def _read(
         again = next(first, None) or zen.nodes.get(node_id(url), list(COLUMNS))
         return (url, again) if nodes.SENTINEL in again else None
 
-    found = read_object(content, node, SystemClock().sleep_s)
-    return found and (found.row, decompress(found.body), dict(found.meta))
+    found = read_object(bodies, node, SystemClock().sleep_s)
+    return found and (found.row, found.body, dict(found.meta))
 
 
 class _Files:
@@ -211,7 +207,7 @@ class _Files:
         checked_at_ms = _number(facts.get("attempted_at_ms"))
         confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
         if confirmed and page.head is not None and checked_at_ms:
-            status = _status_line(HTTPStatus.NOT_MODIFIED)
+            status = status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
             # The facts do not say by which protocols the last check went.
             again = page._replace(date=iso_date(checked_at_ms), network=())
@@ -295,12 +291,7 @@ def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
     """Headers of a record for what is known of the connection; empty where no fetch is known."""
     if "address" not in meta:
         return []
-    tls = re.fullmatch(r"TLSv(1(?:\.\d)?)", meta.get("tls") or "")
-    return [
-        *([("WARC-IP-Address", meta["address"])] if meta["address"] else []),
-        ("WARC-Protocol", "h2" if meta.get("http_version") == "2" else "http/1.1"),
-        *([("WARC-Protocol", f"tls/{tls[1] if '.' in tls[1] else tls[1] + '.0'}")] if tls else []),
-    ]
+    return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
 
 
 def _mime(record: Any) -> str | None:
@@ -356,26 +347,11 @@ def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
         return None
     if not status:
         return None
-    headers = [
-        (f"X-Crawler-{name}" if name.lower() in _ENCODING else name, _one_line(value))
-        for name, value in pairs
-    ]
-    return StatusAndHeaders(_status_line(status), headers, "HTTP/1.1")
-
-
-def _status_line(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"{status} Unknown"
+    return StatusAndHeaders(status_line(status), archived_headers(pairs), "HTTP/1.1")
 
 
 def _validators(head: StatusAndHeaders) -> list[tuple[str, str]]:
     return [(n, v) for n, v in head.headers if n.lower() in ("etag", "last-modified", "date")]
-
-
-def _one_line(value: str) -> str:
-    return " ".join(value.split("\n")).replace("\r", " ").strip()
 
 
 def _number(value: object) -> int | None:
@@ -383,9 +359,3 @@ def _number(value: object) -> int | None:
         return int(str(value)) if value not in (None, "") else None
     except ValueError:
         return None
-
-
-def iso_date(at_ms: int) -> str:
-    """An instant as WARC-Date has it, in whole seconds."""
-    instant = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -27,7 +27,7 @@ LATE_SHARE = 0.1
 _LEAST_MS = 60_000
 _COLUMNS = (
     nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.DUE, nodes.REFRESH,
-    nodes.CONTENT_KEY,
+    *nodes.POINTERS,
 )  # fmt: skip
 
 

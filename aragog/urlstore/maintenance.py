@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.budget_state import BudgetState
-from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
+from aragog.urlstore.pack_objects import ObjectPacking, PackingReport
+from aragog.urlstore.pack_upkeep import PackUpkeep, UpkeepReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
@@ -20,7 +22,7 @@ class Maintenance:
     """Maintenance of a UrlStore; any number of processes may run it."""
 
     zen: MultiGraph
-    content: ContentStore
+    bodies: Bodies
     merger: AliasMerger
     compactor: Compactor
     clock: WriteClock
@@ -60,7 +62,7 @@ class Maintenance:
         """
         repair = Repair(
             self.zen,
-            self.content,
+            self.bodies,
             self.merger,
             self.compactor,
             self.clock.clock,
@@ -70,6 +72,18 @@ class Maintenance:
         done = repair.run(progress, report)
         self.clock.deleted_at(self.clock.now_ms())
         return done
+
+    def upkeep_packs(self, most: int = 100) -> UpkeepReport:
+        """
+        Rewrite packs that are more than half dead, and remove bytes that must go; see `PackUpkeep`.
+
+        Handles at most about `most` packs of each kind of work.
+        """
+        return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(most)
+
+    def pack_objects(self, on_progress: Callable[[int], None] = lambda _: None) -> PackingReport:
+        """Move content that is stored as objects into packs; see `ObjectPacking`."""
+        return ObjectPacking(self.zen, self.bodies).run(on_progress)
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """

@@ -15,6 +15,8 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:provenance` | JSON, field to where the pipeline found it |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
+| `s:pack` | content in a pack: the pointer to its record, instead of `s:ckey` (`packs.pointers`) |
+| `s:in:<pack> <offset>` | a record of this URL in a pack: length, digest, `body` or `revisit` |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
 | `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |
@@ -66,6 +68,9 @@ CONTENT_KEY = b"s:ckey"
 CONTENT_HASH = b"s:chash"
 CONTENT_LENGTH = b"s:clen"
 CONTENT_ENCODING = b"s:cenc"
+CONTENT_PACK = b"s:pack"
+RECORDS = b"s:in:"
+"""How the cells of records in packs begin."""
 DUE = b"s:due"
 REFRESH = b"s:refresh"
 WATCHED = b"s:watched"
@@ -86,8 +91,10 @@ IN_CRAWL = b"s:in:"
 _WITH_A_PAGE = (*range(200, 300), 304)
 """Statuses of a fetch that returned a page, or confirmed it."""
 
-CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
+CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
 CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
+POINTERS = (CONTENT_KEY, CONTENT_PACK)
+"""Where content is: the newer of the two."""
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
@@ -118,6 +125,14 @@ def text(row: Row, column: bytes) -> str | None:
     """A cell as text; None when it is absent or empty."""
     cell = row.get(column)
     return cell.value.decode() if cell and cell.value else None
+
+
+def content_cell(row: Row) -> tuple[bytes, Cell] | None:
+    """The column that says where a page's content is, and its cell; None: it has no content."""
+    packed, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
+    if packed and packed.value and not (key and key.value and key.at_ms > packed.at_ms):
+        return CONTENT_PACK, packed
+    return (CONTENT_KEY, key) if key and key.value else None
 
 
 def is_taken_down(row: Row) -> bool:

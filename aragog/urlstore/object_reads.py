@@ -1,9 +1,10 @@
 """
-Read the object that a node points to, while writers replace both.
+Read the body that a node points to, while writers replace both.
 
-A writer puts the object first and the node after it, so a reader may find a newer object than its
+A writer puts an object first and the node after it, so a reader may find a newer object than its
 node says. The two agree again within milliseconds, or when a stopped server answers, or when the
-job of a killed writer runs again. Damage does not pass.
+job of a killed writer runs again. A record of a pack is never replaced, but upkeep may have moved
+it since the node was read; then the node names another one. Damage does not pass.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from typing import NamedTuple
 
 from aragog.errors import ContentReplaced, CorruptContent
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash
-from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.nodes import text
+from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
@@ -30,12 +29,12 @@ class ObjectRead(NamedTuple):
     canonical: str
     row: Row
     body: bytes
-    """As it is stored, compressed."""
+    """Decompressed."""
     meta: Mapping[str, str]
 
 
 def read_object(
-    content: ContentStore,
+    bodies: Bodies,
     node: Callable[[], tuple[str, Row] | None],
     sleep_s: Callable[[float], None],
 ) -> ObjectRead | None:
@@ -45,7 +44,7 @@ def read_object(
     Reads both up to six times within half a second, until they agree.
 
     Args:
-        content: has the objects.
+        bodies: has them.
         node: reads the canonical URL and its node again with each call.
         sleep_s: waits.
 
@@ -59,23 +58,27 @@ def read_object(
         if pause_s:
             sleep_s(pause_s)
         found = node()
-        key = None if found is None else text(found[1], nodes.CONTENT_KEY)
-        if found is None or key is None:
+        if found is None:
             return None
         canonical, row = found
-        stored = content.get(key)
-        if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
-            return ObjectRead(canonical, row, *stored)
-        error = _problem(key, row, None if stored is None else stored[1])
+        try:
+            stored = bodies.get(row)
+        except CorruptContent as problem:
+            error = _problem(problem, row)
+            continue
+        if stored is None:
+            return None
+        return ObjectRead(canonical, row, stored.body, {**stored.meta, "url": canonical})
     assert error is not None  # noqa: S101 - the loop ran
     raise error
 
 
-def _problem(key: str, row: Row, meta: Mapping[str, str] | None) -> Exception:
-    if meta is None:
-        return CorruptContent(key, "is missing")
+def _problem(problem: CorruptContent, row: Row) -> Exception:
+    """What is wrong: a newer object is no damage."""
+    if not isinstance(problem, ReplacedObject):
+        return problem
     pointer = row.get(nodes.CONTENT_HASH)
-    put_at_ms = meta.get("fetched_at_ms") or meta.get(PUT_AT) or ""
+    put_at_ms = problem.meta.get("fetched_at_ms") or problem.meta.get(PUT_AT) or ""
     if pointer is not None and put_at_ms.isdecimal() and int(put_at_ms) >= pointer.at_ms:
-        return ContentReplaced(f"content {key}", "is being replaced; try again")
-    return CorruptContent(key, "does not match its pointer")
+        return ContentReplaced(f"content {problem.key}", "is being replaced; try again")
+    return problem

@@ -9,12 +9,14 @@ import orjson
 
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import compress, content_hash, content_key, decompress
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.bodies import Bodies, pack_cells, version_at
+from aragog.urlstore.compression import compress, content_hash, content_key
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
+from aragog.urlstore.packs.pack_writer import PackTicket
+from aragog.urlstore.page_records import WarcPage
 from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
@@ -98,13 +100,13 @@ class PageContent:
     def __init__(
         self,
         zen: MultiGraph,
-        content: ContentStore,
+        bodies: Bodies,
         takedowns: Takedowns,
         clock: WriteClock,
     ) -> None:
         self._zen = zen
         self._nodes = Nodes(zen)
-        self._content = content
+        self._bodies = bodies
         self._takedowns = takedowns
         self._clock = clock
 
@@ -127,37 +129,76 @@ class PageContent:
                 count(int(length.value))
             return canonical, row
 
-        found = read_object(self._content, node, self._clock.clock.sleep_s)
+        found = read_object(self._bodies, node, self._clock.clock.sleep_s)
         if found is None:
             return None
         canonical, row, body, meta = found
         meta = described(meta, canonical, row, self._nodes)
-        whole = decompress(body)
-        count(len(whole))
-        return Content(canonical, whole, meta, facts_of(row))
+        count(len(body))
+        return Content(canonical, body, meta, facts_of(row))
+
+    def get_at(self, url: str, at_ms: int, admit: Admit | None = None) -> Content | None:
+        """`UrlStore.content` of an instant."""
+        canonical, row = self._nodes.resolve(normalize(url), BASE)
+        row = self._zen.nodes.get(node_id(canonical)) if nodes.SENTINEL in row else {}
+        packs = self._bodies.packs
+        if not row or packs is None or is_expired(facts_of(row), self._clock.now_ms()):
+            return None
+        pointer = version_at(row, at_ms, packs.settings.keep_versions)
+        if pointer is None:
+            return None
+        stored = self._bodies.read(pointer)
+        if admit is not None:
+            admit(len(stored.body))
+        return Content(canonical, stored.body, {**stored.meta, "url": canonical}, facts_of(row))
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
+        sentinel = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.kept_sentinel(row)}
+        version = {nodes.VERSION: os.urandom(8).hex().encode()}
+        with self._takedowns.writing(canonical):
+            cells, ticket = self._put_body(canonical, body, meta, at_ms)
+            self._zen.mutate([host_put(canonical, now_ms)])
+            self._zen.mutate(
+                [
+                    put_properties(node_id(canonical), {**sentinel, **cells}, at_ms),
+                    put_properties(node_id(canonical), version, now_ms),
+                ]
+            )
+            self._leave(canonical, row, cells, at_ms)
+            if ticket is not None:
+                ticket.settle()
+
+    def _put_body(
+        self, canonical: str, body: bytes, meta: Mapping[str, str], at_ms: int
+    ) -> tuple[dict[bytes, bytes], PackTicket | None]:
+        """Put a body; returns the cells that point to it, and the ticket of its pack."""
+        put_at = {**meta, PUT_AT: str(at_ms)}
+        if self._bodies.in_packs and self._bodies.packs:
+            page = WarcPage(canonical, at_ms, body, put_at)
+            record = self._bodies.packs.record_of(page, page.digest)
+            ticket = self._bodies.packs.writer.add([record], now=True)
+            (pointer,) = ticket.wait()
+            return pack_cells(pointer, page.digest, len(body)), ticket
         packed, key = compress(body), content_key(canonical)
+        self._bodies.objects.put(key, packed, {**put_at, "url": canonical, "encoding": "zstd"})
         cells = {
-            nodes.URL: canonical.encode(),
-            nodes.SENTINEL: nodes.kept_sentinel(row),
             nodes.CONTENT_KEY: key.encode(),
             nodes.CONTENT_HASH: content_hash(packed).encode(),
             nodes.CONTENT_LENGTH: b"%d" % len(body),
             nodes.CONTENT_ENCODING: b"zstd",
         }
-        version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        described = {**meta, "url": canonical, "encoding": "zstd", PUT_AT: str(at_ms)}
-        with self._takedowns.writing(canonical):
-            self._content.put(key, packed, described)
-            self._zen.mutate([host_put(canonical, now_ms)])
-            self._zen.mutate(
-                [
-                    put_properties(node_id(canonical), cells, at_ms),
-                    put_properties(node_id(canonical), version, now_ms),
-                ]
-            )
+        return cells, None
+
+    def _leave(self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> None:
+        """Give up what was stored before, unless it is newer."""
+        where = nodes.content_cell(row)
+        if where is None or where[1].at_ms > at_ms or cells.get(where[0]) == where[1].value:
+            return
+        if where[0] == nodes.CONTENT_PACK or where[0] not in cells:
+            self._bodies.give_up({where[0]: where[1]})
+        if where[0] not in cells:
+            self._zen.nodes.delete(node_id(canonical), [where[0]], at_ms=where[1].at_ms)

@@ -34,7 +34,7 @@ _NO_FACTS = (None,) * len(FACTS)
 _FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, *REPORTS)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (
-    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH,
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
 )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ class Pages:
         normalized = [normalize(url) for url in urls]
         rows = self._nodes.follow(normalized, _SEEN)
         return [
-            page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
+            page_seen_at_ms(row) if nodes.content_cell(row) else None
             for url in normalized
             for _, row in [rows[url]]
         ]

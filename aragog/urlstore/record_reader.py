@@ -66,7 +66,7 @@ BASE = (
     nodes.PROVISIONAL,
     nodes.FACTS,
     nodes.VERSION,
-    nodes.CONTENT_KEY,
+    *nodes.POINTERS,
     nodes.CONTENT_HASH,
     nodes.CONTENT_LENGTH,
     nodes.DUE,
@@ -149,7 +149,7 @@ def record_of(
     else:
         result = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
     get = row.get
-    version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
+    version, where, digest = get(nodes.VERSION), nodes.content_cell(row), get(nodes.CONTENT_HASH)
     facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
         url,
@@ -157,7 +157,7 @@ def record_of(
         result,
         orjson.loads(facts[0]) if facts else {},
         version[0].decode() if version else "",
-        key[0].decode() if key else None,
+        where[1].value.decode() if where else None,
         digest[0].decode() if digest else None,
         int(length[0]) if length else None,
         int(due[0]) if due and due[0] else None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import refusal, verdict
+from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from richpins.text_sketch import are_near_same
 
@@ -84,6 +85,24 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     return purpose is None or refused_use(facts, purpose) is None
 
 
+class Ticket(Protocol):
+    """What a batch knows of the pack that it added bodies to (`PackTicket`)."""
+
+    def check_age(self) -> None:
+        """Raise ContentUnavailable if the pack is too old to point to."""
+
+
+class PackedContent(NamedTuple):
+    """A body that was put into a pack, and whose page is not written yet."""
+
+    ticket: Ticket
+    pointer: PackPointer
+    digest: str
+    """The SHA-256 of the body in hex."""
+    is_revisit: bool
+    """True: the record only says that the body did not change; another one has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContentWrite:
     """A page's compressed body and its metadata."""
@@ -95,6 +114,8 @@ class ContentWrite:
     """The size of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
     """Facts of the fetch; its headers are in the report."""
+    packed: PackedContent | None = None
+    """Where the body is already, if it was put into a pack before the write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +237,10 @@ class Record:
     version: str
     """The version to pass to `put(if_version=…)`."""
     content_key: str | None = None
-    """The key in the content store; None: no content."""
+    """
+    Where the content is: the key of an object, or version, pack, offset, length and digest of a
+    record in a pack, separated by spaces. None: no content.
+    """
     content_hash: str | None = None
     content_bytes: int | None = None
     """The size of the content before compression."""

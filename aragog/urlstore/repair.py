@@ -18,14 +18,16 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field
 
+from aragog.errors import CorruptContent
 from aragog.runtime.clock import Clock
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, text
+from aragog.urlstore.pack_upkeep import PackUpkeep
+from aragog.urlstore.packs.catalog import OPEN
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import IN, Edge, MultiGraph
@@ -68,7 +70,7 @@ class Repair:
     """One walk over the whole store; memory use grows only with the number of problems."""
 
     zen: MultiGraph
-    content: ContentStore
+    bodies: Bodies
     aliases: AliasMerger
     compactor: Compactor
     clock: Clock
@@ -116,6 +118,7 @@ class Repair:
             self._edge(*row_of_edge)
             self._step("e", progress)
         is_complete = self._objects(progress, report)
+        self._packs(progress, report)
         self._lists(progress)
         if is_complete:
             self.zen.salvage_finished(salvaged)
@@ -180,20 +183,25 @@ class Repair:
             self._repaired["alias with data of its own"] += 1
 
     def _object_of(self, url: str, row: Row) -> None:
-        key = text(row, nodes.CONTENT_KEY)
-        if key is None:
-            return
-        stored = self.content.get(key)
-        if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
+        where = nodes.content_cell(row)
+        if where is None or self._is_readable(row):
             return
         fresh = self.zen.nodes.get(node_id(url), nodes.CONTENT)
+        if nodes.content_cell(fresh) != where and self._is_readable(fresh):
+            return  # upkeep has moved it
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
             return
-        at_ms = row[nodes.CONTENT_KEY].at_ms
+        at_ms = where[1].at_ms
         self.zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
         # No content is better than wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
+
+    def _is_readable(self, row: Row) -> bool:
+        try:
+            return self.bodies.get(row) is not None
+        except CorruptContent:
+            return False
 
     def _due_row(self, entry: NumberEntry) -> None:
         due_at_ms, page_id, row, _ = entry
@@ -250,7 +258,7 @@ class Repair:
     def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
         """Delete contents without a page; False if some are left to a later repair."""
         suspects = []
-        for key in self.content.keys(""):
+        for key in self.bodies.objects.keys(""):
             self._step("content", progress, int(key[:8], 16) / 2**32)
             if not self._points_to(key):
                 suspects.append(key)
@@ -271,11 +279,30 @@ class Repair:
         for key in suspects:
             if not self._points_to(key):
                 page_id = bytes.fromhex(key)[:ID_BYTES]
-                if page_id[0] in self._replaced and (stored := self.content.get(key)):
+                if page_id[0] in self._replaced and (stored := self.bodies.objects.get(key)):
                     self._fetch_again(page_id, stored[1].get("url"))
-                self.content.delete(key)
+                self.bodies.objects.delete(key)
                 self._repaired["content that nothing points to"] += 1
         return True
+
+    def _packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
+        """Note the records of packs that no page has; upkeep removes them."""
+        packs = self.bodies.packs
+        if packs is None:
+            return
+        upkeep = PackUpkeep(self.zen, self.bodies, self.clock)
+        for file in packs.files.packs():
+            self._step("packs", progress)
+            if packs.catalog.row(OPEN, file.name) or self._is_young(file.modified_ms):
+                continue  # its writer, or upkeep, settles it
+            try:
+                lost = upkeep.inspect(file.name)
+            except CorruptContent as error:
+                report(f"pack {file.name}: {error.reason}")
+                self._repaired["pack damaged"] += 1
+                continue
+            if lost:
+                self._repaired["record of a pack that no page has"] += lost
 
     def _points_to(self, key: str) -> bool:
         # A content key begins with the id of its node: both are prefixes of one hash.

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from aragog.errors import ConfigError
 from aragog.runtime.clock import Clock
-from aragog.settings import RefreshSettings, StoreSettings
+from aragog.settings import ContentSettings, RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
+from aragog.urlstore.bodies import Bodies, Packs
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.feed import Feed
@@ -26,6 +27,8 @@ from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
 from aragog.urlstore.node_ids import NAMING, node_id
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL, Nodes
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.packing import Packing, PackingPages
 from aragog.urlstore.page_content import Admit, PageContent
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import Content, PageWrite, Record, Written
@@ -64,6 +67,7 @@ class UrlStore:
         crawls: which crawls a page was stored for.
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
+        bodies: where the content of pages is.
         zen: the graph under it.
         link_edges: links of pages, read as edges of that graph.
         clock: the instants of writes, and the bounds of those that callers give.
@@ -79,6 +83,8 @@ class UrlStore:
         refresh: RefreshSettings | None = None,
         *,
         lists: ListLimits | None = None,
+        packs: PackFiles | None = None,
+        content_settings: ContentSettings | None = None,
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
@@ -88,12 +94,15 @@ class UrlStore:
         links = link_graph(tables, settings, lists, write_clock.clock)
         outlinks = links.writer
         compactor = links.compactor
-        merger = AliasMerger(zen, content, outlinks, refresh)
+        packing = content_settings or ContentSettings(layout="objects")
+        made = None if packs is None else Packs.of(packs, zen, write_clock, packing)
+        self.bodies = bodies = Bodies(content, made)
+        merger = AliasMerger(zen, bodies, outlinks, refresh)
         takedown = Takedown(
-            zen, content, outlinks, merger, Hosts(zen), compactor, tombstones
+            zen, bodies, outlinks, merger, Hosts(zen), compactor, tombstones
         )  # fmt: skip
         writer = PageWriter(
-            zen, content, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
+            zen, bodies, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
         )  # fmt: skip
         self._nodes = nodes
         self.takedowns = Takedowns(
@@ -113,9 +122,10 @@ class UrlStore:
         self.schedule = Schedule(zen, self.takedowns, write_clock)
         self.feed = Feed(zen, write_clock)
         self.crawls = CrawlMembers(zen)
-        self.maintenance = Maintenance(zen, content, merger, compactor, write_clock)
+        self.maintenance = Maintenance(zen, bodies, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
-        self._content = PageContent(zen, content, self.takedowns, write_clock)
+        self._content = PageContent(zen, bodies, self.takedowns, write_clock)
+        self._packing = Packing(zen, made, self.takedowns)
         self._batches = PageBatchWriter(
             writer, self.takedowns, write_clock, frozenset(settings.unique)
         )
@@ -194,13 +204,17 @@ class UrlStore:
         """
         return self.fields.delete(url, names, at_ms=at_ms)
 
-    def content(self, url: str, admit: Admit | None = None) -> Content | None:
+    def content(
+        self, url: str, admit: Admit | None = None, *, at_ms: int | None = None
+    ) -> Content | None:
         """
         The page's body and its metadata, or None.
 
         Args:
             url: of the page.
             admit: called with the size of the body before it is read; what it raises is raised.
+            at_ms: the body of that instant, if it is in a pack and is kept
+                (`content.keep_versions`). None: the present one.
 
         Raises:
             CorruptContent: the stored bytes do not match the node's hash, however often both are
@@ -208,6 +222,8 @@ class UrlStore:
             ContentReplaced: the same, and a writer has put newer bytes; try again later.
             ContentUnavailable: the content store does not answer.
         """
+        if at_ms is not None:
+            return self._content.get_at(url, at_ms, admit)
         return self._content.get(url, admit)
 
     def put_content(
@@ -243,6 +259,20 @@ class UrlStore:
         """
         return self._batches.write(pages)
 
+    def pack_pages(self, pages: Sequence[PageWrite], *, now: bool = False) -> PackingPages:
+        """
+        Put the bodies of pages into a pack with those of other batches, before `write_pages`.
+
+        Wait for the result, write the pages that it returns, and then settle it. Without this step
+        `write_pages` puts the bodies of its batch into a pack of their own. Killed anywhere, run
+        the batch again: it gets another pack, and upkeep removes what the first has in vain.
+
+        Args:
+            pages: as for `write_pages`.
+            now: somebody waits for one of them, so the pack is put at once.
+        """
+        return self._packing.add(pages, now=now)
+
     def timely(self, page: PageWrite) -> PageWrite:
         """
         The page as `write_pages` stores it: a fetch of the future is one of now.
@@ -272,7 +302,9 @@ class UrlStore:
         return self.zen.check()
 
     def close(self) -> None:
-        """Close the tables' files and connections."""
+        """Put the open pack; close the tables' files and connections."""
+        if self.bodies.packs is not None:
+            self.bodies.packs.writer.close()
         self.zen.close()
 
 

@@ -56,9 +56,17 @@ def binary(cache: Path = CACHE) -> Path:
 
 
 class S3Server:
-    """One server over `folder`; its port is chosen once (0: a free one) and kept over restarts."""
+    """
+    One server over `folder`; its port is chosen once (0: a free one) and kept over restarts.
 
-    def __init__(self, folder: Path, *, port: int = 0) -> None:
+    Args:
+        folder: of its data.
+        port: to listen on.
+        versions: buckets may keep versions of objects.
+    """
+
+    def __init__(self, folder: Path, *, port: int = 0, versions: bool = False) -> None:
+        self._has_versions = versions
         self.folder = folder.absolute()
         self.port = port or _free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -73,7 +81,7 @@ class S3Server:
         data, log = self.folder / "data", self.folder / "s3.log"
         data.mkdir(parents=True, exist_ok=True)
         command = [binary(), "--port", f"127.0.0.1:{self.port}", "--health", "/healthz",
-                   "posix", *self._sidecar(data), data]  # fmt: skip
+                   "posix", *self._sidecar(data), *self._versions(), data]  # fmt: skip
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         with log.open("ab") as out:
             self._process = subprocess.Popen(
@@ -108,6 +116,12 @@ class S3Server:
             config=Config(s3={"addressing_style": "path"}),
         )
 
+    def keep_versions(self, bucket: str) -> None:
+        """Let a bucket keep all versions of its objects."""
+        self.client().put_bucket_versioning(
+            Bucket=bucket, VersioningConfiguration={"Status": "Enabled"}
+        )
+
     def create_bucket(self, name: str) -> None:
         """Make a bucket, if it is not there."""
         client = self.client()
@@ -119,6 +133,14 @@ class S3Server:
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
+
+    def _versions(self) -> list[str]:
+        """Where older versions of objects lie."""
+        if not self._has_versions:
+            return []
+        folder = self.folder / "versions"
+        folder.mkdir(exist_ok=True)
+        return ["--versioning-dir", str(folder)]
 
     def _sidecar(self, data: Path) -> list[str]:
         """Where to keep metadata on a file system without extended attributes."""

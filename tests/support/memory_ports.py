@@ -58,6 +58,9 @@ class MemorySpool:
         for token in tokens:
             self.blobs.pop(token, None)
 
+    def packed(self, tokens: Sequence[str]) -> None:
+        """Nothing is counted here."""
+
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         return self.put_many([b""])[0] if self.open and count <= self.most else None
 

@@ -76,6 +76,14 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     show_default=True,
     help="Where the broker keeps its jobs.",
 )
+@click.option(
+    "--content",
+    type=click.Choice(("packs", "objects")),
+    default="packs",
+    show_default=True,
+    help="How content is stored.",
+)
+@_number("--content-reads", "Reads of content, as a share of --urls.", of=_NONE_OR_MORE)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option(
     "--prices",

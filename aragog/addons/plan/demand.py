@@ -63,6 +63,10 @@ class Demand:
     """Where the tables are."""
     jobs: Literal["redis", "postgres"] = "redis"
     """Where the broker keeps its jobs."""
+    content: Literal["packs", "objects"] = "packs"
+    """How content is stored (`content.layout`)."""
+    content_reads: float = 0.1
+    """Reads of content in `days`, as a share of `urls`."""
 
     @property
     def all_hosts(self) -> float:

@@ -301,6 +301,10 @@ class JobServerNeeds:
         return (Limit("one PostgreSQL of jobs", share, remedy),)
 
 
+PUTS_OF_A_PACK = 2
+"""The pack and its index."""
+
+
 def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
     """The machines that serve reads; none if nobody reads."""
     demand = load.demand
@@ -318,11 +322,23 @@ def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
 def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
     """Requests and bytes of S3, and their prices."""
     demand, cost = load.demand, load.cost
-    puts = load.changed_s * demand.days * DAY_S
-    stored = (demand.urls + demand.stored) * demand.page_bytes * cost("compressed")
+    page_bytes = demand.page_bytes * cost("compressed")
+    bodies, seconds = load.changed_s, demand.days * DAY_S
+    if demand.content == "packs":
+        page_bytes += cost("pack_record")
+        # A pack that is half dead is rewritten, so a body that replaces another costs one more.
+        written = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
+        puts = PUTS_OF_A_PACK * written / cost("pack_bytes") * seconds
+        because = f"{cost('pack_bytes') / page_bytes:,.0f} pages a pack, and its index"
+    else:
+        puts, because = bodies * seconds, f"{bodies:,.0f} a second"
+    stored = (demand.urls + demand.stored) * page_bytes
+    reads = demand.urls * demand.content_reads
     return (
-        Need("S3 puts", puts, "requests", f"{load.changed_s:,.0f} a second"),
+        Need("S3 puts", puts, "requests", because),
         Need("S3 put cost", puts * cost("s3_put"), "USD", f"in {demand.days:g} days"),
+        Need("S3 reads", reads, "requests", f"in {demand.days:g} days"),
+        Need("S3 read cost", reads * cost("s3_get"), "USD", f"in {demand.days:g} days"),
         Need("S3 data", stored / 1e12, "TB", "zstd; each URL stored once"),
         Need("S3 storage cost", stored * cost("s3_month"), "USD a month", "without discounts"),
     )

@@ -25,8 +25,9 @@ from aragog.errors import ConfigError
 from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
-from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of, iso_date
-from aragog.urlstore.content_port import ContentStore
+from aragog.transfer.warc import TITLE, WarcReport, export_warc, index_of
+from aragog.urlstore.bodies import Bodies
+from aragog.urlstore.page_records import iso_date
 from zengraph import MultiGraph
 from zengraph.records import Row
 
@@ -38,7 +39,7 @@ _READ_BYTES = 1 << 20
 
 def export_wacz(
     zen: MultiGraph,
-    content: ContentStore,
+    bodies: Bodies,
     path: Path,
     selection: NodeSelection = EVERYTHING,
     *,
@@ -70,7 +71,7 @@ def export_wacz(
 
             report = export_warc(
                 zen,
-                content,
+                bodies,
                 parts / "pages",
                 selection,
                 purpose=purpose,

@@ -28,7 +28,7 @@ from aragog.api.operations.values import (
     Purpose,
     Url,
 )
-from aragog.errors import TakenDown
+from aragog.errors import BadInput, TakenDown
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
@@ -309,6 +309,15 @@ class ContentRequest:
         ),
     ] = ORIGINAL
     purpose: Purpose = None
+    at_ms: Annotated[
+        int | None,
+        Option(
+            "The content of that instant, if it is kept (`content.keep_versions`); only as it was "
+            "fetched. None: the present one.",
+            least=0,
+            most=2**62,
+        ),
+    ] = None
 
 
 @operation(
@@ -325,8 +334,10 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
     Unsupported without the extra `text`, and for a page whose text takes more than
     `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
     """
+    if request.at_ms is not None and request.form != ORIGINAL:
+        raise BadInput("at_ms: an earlier version is given out only in its original form")
     if request.form == ORIGINAL:
-        stored = caller.store.content(request.url, caller.admit)
+        stored = caller.store.content(request.url, caller.admit, at_ms=request.at_ms)
     else:
         stored = yield from caller.parts.texts.steps(caller.store, request.url, request.form)
         if stored is not None and caller.admit is not None:

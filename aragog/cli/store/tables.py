@@ -21,8 +21,8 @@ from aragog.cli.terminal import echo, note, one_line
 from aragog.crawl.pipeline.store_claim import StoreClaim
 from aragog.errors import BadInput
 from aragog.settings import Settings, load_settings
-from aragog.transfer.copy import copy_content, copy_tables
-from aragog.urlstore.content import open_content
+from aragog.transfer.copy import copy_content, copy_packs, copy_tables
+from aragog.urlstore.content import open_content, open_packs
 
 WALKED = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
@@ -173,8 +173,29 @@ def copy(to: Path) -> None:
         objects = copy_content(
             content, other, on_progress=lambda _key, done: counted(done), on_problem=report
         )
-    note(f"{rows:,} rows and {objects:,} objects copied")
+    mine, theirs = (open_packs(s.content, s.data_dir) for s in (source_settings, target_settings))
+    with counting("packs") as counted:
+        packs = copy_packs(
+            mine, theirs, on_progress=lambda _name, done: counted(done), on_problem=report
+        )
+    note(f"{rows:,} rows, {objects:,} objects and {packs:,} packs copied")
     if damaged:
+        sys.exit(BAD_LINES)
+
+
+@click.command("pack")
+def pack() -> None:
+    """
+    Move content that is stored as objects into packs.
+
+    Needs `content.layout = "packs"`. Workers may run; safe to repeat. Objects that cannot be read
+    stay, and `aragog store repair` has their pages fetched again; the exit status is then 4.
+    """
+    with closing(url_store(command_settings())) as store, counting("objects") as counted:
+        report = store.maintenance.pack_objects(counted)
+    note(f"{report.moved:,} objects moved into packs")
+    if report.damaged:
+        echo(f"{report.damaged:,} objects cannot be read: run `aragog store repair`", err=True)
         sys.exit(BAD_LINES)
 
 

@@ -31,7 +31,6 @@ from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import WarcReport, export_warc, next_file
-from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
@@ -94,10 +93,9 @@ def export(
         urls = urls_of_host(store, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit, crawl=crawl)
         if kind not in ("jsonl", "parquet"):
-            content = open_content(settings.content, settings.data_dir)
             report = _archive_writer(kind, file, is_continued=bool(cursor))(
                 store.zen,
-                content,
+                store.bodies,
                 file,
                 selection,
                 purpose=purpose,
@@ -274,8 +272,7 @@ def export_parts(
             fetched=fetched,
             purpose=purpose,
         )
-        content = open_content(settings.content, settings.data_dir)
-        counts = _export_chosen(chosen, partial(export_part, store, content, folder), options)
+        counts = _export_chosen(chosen, partial(export_part, store, folder), options)
     written = [count for count in counts if count is not None]
     existing = len(chosen) - len(written)
     note(

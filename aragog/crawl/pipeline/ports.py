@@ -34,6 +34,9 @@ class BodyStore(Protocol):
     def free(self, tokens: Sequence[str]) -> None:
         """Drop the blobs; unknown tokens are ignored."""
 
+    def packed(self, tokens: Sequence[str]) -> None:
+        """Do not count the blobs against fetches any more: they wait for an open pack."""
+
 
 class BoundedBodyStore(BodyStore, Protocol):
     """A spool as fetches use it: it may be full."""

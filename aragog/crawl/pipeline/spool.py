@@ -120,6 +120,7 @@ class Spool:
         self._prefix = f"{prefix}spool:"
         self._spool_key = f"{prefix}spool"
         self._index_key = f"{prefix}spool.index"
+        self._packed_key = f"{prefix}spool.packed"
         self._max_bytes = max_bytes
         self._clock = clock or SystemClock()
         self._bounds: dict[redis.Redis, tuple[float, SpoolBounds]] = {}
@@ -274,12 +275,29 @@ class Spool:
                 freed += _script("free").run(
                     client,
                     spool=self._spool_key,
+                    packed=self._packed_key,
                     index=self._index_key,
                     bodies=self._bodies(placed_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                     idle_ms=idle_ms,
                 )
         return freed
+
+    def packed(self, tokens: Sequence[str]) -> None:
+        """
+        Do not count these bodies any more: a process has them for an open pack. They stay until
+        they are freed.
+        """
+        with _our_errors():
+            for client, placed_tokens in self._placed(tokens):
+                _script("pack").run(
+                    client,
+                    spool=self._spool_key,
+                    packed=self._packed_key,
+                    index=self._index_key,
+                    bodies=self._bodies(placed_tokens),
+                    prefix_bytes=len(self._prefix.encode()),
+                )
 
     def bounds(self) -> SpoolBounds:
         """

@@ -59,6 +59,14 @@ class MaintenanceStage:
                 if not (report.left and report.journal_rows):
                     break
 
+    def upkeep_packs(self) -> None:
+        """Rewrite packs that are half dead, and those with bytes that must go."""
+        report = self.store.maintenance.upkeep_packs()
+        for problem in report.problems:
+            log.error("%s; `aragog store repair` reports what it has lost", problem)
+        if report.rewritten or report.deleted:
+            log.info("%d packs rewritten, %d deleted", report.rewritten, report.deleted)
+
     def sweep_in_flight(self) -> None:
         """
         Drop entries of URLs whose messages were lost with a server, or whose crawls ended.

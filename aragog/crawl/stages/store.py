@@ -26,7 +26,7 @@ from typing import Any
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
 from aragog.crawl.pipeline.finished_urls import answer_of_write, finished
-from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
+from aragog.crawl.pipeline.messages import URGENT, VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -38,6 +38,7 @@ from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.errors import InvalidMessage
 from aragog.observability.logs import log_url
+from aragog.urlstore.packing import PackingPages
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.store import UrlStore
 
@@ -96,6 +97,33 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class BegunBatch:
+    """A batch whose bodies are on their way into a pack."""
+
+    batch: PageBatch
+    writes: tuple[PageWrite, ...] = ()
+    lost: frozenset[str] = frozenset()
+    """URLs that are fetched again, because their bodies are not in the spool any more."""
+    packing: PackingPages | None = None
+    """None: nothing of the batch can be read."""
+    is_freed: bool = False
+    """Another version wrote it: its bodies are freed."""
+
+    def wait(self) -> BegunBatch:
+        """
+        The batch with the places of its bodies, once their pack was put.
+
+        Raises:
+            ContentUnavailable: it could not be put; run the batch again.
+        """
+        if self.packing is None:
+            return self
+        places = {write.url: write for write in self.packing.wait()}
+        writes = tuple(places.get(write.url, write) for write in self.writes)
+        return replace(self, writes=writes)
+
+
+@dataclass(frozen=True, slots=True)
 class StoreStage:
     """Takes page updates from the spool to the store."""
 
@@ -126,26 +154,31 @@ class StoreStage:
         Raises:
             TransientError: the store, the content store or Redis did not answer; runs again.
         """
-        with self.traces.stage("store", batch.jobs) as spans:
-            return spans.handed_on(self._run(batch, spans))
+        begun = self.begin(batch)
+        return self.finish(begun.wait())
 
-    def _run(self, batch: PageBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch = replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
+    def begin(self, batch: PageBatch) -> BegunBatch:
+        """
+        Read a batch from the spool, and put its bodies into the open pack.
+
+        Wait for the result, which needs no CPU and no connection, and then call `finish`. Killed in
+        between, the message comes back, and its bodies are still in the spool.
+        """
+        received, batch = batch, self._wanted(batch)
         if not batch.jobs:
-            self.spool.free([batch.token, *batch.bodies])
-            return []
+            self.spool.free([received.token, *received.bodies])
+            return BegunBatch(batch)
         blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
         if blob is None:
             # Either this message ran to its end before (its URLs are fetched once more, for
             # nothing), or it waited longer than the spool keeps things.
-            return self.rescheduling.refetch(batch.jobs)
+            return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs))
         try:
             updates = from_blob(blob)
         except InvalidMessage as error:
             # Another version wrote it, before an upgrade or during one.
             log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
-            self.spool.free([batch.token, *batch.bodies])
-            return self.rescheduling.refetch(batch.jobs)
+            return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
         updates = [update for update in updates if update.write.url in wanted]
         body_of = dict(zip(batch.bodies, bodies, strict=True))
@@ -155,8 +188,32 @@ class StoreStage:
             for update in updates
             if update.write.url not in lost
         ]
+        now = any(job.priority <= URGENT for job in batch.jobs)
+        if batch.bodies and self.store.bodies.in_packs:
+            # The open pack must not hold back the fetches that would fill it.
+            self.spool.packed([batch.token, *batch.bodies])
+        packing = self.store.pack_pages(list(filter(self._is_served, writes)), now=now)
+        return BegunBatch(batch, tuple(writes), frozenset(lost), packing)
+
+    def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
+        """Write the pages of a batch whose pack was put; returns and raises as `run`."""
+        with self.traces.stage("store", begun.batch.jobs) as spans:
+            return spans.handed_on(self._finish(begun, spans))
+
+    def _wanted(self, batch: PageBatch) -> PageBatch:
+        """The batch with the URLs that some crawl still wants."""
+        return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
+
+    def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        batch, lost = begun.batch, set(begun.lost)
+        if begun.packing is None:
+            if begun.is_freed:
+                self.spool.free([batch.token, *batch.bodies])
+            return self.rescheduling.refetch(batch.jobs)
+        writes = list(begun.writes)
         done: dict[str, Written] = {}
         stuck = {write.url for write in self._write(writes, done)}
+        begun.packing.settle()
         self._ask(batch.jobs, writes, done)
         writes = [_as_written(write, done.get(write.url)) for write in writes]
         if self.crawl_log:
@@ -218,14 +275,14 @@ class StoreStage:
 
     def _write(self, writes: Sequence[PageWrite], done: dict[str, Written]) -> list[PageWrite]:
         """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
-
-        def served(write: PageWrite) -> bool:
-            return all(map(self.store.serves, write.urls))
-
-        stuck = [write for write in writes if not served(write)]
-        well = [write for write in writes if served(write)] if stuck else writes
+        stuck = [write for write in writes if not self._is_served(write)]
+        well = [write for write in writes if self._is_served(write)] if stuck else writes
         # What else a page touches, such as aliases of aliases, shows when it is written.
         return stuck + damaged.apart(well, partial(self._write_served, done))
+
+    def _is_served(self, write: PageWrite) -> bool:
+        """False for a page that waits until a damaged file is replaced."""
+        return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
         """Write the pages, and count those that were dropped as older than what is stored."""

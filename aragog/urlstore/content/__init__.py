@@ -1,5 +1,7 @@
 """
-The content stores: page content as one object per canonical URL, in a folder or in S3.
+The content stores: page content in a folder or in S3, as objects or in packs.
+
+Of objects there is one per canonical URL; packs (`aragog.urlstore.packs`) are files with many.
 
 A key is the SHA-256 of the canonical URL in 64 hex digits, so load spreads over folders and S3
 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta are
@@ -18,10 +20,21 @@ from aragog.runtime.extras import require
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.checksums import StoredContent, check_key
 from aragog.urlstore.content.folder import FolderContent
+from aragog.urlstore.content.folder_packs import FolderPacks
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import MemoryPacks, PackFiles
 
-__all__ = ["FolderContent", "MemoryContent", "StoredContent", "check_key", "open_content"]
+__all__ = [
+    "FolderContent",
+    "FolderPacks",
+    "MemoryContent",
+    "MemoryPacks",
+    "StoredContent",
+    "check_key",
+    "open_content",
+    "open_packs",
+]
 
 
 def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
@@ -39,3 +52,17 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     from aragog.urlstore.content.s3 import S3Content  # noqa: PLC0415 - boto3 takes 0.3 s to import
 
     return S3Content(settings)
+
+
+def open_packs(settings: ContentSettings, data_dir: Path) -> PackFiles:
+    """
+    The files of packs beside the objects of `open_content`; raises as that.
+
+    A folder's are in `data_dir`/content/packs, those of a bucket under `packs/`.
+    """
+    if settings.engine == "folder":
+        return FolderPacks(data_dir / "content", fsync=settings.fsync)
+    require("s3", 'content.engine = "s3"')
+    from aragog.urlstore.content.s3_packs import S3Packs  # noqa: PLC0415 - see above
+
+    return S3Packs(settings)

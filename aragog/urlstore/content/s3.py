@@ -5,27 +5,16 @@ Meta travels as JSON in one metadata header, and so does the body's SHA-256. S3 
 metadata; where meta is larger (some sites send 8 KB of headers) the object is framed as in the
 folder store, a JSON line before the body, and states this in its metadata. Either way one PUT
 replaces all of it at once.
-
-boto3 costs about 2 ms of CPU a call: nothing on the way of a metadata read comes here. Plain S3
-only: no conditional writes, no versions, no lists but in key order.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
-from typing import Any
+from concurrent.futures import wait
 
-from boto3.s3.transfer import TransferConfig
-from botocore.exceptions import ClientError
-
-from aragog.errors import ContentUnavailable, CorruptContent
-from aragog.settings import ContentSettings
+from aragog.errors import CorruptContent
 from aragog.urlstore.content.checksums import (
     KEY,
     StoredContent,
@@ -36,14 +25,8 @@ from aragog.urlstore.content.checksums import (
     header,
     unframe,
 )
+from aragog.urlstore.content.s3_bucket import S3Bucket
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.s3_connection import (
-    FOREIGN,
-    delete_object,
-    is_gone,
-    s3_client,
-    s3_errors,
-)
 
 SHA256 = "aragog-sha256"
 META = "aragog-meta"
@@ -52,31 +35,9 @@ FRAMED = "aragog-framed"
 # S3 counts names and values of all user metadata, 2 KB together; the hash takes 80 bytes of it.
 MAX_META_BYTES = 1800
 
-# Bodies are read after botocore's own retries are over, so a broken one is asked for once more.
-BODY_READS = 2
 
-
-class S3Content:
-    """
-    The `ContentStore` port over a bucket. Threads may share it, and forks: each process has its own
-    connections. Nothing is connected to before the first call; credentials are boto3's to find.
-
-    Raises:
-        ConfigError: endpoint, region or profile cannot be used.
-    """
-
-    def __init__(self, settings: ContentSettings) -> None:
-        self._settings = settings
-        self._bucket = settings.s3_bucket
-        where = settings.s3_endpoint or "AWS"
-        self._where = f"S3 bucket {self._bucket} at {where}"
-        self._transfer = TransferConfig(
-            multipart_threshold=settings.s3_multipart_bytes,
-            multipart_chunksize=settings.s3_multipart_bytes,
-            max_concurrency=4,
-        )
-        self._made: Any = None
-        self._start()
+class S3Content(S3Bucket):
+    """The `ContentStore` port over a bucket."""
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """Safe to repeat; after an error the object is the old one or the new one, whole."""
@@ -116,7 +77,7 @@ class S3Content:
     def get(self, key: str) -> StoredContent | None:
         name = self._name(key)
         with self._our_errors():
-            stored = self._read(name)
+            stored = self.read_object(name)
         if stored is None:
             return None
         body, metadata = stored
@@ -134,7 +95,7 @@ class S3Content:
         """Safe to repeat: some servers answer 404 for what is gone, which is the aim."""
         name = self._name(key)
         with self._our_errors():
-            delete_object(self._client(), self._bucket, name)
+            self.delete_whole(name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """
@@ -146,87 +107,13 @@ class S3Content:
         """
         check_prefix(prefix)
         start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
-        tokens = _Tokens(self._where)
-        token: dict[str, str] = {}
-        while True:
-            with self._our_errors():
-                page = self._client().list_objects_v2(Bucket=self._bucket, Prefix=start, **token)
-            for item in page.get("Contents", ()):
-                key = item["Key"].rpartition("/")[2]
-                if KEY.fullmatch(key) and item["Key"] == self._name(key):
-                    yield key
-            if not page.get("IsTruncated"):
-                return
-            token = {"ContinuationToken": tokens.following(page.get("NextContinuationToken"))}
-
-    def _read(self, name: str) -> tuple[bytes, dict[str, str]] | None:
-        reads_left = BODY_READS
-        while True:
-            reads_left -= 1
-            try:
-                response = self._client().get_object(Bucket=self._bucket, Key=name)
-            except ClientError as error:
-                if is_gone(error):
-                    return None
-                raise
-            try:
-                return response["Body"].read(), _by_name(response["Metadata"])
-            except FOREIGN:
-                if not reads_left:
-                    raise
+        for item in self.list_objects(start):
+            key = item["Key"].rpartition("/")[2]
+            if KEY.fullmatch(key) and item["Key"] == self._name(key):
+                yield key
 
     def _name(self, key: str) -> str:
         return f"{self._settings.s3_prefix}{check_key(key)[:2]}/{key}"
-
-    def _client(self) -> Any:
-        # Threads may share a client, but processes must not share its sockets.
-        if os.getpid() != self._pid:
-            self._start()
-        with self._lock:
-            if self._made is None:
-                self._made = s3_client(self._settings)
-            return self._made
-
-    def _start(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._made = None
-        self._threads = ThreadPoolExecutor(self._settings.s3_parallel, "s3-put")
-
-    def _our_errors(self) -> AbstractContextManager[None]:
-        return s3_errors(self._where)
-
-
-class _Tokens:
-    """
-    The continuation tokens of one list, checked: a server that repeats them would list without end.
-
-    Besides the last one, one is remembered and replaced after 1, 2, 4, ... pages (Brent's
-    algorithm). That finds a cycle of any length without keeping all tokens of a large bucket.
-    """
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._last = self._remembered = ""
-        self._pages, self._replaced_after = 0, 1
-
-    def following(self, token: str | None) -> str:
-        """The token of the next page; raises ContentUnavailable if it leads nowhere."""
-        if not token:
-            raise ContentUnavailable(self._where, "a list is cut off and names no next page")
-        if token in (self._last, self._remembered):
-            raise ContentUnavailable(self._where, f"a list repeats its page {token[:60]!r}")
-        self._last = token
-        self._pages += 1
-        if self._pages == self._replaced_after:
-            self._remembered = token
-            self._pages, self._replaced_after = 0, self._replaced_after * 2
-        return token
-
-
-def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Metadata by lower-case name: servers spell header names as they like (RFC 9110, 5.1)."""
-    return {name.lower(): value for name, value in metadata.items()}
 
 
 def _described(meta: Mapping[str, str]) -> str | None:

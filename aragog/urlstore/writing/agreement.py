@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash
+from aragog.urlstore.compression import body_hash, stored_hash
 from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
 from aragog.urlstore.records import PageWrite
@@ -81,7 +81,8 @@ def agrees(page: PageWrite, row: Row) -> bool | None:
     if page.likeness and stored:
         return page.likeness.agrees(stored)
     if page.content and nodes.CONTENT_HASH in row:
-        same = row[nodes.CONTENT_HASH].value.decode() == content_hash(page.content.body)
+        digest = row[nodes.CONTENT_HASH].value.decode()
+        same = digest == stored_hash(page.content) or digest == body_hash(page.content)
         return True if same else None
     return None
 

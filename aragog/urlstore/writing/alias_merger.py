@@ -16,8 +16,8 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore.bodies import Bodies, pointer_of
 from aragog.urlstore.compression import content_key
-from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.node_ids import node_id
@@ -61,7 +61,7 @@ class AliasMerger:
     def __init__(
         self,
         zen: MultiGraph,
-        content: ContentStore,
+        bodies: Bodies,
         outlinks: OutlinkWriter,
         refresh: RefreshSettings | None = None,
     ) -> None:
@@ -71,7 +71,7 @@ class AliasMerger:
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
-        self._content = content
+        self._bodies = bodies
         self._outlinks = outlinks
 
     def merge(
@@ -129,8 +129,7 @@ class AliasMerger:
 
     def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
         """Delete what fetches stored of a page; returns the rest of its node."""
-        if nodes.CONTENT_KEY in own:
-            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        self._bodies.give_up(own)
         fields = facts_of(own, nodes.PROVENANCE)
         columns = {
             column_of(name)
@@ -304,7 +303,7 @@ class AliasMerger:
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
-        if nodes.CONTENT_KEY in own:
+        if nodes.content_cell(own):
             moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
             values += self._copy_content(own, canonical, target_row)
         if not moved:
@@ -330,28 +329,39 @@ class AliasMerger:
         self._properties.delete_many(
             [(node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
         )
-        if nodes.CONTENT_KEY in own:
-            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        if key := text(own, nodes.CONTENT_KEY):
+            self._bodies.objects.delete(key)
         if last:
             self._properties.delete(node_id(source), list(last), at_ms=newest_ms(last))
 
     def _copy_content(
         self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
-        """The object under the canonical URL's key and its pointer; empty if newer is stored."""
-        at_ms = own[nodes.CONTENT_KEY].at_ms
-        if nodes.CONTENT_KEY in target_row and target_row[nodes.CONTENT_KEY].at_ms > at_ms:
+        """
+        The body of the canonical URL and its pointer; empty if newer is stored.
+
+        An object is copied under that URL's key. A record of a pack stays where it is, and both
+        nodes know it: a takedown of either URL finds its bytes.
+        """
+        stands, there = nodes.content_cell(own), nodes.content_cell(target_row)
+        if stands is None or (there is not None and there[1].at_ms > stands[1].at_ms):
             return []
-        stored = self._content.get(own[nodes.CONTENT_KEY].value.decode())
+        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        if response := nodes.response_of(own):
+            cells[nodes.RESPONSE] = response.value
+        if (pointer := pointer_of(own)) and self._bodies.packs:
+            self._bodies.packs.catalog.share(pointer, node_id(canonical))
+            cells.pop(nodes.CONTENT_KEY, None)
+            known = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
+            return [(cells, stands[1].at_ms), *(({c: cell.value}, cell.at_ms) for c, cell in known)]
+        stored = self._bodies.objects.get(stands[1].value.decode())
         if stored is None:
             return []
         key = content_key(canonical)
-        self._content.put(key, stored[0], {**stored[1], "url": canonical})
-        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        self._bodies.objects.put(key, stored[0], {**stored[1], "url": canonical})
         cells[nodes.CONTENT_KEY] = key.encode()
-        if response := nodes.response_of(own):
-            cells[nodes.RESPONSE] = response.value
-        return [(cells, at_ms)]
+        cells.pop(nodes.CONTENT_PACK, None)
+        return [(cells, stands[1].at_ms)]
 
     def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move outlinks with their page, unless the target has newer ones, or a newer page."""

@@ -14,11 +14,9 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash, content_key
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
-from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
@@ -55,7 +53,9 @@ class PageWritePlan:
     late_facts: bytes | None = None
     """The facts, where those of a failed attempt that began after this fetch are stored."""
     body: ContentPut | None = None
-    """Written before anything points to it."""
+    """The object, which is put before anything points to it."""
+    unpacked: ContentWrite | None = None
+    """The body that is put into a pack before anything points to it."""
     due_at_ms: int | None = None
     changes: list[Change] = field(default_factory=list)
     """The entries for the change feed."""
@@ -354,23 +354,6 @@ def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> No
             column = nodes.history_column(name)
             plan.cells[column] = new
             plan.row = {**plan.row, column: Cell(new, plan.page.fetched_at_ms)}
-
-
-def fill_content(plan: PageWritePlan, content: ContentWrite) -> None:
-    """Fill in the pointer to the body, and the body unless the same bytes are stored."""
-    key, digest = content_key(plan.canonical), content_hash(content.body)
-    stored_hash = plan.row.get(nodes.CONTENT_HASH)
-    if stored_hash is None or stored_hash.value != digest.encode():
-        meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
-        if "fetched_at_ms" not in meta:
-            meta[PUT_AT] = str(plan.page.fetched_at_ms)
-        plan.body = ContentPut(key, content.body, meta)
-    plan.cells |= {
-        nodes.CONTENT_KEY: key.encode(),
-        nodes.CONTENT_HASH: digest.encode(),
-        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
-        nodes.CONTENT_ENCODING: content.encoding.encode(),
-    }
 
 
 def is_watched(plan: PageWritePlan) -> bool:

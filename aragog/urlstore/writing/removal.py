@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from aragog.urlstore import nodes
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
 from aragog.urlstore.node_ids import node_id
@@ -33,7 +33,7 @@ from zengraph.links import Compactor, LinksWrite, OutlinkWriter
 from zengraph.records import Row, put_properties
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
-_POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
+_POINTERS = (nodes.DUE, *nodes.POINTERS)
 """Cells that name data elsewhere."""
 _SCHEDULE = (nodes.DUE,)
 _AFTER_A_DROP = (*_SCHEDULE, nodes.WITHDRAWN)
@@ -47,7 +47,7 @@ class Takedown:
     """Removes pages, whole hosts and whole domains."""
 
     zen: MultiGraph
-    content: ContentStore
+    bodies: Bodies
     outlinks: OutlinkWriter
     aliases: AliasMerger
     hosts: Hosts
@@ -206,11 +206,13 @@ class Takedown:
         """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
         if (canonical := self.page_sent_by(url)) is None:
             return
-        row = self.zen.nodes.get(node_id(canonical), list(nodes.CONTENT_AND_RESPONSE))
-        cell = row.get(nodes.CONTENT_KEY)
-        if cell is not None and cell.at_ms <= upto_ms:
-            self.content.delete(cell.value.decode())
-            self._delete_cells(canonical, row, list(row), upto_ms)
+        row = self.zen.nodes.get(node_id(canonical))
+        where = nodes.content_cell(row)
+        old = _records(row, upto_ms)
+        if where is not None and where[1].at_ms <= upto_ms:
+            old |= {column for column in nodes.CONTENT_AND_RESPONSE if column in row}
+        self.bodies.erase(row, old)
+        self._delete_cells(canonical, row, old, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
         """Let a URL be stored again; False: it was not refused."""
@@ -263,16 +265,16 @@ class Takedown:
             for column, cell in row.items()
             if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
         }.difference(_STAY, unless)
+        records = _records(row, upto_ms)
         self.zen.unindex(node_id(url), {column: row[column] for column in old})
         # What a fetch writes right after that must not be hidden by the delete.
         at_ms = now_ms if upto_ms is None else upto_ms
-        self._delete_cells(url, row, old.difference(_POINTERS), at_ms)
-        due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
+        self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
+        due = text(row, nodes.DUE)
         if due and nodes.DUE in old:
             self.zen.by_number.delete_many([(node_id(url), int(due), now_ms)])
-        if key and nodes.CONTENT_KEY in old:
-            self.content.delete(key)
-        self._delete_cells(url, row, old.intersection(_POINTERS), at_ms)
+        self.bodies.erase(row, old)
+        self._delete_cells(url, row, old.intersection({*_POINTERS, *records}), at_ms)
         if not keeps_links:
             links_ms = now_ms if links_ms is None else links_ms
             self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
@@ -297,10 +299,19 @@ class Takedown:
 def _has_page(row: Row, upto_ms: int) -> bool:
     """Whether a node has fields or content that are not newer than `upto_ms`."""
     return any(
-        column == nodes.CONTENT_KEY or (column.startswith(b"m:") and column != nodes.SENTINEL)
+        column in nodes.POINTERS or (column.startswith(b"m:") and column != nodes.SENTINEL)
         for column, cell in row.items()
         if cell.at_ms <= upto_ms
     )
+
+
+def _records(row: Row, upto_ms: int | None) -> set[bytes]:
+    """The cells of records in packs that are not newer."""
+    return {
+        column
+        for column, cell in row.items()
+        if column.startswith(nodes.RECORDS) and (upto_ms is None or cell.at_ms <= upto_ms)
+    }
 
 
 def _fetched_ms(row: Row) -> int:

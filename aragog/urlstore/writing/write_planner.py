@@ -38,6 +38,7 @@ _COLUMNS = (
     nodes.FACTS,
     nodes.PROVENANCE,
     nodes.CONTENT_HASH,
+    *nodes.POINTERS,
     nodes.DUE,
     nodes.REMOVED,
     nodes.REFRESH,

@@ -19,7 +19,7 @@ from dataclasses import replace
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
@@ -31,7 +31,7 @@ from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
-from aragog.urlstore.writing import page_plan
+from aragog.urlstore.writing import page_plan, plan_bodies
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
@@ -142,7 +142,7 @@ class PageWriter:
     def __init__(
         self,
         zen: MultiGraph,
-        content: ContentStore,
+        bodies: Bodies,
         settings: StoreSettings,
         outlinks: OutlinkWriter,
         aliases: AliasMerger,
@@ -151,7 +151,7 @@ class PageWriter:
         clock: Clock | None = None,
     ) -> None:
         self._zen = zen
-        self._content = content
+        self._bodies = bodies
         self._settings = settings
         self._rules = FieldRules(settings)
         self._outlinks = outlinks
@@ -188,10 +188,15 @@ class PageWriter:
             if plan.copy:
                 self._find_owners(plan)
                 plan.changes = redirected(plan)
-        self._content.put_many([plan.body for plan in plans if plan.body])
+        ticket = plan_bodies.put_bodies(self._bodies, plans)
+        plan_bodies.share_elsewhere(self._bodies, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
+        plan_bodies.check_ages(plans, ticket)
         self._write_nodes(plans, current, now_ms)
+        plan_bodies.give_up_replaced(self._bodies, self._zen, plans)
+        if ticket is not None:
+            ticket.settle()
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
@@ -207,7 +212,8 @@ class PageWriter:
         following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh)
         page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
-            page_plan.fill_content(plan, page.content)
+            in_packs = self._bodies.in_packs
+            plan_bodies.fill_content(plan, page.content, in_packs=in_packs)
         if following is not None:
             self._find_changes(plan, following)
 
@@ -273,6 +279,7 @@ class PageWriter:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(plan, now_ms)]
         nodes_of_pages = [put for plan in plans for put in _node_rows(plan)]
+        nodes_of_pages += plan_bodies.unused_records(plans)
         for plan in current:
             if plan.cells:
                 if plan.due_at_ms is not None:

@@ -67,7 +67,7 @@ def record_at(file, capture):
 
 
 def test_the_index_of_a_file_leads_to_every_record(its, tmp_path):
-    report = export_warc(its.store.zen, its.content, tmp_path / "x")
+    report = export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
     (path,) = report.files
     text = index_of(path).read_text()
@@ -91,7 +91,7 @@ def test_a_record_names_the_version_of_http(version, name):
 
 
 def test_a_record_names_the_protocols_and_the_address_of_its_fetch(its, tmp_path):
-    (path,) = export_warc(its.store.zen, its.content, tmp_path / "x").files
+    (path,) = export_warc(its.store.zen, its.store.bodies, tmp_path / "x").files
 
     network = set()
     with path.open("rb") as file:
@@ -111,7 +111,7 @@ def test_a_record_names_the_protocols_and_the_address_of_its_fetch(its, tmp_path
 
 
 def test_a_wacz_has_files_index_pages_and_their_hashes(its, tmp_path):
-    report = export_wacz(its.store.zen, its.content, tmp_path / "x.wacz")
+    report = export_wacz(its.store.zen, its.store.bodies, tmp_path / "x.wacz")
 
     assert [path.name for path in tmp_path.iterdir()] == ["x.wacz"]
     with zipfile.ZipFile(tmp_path / "x.wacz") as wacz:
@@ -146,7 +146,9 @@ def test_a_wacz_that_cannot_be_complete_is_not_there(its, tmp_path):
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):
-        export_wacz(its.store.zen, its.content, tmp_path / "x.wacz", NodeSelection(nodes=broken()))
+        export_wacz(
+            its.store.zen, its.store.bodies, tmp_path / "x.wacz", NodeSelection(nodes=broken())
+        )
 
     assert list(tmp_path.iterdir()) == []
 

@@ -454,7 +454,7 @@ def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, caps
     a_stand.store.put_content(B, b"<html>same", meta)
     a_stand.store.put_content(C, b"plain", {"content_type": "text/plain"})
 
-    report = export_warc(a_stand.store.zen, a_stand.content, tmp_path / "crawl")
+    report = export_warc(a_stand.store.zen, a_stand.store.bodies, tmp_path / "crawl")
 
     assert (report.records, report.problems, report.cursor) == (3, 0, None)
     assert [path.name for path in report.files] == ["crawl-00000.warc.gz"]
@@ -490,7 +490,7 @@ def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
     key = next(iter(its.tables["n"].scan(b"", None)))[0]
     its.tables["n"].put(key, {b"s:facts": orjson.dumps(facts)}, at_ms=9000)
 
-    report = export_warc(its.store.zen, its.content, tmp_path / "x")
+    report = export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
     with pytest.raises(SystemExit) as ended:
         warcio(["check", str(report.files[0])])
@@ -515,7 +515,7 @@ def test_a_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
              content=ContentWrite(compress(b"body"), length_bytes=4, meta=meta))
     ])  # fmt: skip
 
-    report = export_warc(its.store.zen, its.content, tmp_path / "x")
+    report = export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
     with report.files[0].open("rb") as file:
         *_, last = ((r.rec_type, r.http_headers and r.http_headers["Server"]) for r in ArchiveIterator(file))  # fmt: skip
@@ -528,11 +528,11 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
 
     first = export_warc(
-        its.store.zen, its.content, tmp_path / "x", NodeSelection(limit=7), max_file_bytes=1500
+        its.store.zen, its.store.bodies, tmp_path / "x", NodeSelection(limit=7), max_file_bytes=1500
     )
     second = export_warc(
         its.store.zen,
-        its.content,
+        its.store.bodies,
         tmp_path / "x",
         NodeSelection(cursor=first.cursor),
         first_file=len(first.files),
@@ -541,7 +541,7 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
     assert len(first.files) > 1
     assert (first.records, second.records, second.cursor) == (7, 5, None)
     with pytest.raises(ConfigError, match="cannot be written: File exists"):
-        export_warc(its.store.zen, its.content, tmp_path / "x")
+        export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
 
 def test_content_that_is_gone_or_damaged_is_reported_and_left(tmp_path):
@@ -554,7 +554,7 @@ def test_content_that_is_gone_or_damaged_is_reported_and_left(tmp_path):
 
     report = export_warc(
         its.store.zen,
-        its.content,
+        its.store.bodies,
         tmp_path / "x",
         on_problem=lambda url, reason: reported.append(url),
     )

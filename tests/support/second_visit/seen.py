@@ -130,7 +130,7 @@ class Seen:
             if "canonical_url" not in record:
                 title = record.get("fields", {}).get("page.title")
                 self.lines[record["url"]] = _version(title) if title else "none"
-        report = export_warc(store.zen, self.content, self.folder / "archive")
+        report = export_warc(store.zen, store.bodies, self.folder / "archive")
         for file in report.files:
             with file.open("rb") as raw:
                 for capture in ArchiveIterator(raw):

@@ -85,7 +85,7 @@ def closure_of(task):
     return dict(zip(body.__code__.co_freevars, body.__closure__, strict=True))
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(7, 2), (12, 7), (4, 1), (1, 1)])
+@pytest.mark.parametrize(("threads", "expected"), [(8, 2), (13, 7), (4, 1), (1, 1)])
 def test_compactions_leave_a_thread_for_each_other_kind(threads, expected):
     assert compactions(threads) == expected
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from aragog.transfer.captures import read_captures
-from aragog.transfer.cdxj import Capture, line
+from aragog.urlstore.cdxj import Capture, line
 
 NEW_YEAR_MS = 1_767_225_600_000
 ELEVEN = (

@@ -8,6 +8,7 @@ from aragog.errors import ContentReplaced, CorruptContent
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.transfer.warc import export_warc
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.object_reads import PAUSES_S
@@ -130,7 +131,10 @@ def test_an_export_reads_the_record_again_where_a_writer_was_faster(tmp_path):
             return a_stand.content.get(key)
 
     report = export_warc(
-        a_stand.store.zen, Overtaking(), tmp_path / "x", on_problem=lambda *p: problems.append(p)
+        a_stand.store.zen,
+        Bodies(Overtaking()),
+        tmp_path / "x",
+        on_problem=lambda *p: problems.append(p),
     )
 
     assert (report.records, problems) == (1, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.feed import Change, Feed, publish
 from aragog.urlstore.fields import Fields
@@ -36,7 +37,7 @@ class Parts:
         self.clock = WriteClock(self.time)
         self.tables = MemoryTables(self.time, masking=True)
         self.zen = MultiGraph(self.tables, clock=self.time)
-        self.content = MemoryContent()
+        self.content = Bodies(MemoryContent())
         self.compactor = Compactor(self.tables, NAMING, self.time)
         outlinks = OutlinkWriter(self.tables, NAMING, "all", self.time)
         self.merger = AliasMerger(self.zen, self.content, outlinks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 
 from zengraph._codec import BUCKETS, after
@@ -38,10 +38,16 @@ class Registry:
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             return list(rows)
 
+    def walk(
+        self, prefix: bytes, limit: int | None = None
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """Records whose names begin with a prefix, in order, at most `limit`; close it early."""
+        return self._table.scan(prefix, after(prefix), limit=limit)
+
     def buckets(self) -> list[int]:
         """First bytes of names that can be written: all but those in damaged files."""
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
-    def open_bucket(self) -> int:
-        """The first of these bytes."""
-        return open_bucket(self._tables, 0, BUCKETS)
+    def open_bucket(self, bucket: int = 0) -> int:
+        """The first of these bytes from `bucket` on, which counts modulo their number."""
+        return open_bucket(self._tables, bucket, BUCKETS)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aragog.transfer.cdxj import Capture, line, surt_key, write_index
+from aragog.urlstore.cdxj import Capture, line, surt_key, write_index
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+"""
+The bodies of pages, wherever they are stored: as objects, or as records in packs.
+
+A page's node says where its body is. Both layouts are read in any case; the settings say how new
+bodies are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aragog.errors import CorruptContent
+from aragog.settings import ContentSettings
+from aragog.urlstore import nodes
+from aragog.urlstore.compression import content_hash, decompress
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.catalog import PackCatalog
+from aragog.urlstore.packs.pack_writer import PackRecord, PackWriter
+from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.page_records import (
+    Original,
+    WarcPage,
+    page_record,
+    read_record,
+    revisit_record,
+)
+from aragog.urlstore.write_clock import WriteClock
+from zengraph import MultiGraph
+from zengraph.records import Cell, Row
+
+BODY, REVISIT = b"body", b"revisit"
+ENCODING = b"warc"
+
+
+class StoredBody(NamedTuple):
+    """A body as it was put, decompressed, and the meta put with it."""
+
+    body: bytes
+    meta: Mapping[str, str]
+
+
+@dataclass(slots=True, eq=False)
+class Packs:
+    """The files of packs, and what writes them."""
+
+    files: PackFiles
+    catalog: PackCatalog
+    writer: PackWriter
+    settings: ContentSettings
+
+    @classmethod
+    def of(
+        cls, files: PackFiles, zen: MultiGraph, clock: WriteClock, settings: ContentSettings
+    ) -> Packs:
+        """Packs of these settings."""
+        catalog = PackCatalog(zen, clock.clock.now_ms)
+        writer = PackWriter(
+            files,
+            catalog,
+            clock.clock,
+            max_bytes=settings.pack_bytes,
+            wait_s=settings.pack_wait_s,
+            compression=settings.pack_compression,
+        )
+        return cls(files, catalog, writer, settings)
+
+    def read(self, pointer: PackPointer) -> bytes:
+        """
+        The decompressed record that a pointer names, with one request.
+
+        Raises:
+            CorruptContent: it is not there, or other bytes are.
+        """
+        frame = self.files.read(pointer.pack, pointer.offset, pointer.length)
+        if frame is None:
+            raise CorruptContent(pointer.place, "is missing")
+        pointer.check(frame)
+        return frames.decompress(frame)
+
+    def record_of(self, page: WarcPage, digest: str) -> PackRecord:
+        """The record of a page for a pack."""
+        return PackRecord(page_record(page, digest), self.writer.compression)
+
+    def revisit_of(self, page: WarcPage, digest: str, original: Original) -> PackRecord:
+        """The record of a page whose body did not change."""
+        return PackRecord(revisit_record(page, digest, original), self.writer.compression)
+
+
+class Bodies:
+    """
+    Reads, moves and gives up bodies by the nodes that point to them; threads may share it.
+
+    Args:
+        objects: has those of the layout `objects`.
+        packs: has those of the layout `packs`; None: there are none, and none is written.
+    """
+
+    def __init__(self, objects: ContentStore, packs: Packs | None = None) -> None:
+        self.objects = objects
+        self.packs = packs
+
+    @property
+    def in_packs(self) -> bool:
+        """True if new bodies are written into packs."""
+        return self.packs is not None and self.packs.settings.layout == "packs"
+
+    def get(self, row: Row) -> StoredBody | None:
+        """
+        The body that a node points to; None if it has none.
+
+        Raises:
+            CorruptContent: the bytes there are not those that the node names, or there are none.
+            ContentUnavailable: the content store does not answer.
+        """
+        where = nodes.content_cell(row)
+        if where is None:
+            return None
+        column, cell = where
+        if column == nodes.CONTENT_PACK:
+            return self.read(PackPointer.read(cell.value))
+        return self._object(cell.value.decode(), row)
+
+    def read(self, pointer: PackPointer) -> StoredBody:
+        """The body of a record in a pack."""
+        if self.packs is None:
+            raise CorruptContent(pointer.place, "is in a pack, and none is configured")
+        block = read_record(self.packs.read(pointer))
+        return StoredBody(block.body, block.meta)
+
+    def give_up(self, row: Row) -> None:
+        """A node's body is not its body any more: delete the object, or note the dead record."""
+        if key := nodes.text(row, nodes.CONTENT_KEY):
+            self.objects.delete(key)
+        if self.packs and (pointer := pointer_of(row)):
+            self.packs.catalog.dead([pointer])
+
+    def erase(self, row: Row, columns: Iterable[bytes]) -> None:
+        """
+        What these columns of a node name must go: objects at once, records within
+        `content.takedown_hours`.
+        """
+        columns = frozenset(columns)
+        key = nodes.text(row, nodes.CONTENT_KEY)
+        if key and nodes.CONTENT_KEY in columns:
+            self.objects.delete(key)
+        named = {one for one, _, _ in records_of(row, columns)}
+        if nodes.CONTENT_PACK in columns and (pointer := pointer_of(row)):
+            named.add(pointer)
+        if self.packs and named:
+            self.packs.catalog.erase(named)
+
+    def _object(self, key: str, row: Row) -> StoredBody:
+        stored = self.objects.get(key)
+        if stored is None:
+            raise CorruptContent(key, "is missing")
+        if content_hash(stored[0]) != nodes.text(row, nodes.CONTENT_HASH):
+            raise ReplacedObject(key, "does not match its pointer", stored[1])
+        return StoredBody(decompress(stored[0]), stored[1])
+
+
+class ReplacedObject(CorruptContent):
+    """An object that is whole, but another one than its node names: it may be a newer one."""
+
+    def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
+        super().__init__(key, reason)
+        self.meta = meta
+
+
+def pointer_of(row: Row) -> PackPointer | None:
+    """The pointer of a node into a pack; None if its content is not in one."""
+    where = nodes.content_cell(row)
+    return PackPointer.read(where[1].value) if where and where[0] == nodes.CONTENT_PACK else None
+
+
+def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
+    """The cell by which a node knows a record of its URL in a pack."""
+    column = nodes.RECORDS + f"{pointer.pack} {pointer.offset}".encode()
+    return column, b"%d %s %s" % (pointer.length, pointer.digest.encode(), kind)
+
+
+def records_of(
+    row: Row, columns: Iterable[bytes] | None = None
+) -> list[tuple[PackPointer, bytes, int]]:
+    """
+    The records that a node names: pointer, kind and time, newest first.
+
+    While upkeep moves a record the node names both copies; the one in the later pack is first.
+    """
+    found = [
+        _record(column, row[column])
+        for column in (row if columns is None else columns)
+        if column.startswith(nodes.RECORDS) and column in row
+    ]
+    return sorted(found, key=lambda each: (each[2], each[0].pack), reverse=True)
+
+
+def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
+    """
+    The records of a node that must stay: its body, its kept versions, and its newest revisit.
+
+    A revisit stays while nothing newer came: it is the proof that the body was still the same.
+    """
+    pointer, records = pointer_of(row), records_of(row)
+    live = set() if pointer is None else {pointer}
+    if nodes.SENTINEL not in row:
+        return live
+    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind == BODY}
+    older = [one for one in reversed(versions.values()) if one != pointer]
+    live.update(older[:keep_versions])
+    if pointer is not None and records and records[0][1] == REVISIT:
+        live.add(records[0][0])
+    return live
+
+
+def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
+    """The record of the body that a page had at an instant; None: none, or it is not kept."""
+    live = live_records(row, keep_versions)
+    for pointer, kind, seen_ms in records_of(row):
+        if kind == BODY and seen_ms <= at_ms:
+            return pointer if pointer in live else None
+    return None
+
+
+def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:
+    """The cells of a node whose body is a record of a pack."""
+    column, value = record_cell(pointer, BODY)
+    return {
+        nodes.CONTENT_PACK: pointer.cell(),
+        nodes.CONTENT_HASH: digest.encode(),
+        nodes.CONTENT_LENGTH: b"%d" % length_bytes,
+        nodes.CONTENT_ENCODING: ENCODING,
+        column: value,
+    }
+
+
+def _record(column: bytes, cell: Cell) -> tuple[PackPointer, bytes, int]:
+    pack, offset = column[len(nodes.RECORDS) :].decode().split(" ")
+    length, digest, kind = cell.value.split(b" ")[:3]
+    return PackPointer(pack, int(offset), int(length), digest.decode()), kind, cell.at_ms

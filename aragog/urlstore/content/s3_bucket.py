@@ -1,0 +1,205 @@
+"""
+A bucket of S3, as content stores and packs use it.
+
+boto3 costs about 2 ms of CPU a call: nothing on the way of a metadata read comes here. Plain S3
+only: no conditional writes, no lists but in key order. In a bucket with versions a delete removes
+all versions of an object, because what was taken down must not be left in one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
+
+from aragog.errors import ContentUnavailable
+from aragog.runtime.clock import SystemClock
+from aragog.settings import ContentSettings
+from aragog.urlstore.s3_connection import (
+    FOREIGN,
+    delete_object,
+    is_gone,
+    s3_client,
+    s3_code,
+    s3_errors,
+)
+
+log = logging.getLogger(__name__)
+
+# Bodies are read after botocore's own retries are over, so a broken one is asked for once more.
+BODY_READS = 2
+VERSIONING_FRESH_S = 60.0
+"""How long the answer of the server whether the bucket has versions is used."""
+_NO_VERSIONS = ("NotImplemented", "MethodNotAllowed", "NoSuchVersioningConfiguration")
+
+
+class S3Bucket:
+    """
+    A bucket. Threads may share it, and forks: each process has its own connections. Nothing is
+    connected to before the first call; credentials are boto3's to find.
+
+    Raises:
+        ConfigError: endpoint, region or profile cannot be used.
+    """
+
+    def __init__(self, settings: ContentSettings) -> None:
+        self._settings = settings
+        self._bucket = settings.s3_bucket
+        where = settings.s3_endpoint or "AWS"
+        self._where = f"S3 bucket {self._bucket} at {where}"
+        self._transfer = TransferConfig(
+            multipart_threshold=settings.s3_multipart_bytes,
+            multipart_chunksize=settings.s3_multipart_bytes,
+            max_concurrency=4,
+        )
+        self._made: Any = None
+        self._versions: tuple[float, bool] | None = None
+        self._start()
+
+    def read_object(
+        self, name: str, part: tuple[int, int] | None = None
+    ) -> tuple[bytes, dict[str, str]] | None:
+        """
+        The body and the metadata of an object; None if it is not there.
+
+        Args:
+            name: of the object.
+            part: the first byte and the number of bytes; None: all.
+        """
+        wanted = {} if part is None else {"Range": f"bytes={part[0]}-{part[0] + part[1] - 1}"}
+        reads_left = BODY_READS
+        while True:
+            reads_left -= 1
+            try:
+                response = self._client().get_object(Bucket=self._bucket, Key=name, **wanted)
+            except ClientError as error:
+                if is_gone(error):
+                    return None
+                if s3_code(error) in ("InvalidRange", "416"):
+                    return b"", {}
+                raise
+            try:
+                return response["Body"].read(), _by_name(response["Metadata"])
+            except FOREIGN:
+                if not reads_left:
+                    raise
+
+    def delete_whole(self, name: str) -> None:
+        """Delete an object with all its versions; no error if it is gone."""
+        delete_object(self._client(), self._bucket, name)
+        if self._has_versions():
+            for version in list(self._versions_of(name)):
+                self._client().delete_object(Bucket=self._bucket, Key=name, VersionId=version)
+
+    def list_objects(self, prefix: str) -> Iterator[dict[str, Any]]:
+        """
+        The objects whose names begin with `prefix`, in order; a request returns 1,000.
+
+        Raises:
+            ContentUnavailable: also when the server names no next page, or one that it named
+                before; the objects until then are not all.
+        """
+        tokens = _Tokens(self._where)
+        token: dict[str, str] = {}
+        while True:
+            with self._our_errors():
+                page = self._client().list_objects_v2(Bucket=self._bucket, Prefix=prefix, **token)
+            yield from page.get("Contents", ())
+            if not page.get("IsTruncated"):
+                return
+            token = {"ContinuationToken": tokens.following(page.get("NextContinuationToken"))}
+
+    def _has_versions(self) -> bool:
+        now_s = SystemClock().monotonic_s()
+        if self._versions is None or now_s - self._versions[0] > VERSIONING_FRESH_S:
+            self._versions = now_s, self._ask_for_versions()
+        return self._versions[1]
+
+    def _ask_for_versions(self) -> bool:
+        """Whether the bucket has, or had, versions."""
+        try:
+            answer = self._client().get_bucket_versioning(Bucket=self._bucket)
+        except ClientError as error:
+            if is_gone(error) or s3_code(error) in _NO_VERSIONS:
+                return False
+            if s3_code(error) == "AccessDenied":
+                log.warning(
+                    "%s: s3:GetBucketVersioning is denied, so versions of deleted content, if the "
+                    "bucket keeps them, stay; allow it, and s3:ListBucketVersions and "
+                    "s3:DeleteObjectVersion",
+                    self._where,
+                )
+                return False
+            raise
+        return answer.get("Status") in ("Enabled", "Suspended")
+
+    def _versions_of(self, name: str) -> Iterator[str]:
+        marks: dict[str, str] = {}
+        while True:
+            page = self._client().list_object_versions(Bucket=self._bucket, Prefix=name, **marks)
+            for item in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+                if item["Key"] == name:
+                    yield item["VersionId"]
+            if not page.get("IsTruncated"):
+                return
+            marks = {
+                "KeyMarker": page["NextKeyMarker"],
+                "VersionIdMarker": page["NextVersionIdMarker"],
+            }
+
+    def _client(self) -> Any:
+        # Threads may share a client, but processes must not share its sockets.
+        if os.getpid() != self._pid:
+            self._start()
+        with self._lock:
+            if self._made is None:
+                self._made = s3_client(self._settings)
+            return self._made
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._made = None
+        self._threads = ThreadPoolExecutor(self._settings.s3_parallel, "s3-put")
+
+    def _our_errors(self) -> AbstractContextManager[None]:
+        return s3_errors(self._where)
+
+
+class _Tokens:
+    """
+    The continuation tokens of one list, checked: a server that repeats them would list without end.
+
+    Besides the last one, one is remembered and replaced after 1, 2, 4, ... pages (Brent's
+    algorithm). That finds a cycle of any length without keeping all tokens of a large bucket.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._last = self._remembered = ""
+        self._pages, self._replaced_after = 0, 1
+
+    def following(self, token: str | None) -> str:
+        """The token of the next page; raises ContentUnavailable if it leads nowhere."""
+        if not token:
+            raise ContentUnavailable(self._where, "a list is cut off and names no next page")
+        if token in (self._last, self._remembered):
+            raise ContentUnavailable(self._where, f"a list repeats its page {token[:60]!r}")
+        self._last = token
+        self._pages += 1
+        if self._pages == self._replaced_after:
+            self._remembered = token
+            self._pages, self._replaced_after = 0, self._replaced_after * 2
+        return token
+
+
+def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Metadata by lower-case name: servers spell header names as they like (RFC 9110, 5.1)."""
+    return {name.lower(): value for name, value in metadata.items()}

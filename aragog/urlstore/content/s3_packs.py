@@ -1,0 +1,54 @@
+"""Packs in S3: `<prefix>packs/<day>/<time>-<number>.warc.zst`, and its index beside it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from aragog.urlstore.content.s3_bucket import S3Bucket
+from aragog.urlstore.pack_files import PackFile, check_name
+from aragog.urlstore.packs.pointers import NAME, index_name
+
+FOLDER = "packs/"
+
+
+class S3Packs(S3Bucket):
+    """The `PackFiles` port over a bucket: two puts a pack, one range request a read."""
+
+    def put(self, name: str, data: bytes, index: bytes) -> None:
+        with self._our_errors():
+            self._put(self._name(check_name(name)), data)
+            self._put(self._name(index_name(name)), index)
+
+    def read(self, name: str, offset: int, length: int) -> bytes | None:
+        with self._our_errors():
+            found = self.read_object(self._name(check_name(name)), (offset, length))
+        return None if found is None else found[0]
+
+    def read_all(self, name: str) -> bytes | None:
+        with self._our_errors():
+            found = self.read_object(self._name(check_name(name)))
+        return None if found is None else found[0]
+
+    def delete(self, name: str) -> None:
+        check_name(name)
+        with self._our_errors():
+            self.delete_whole(self._name(index_name(name)))
+            self.delete_whole(self._name(name))
+
+    def packs(self) -> Iterator[PackFile]:
+        start = self._settings.s3_prefix + FOLDER
+        for item in self.list_objects(start):
+            name = item["Key"].removeprefix(start)
+            if NAME.fullmatch(name):
+                modified_ms = int(item["LastModified"].timestamp() * 1000)
+                yield PackFile(name, item["Size"], modified_ms)
+
+    def _put(self, name: str, data: bytes) -> None:
+        if len(data) < 2 * self._settings.s3_multipart_bytes:
+            self._client().put_object(Bucket=self._bucket, Key=name, Body=data)
+            return
+        self._client().upload_fileobj(io.BytesIO(data), self._bucket, name, Config=self._transfer)
+
+    def _name(self, name: str) -> str:
+        return f"{self._settings.s3_prefix}{FOLDER}{name}"

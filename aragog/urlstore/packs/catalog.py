@@ -1,0 +1,155 @@
+"""
+What is known of packs beside their files: which are young, and what of them is dead.
+
+| record | of | values |
+|---|---|---|
+| `pack` | each pack | `i:size`, and `i:also:<offset>:<node>` for pages that share a record |
+| `pack-open` | packs whose pages may not all be written yet | `i:at` |
+| `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
+| `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was asked for, ms |
+| `pack-moved` | packs whose records have moved | `i:at` |
+
+Each is a record of the registry, in the bucket that its pack's name falls into. Every write is safe
+to repeat. What is lost with a damaged file of the store, repair finds by reading the packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+
+from aragog.urlstore.packs.pointers import PackPointer
+from zengraph import MultiGraph
+from zengraph.records import Row, newest_ms
+
+PACK, OPEN, DEAD, ERASE, MOVED = b"pack", b"pack-open", b"pack-dead", b"pack-erase", b"pack-moved"
+_SIZE, _AT, _ALSO, _BUSY = b"i:size", b"i:at", b"i:also:", b"i:busy"
+BUSY_MS = 600_000
+"""How long a process has for one rewrite before another one may begin it."""
+
+
+class PackCatalog:
+    """The records of packs; threads and processes may share it."""
+
+    def __init__(self, zen: MultiGraph, now_ms: Callable[[], int]) -> None:
+        self._registry = zen.registry
+        self._now_ms = now_ms
+
+    def opened(self, pack: str, size: int) -> None:
+        """Note a pack before it is put: whoever finds it later knows that it may be unfinished."""
+        now_ms = self._now_ms()
+        self._registry.put_many(
+            [
+                (self._row(OPEN, pack), {_AT: b"%d" % now_ms}, now_ms),
+                (self._row(PACK, pack), {_SIZE: b"%d" % size}, now_ms),
+            ]
+        )
+
+    def settled(self, pack: str) -> None:
+        """All pages of the pack are written."""
+        self._drop(OPEN, pack)
+
+    def dead(self, pointers: Iterable[PackPointer]) -> None:
+        """Records that no page has any more."""
+        now_ms = self._now_ms()
+        self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
+
+    def erase(self, pointers: Iterable[PackPointer]) -> None:
+        """Records whose bytes must go within `content.takedown_hours`."""
+        now_ms = self._now_ms()
+        self._put(ERASE, ((one, now_ms) for one in pointers), now_ms)
+
+    def share(self, pointer: PackPointer, node: bytes) -> None:
+        """Note that a page has a record that was written for another one."""
+        column = b"%s%d:%s" % (_ALSO, pointer.offset, node.hex().encode())
+        row = self._row(PACK, pointer.pack)
+        self._registry.put(row, {column: b"1"}, at_ms=self._now_ms())
+
+    def sharing(self, pack: str) -> dict[int, set[bytes]]:
+        """The nodes that share records of a pack, by the offset of the record."""
+        found: dict[int, set[bytes]] = {}
+        for column in self._registry.get(self._row(PACK, pack)):
+            if column.startswith(_ALSO):
+                offset, _, node = column[len(_ALSO) :].partition(b":")
+                found.setdefault(int(offset), set()).add(bytes.fromhex(node.decode()))
+        return found
+
+    def size(self, pack: str) -> int | None:
+        """The size of a pack; None where it is not known."""
+        cell = self._registry.get(self._row(PACK, pack), [_SIZE]).get(_SIZE)
+        return None if cell is None else int(cell.value)
+
+    def erased(self, pack: str) -> set[int]:
+        """The offsets of the records whose bytes must go."""
+        row = self._registry.get(self._row(ERASE, pack))
+        return {int(column[2:]) for column in row if column[2:].isdigit()}
+
+    def row(self, kind: bytes, pack: str) -> Row:
+        """What is noted of a pack under a kind; empty: nothing."""
+        return self._registry.get(self._row(kind, pack))
+
+    def moved(self, pack: str) -> None:
+        """No page has a record of the pack any more; it is deleted after a grace."""
+        now_ms = self._now_ms()
+        self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
+
+    def forget(self, pack: str) -> None:
+        """The pack is gone."""
+        for kind in (OPEN, DEAD, ERASE, PACK, MOVED):
+            self._drop(kind, pack)
+
+    def claim(self, pack: str) -> bool:
+        """Take a pack to rewrite it; False: another process does."""
+        now_ms, row = self._now_ms(), self._row(PACK, pack)
+        cell = self._registry.get(row, [_BUSY]).get(_BUSY)
+        if cell is not None and int(cell.value) > now_ms:
+            return False
+        before = None if cell is None else cell.value
+        return self._registry.check_and_put(row, _BUSY, before, b"%d" % (now_ms + BUSY_MS))
+
+    def release(self, pack: str) -> None:
+        """Give a claimed pack back."""
+        row = self._row(PACK, pack)
+        cell = self._registry.get(row, [_BUSY]).get(_BUSY)
+        if cell is not None:
+            self._registry.check_and_put(row, _BUSY, cell.value, b"0")
+
+    def walk(self, kind: bytes, limit: int | None = None) -> Iterator[tuple[str, Row]]:
+        """The packs that have a record of a kind, with it; at most `limit` of each bucket."""
+        for bucket in self._registry.buckets():
+            prefix = bytes([bucket]) + kind + b"\0"
+            for name, row in self._registry.walk(prefix, limit):
+                yield name.removeprefix(prefix).decode(), row
+
+    def _put(self, kind: bytes, values: Iterable[tuple[PackPointer, int]], now_ms: int) -> None:
+        cells: dict[str, dict[bytes, bytes]] = {}
+        for pointer, value in values:
+            cells.setdefault(pointer.pack, {})[b"i:%d" % pointer.offset] = b"%d" % value
+        if cells:
+            rows = [(self._row(kind, pack), named, now_ms) for pack, named in cells.items()]
+            self._registry.put_many(rows)
+
+    def _drop(self, kind: bytes, pack: str) -> None:
+        name = self._row(kind, pack)
+        if row := self._registry.get(name):
+            self._registry.delete(name, at_ms=newest_ms(row))
+
+    def _row(self, kind: bytes, pack: str) -> bytes:
+        bucket = sha256(pack.encode()).digest()[0]
+        return bytes([self._registry.open_bucket(bucket)]) + kind + b"\0" + pack.encode()
+
+
+def at_of(row: Row) -> int:
+    """When a pack was opened or moved, ms."""
+    cell = row.get(_AT)
+    return 0 if cell is None else int(cell.value)
+
+
+def dead_of(row: Row) -> Mapping[int, int]:
+    """The lengths of dead records by their offsets."""
+    return {int(c[2:]): int(cell.value) for c, cell in row.items() if c[2:].isdigit()}
+
+
+def asked_of(row: Row) -> int:
+    """When the first of the bytes that must go was named, ms."""
+    return min((int(cell.value) for c, cell in row.items() if c[2:].isdigit()), default=0)

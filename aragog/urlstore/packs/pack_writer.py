@@ -1,0 +1,250 @@
+"""
+Group commit: the records of many batches become one pack, which is put once.
+
+A pack is open while records are added to it. It closes when it is full, a while after its first
+record, at once for a caller who waits, and when the process ends. Whoever added records waits for
+their pointers, and gets them after the pack was put. A process that is killed before loses only
+what nobody was told of: its batches run again elsewhere, and write another pack.
+
+A pack is noted in the catalog before it is put, and settled when all of its batches have written
+their pages. One that never settles is read by upkeep, which finds the records without a page.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from aragog.errors import TRANSIENT, ContentUnavailable
+from aragog.runtime.clock import Clock
+from aragog.urlstore import cdxj
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.pack_index import index_bytes
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.catalog import PackCatalog
+from aragog.urlstore.packs.frames import SUFFIXES, Compression
+from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
+
+LATE_S = 300.0
+"""
+So long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
+leaves younger packs alone for twice as long.
+"""
+
+
+class PackRecord:
+    """A record that waits for a pack: compressed, with its line of the index."""
+
+    __slots__ = ("capture", "frame")
+
+    def __init__(self, record: bytes, compression: Compression) -> None:
+        self.frame = frames.compress(record, compression)
+        self.capture = capture_of(read_record(record), 0, len(self.frame), "")
+
+    @classmethod
+    def copied(cls, frame: bytes) -> PackRecord:
+        """A record of another pack, as it is."""
+        made = cls.__new__(cls)
+        made.frame = frame
+        made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
+        return made
+
+
+@dataclass(slots=True, eq=False)
+class _Pack:
+    """A pack that is open or being put."""
+
+    opened_s: float
+    records: list[PackRecord] = field(default_factory=list)
+    size: int = 0
+    tickets: int = 0
+    name: str = ""
+    pointers: list[PackPointer] = field(default_factory=list)
+    error: BaseException | None = None
+    put: threading.Event = field(default_factory=threading.Event)
+    put_s: float = 0.0
+    unsettled: bool = False
+
+
+class PackTicket:
+    """The records that one batch added to a pack."""
+
+    def __init__(self, writer: PackWriter, pack: _Pack, first: int, count: int) -> None:
+        self._writer = writer
+        self._pack = pack
+        self._part = slice(first, first + count)
+
+    def wait(self) -> list[PackPointer]:
+        """
+        The pointers of the records in order, once the pack was put.
+
+        Raises:
+            ContentUnavailable: it could not be put; add the records again.
+        """
+        self._pack.put.wait()
+        error = self._pack.error
+        if isinstance(error, TRANSIENT) or (error and not isinstance(error, Exception)):
+            raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
+        if error is not None:
+            raise error
+        return self._pack.pointers[self._part]
+
+    def check_age(self) -> None:
+        """
+        Return if it is early enough to write the pages.
+
+        Raises:
+            ContentUnavailable: upkeep may soon take the records for those of a killed batch.
+        """
+        if time.monotonic() - self._pack.put_s > self._writer.late_s:
+            raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
+
+    def settle(self) -> None:
+        """The pages of these records are written, or none is to be."""
+        self._writer.settle(self._pack)
+
+    def leave(self) -> None:
+        """The pages of these records may not all be written; upkeep will look."""
+        self._pack.unsettled = True
+
+
+class PackWriter:
+    """
+    Writes packs; threads share it, and a fork gets an open pack of its own.
+
+    Args:
+        files: where the packs go.
+        catalog: what is noted of them.
+        clock: for names and dates; waiting is measured by the machine's.
+        max_bytes: a pack closes from this size on.
+        wait_s: and so long after its first record.
+        compression: of each record.
+    """
+
+    def __init__(
+        self,
+        files: PackFiles,
+        catalog: PackCatalog,
+        clock: Clock,
+        *,
+        max_bytes: int,
+        wait_s: float,
+        compression: Compression,
+    ) -> None:
+        self.compression: Compression = compression
+        self.late_s = LATE_S
+        self._files = files
+        self._catalog = catalog
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._wait_s = wait_s
+        self._open: _Pack | None = None
+        self._closer: threading.Thread | None = None
+        self._start()
+        atexit.register(self.close)
+
+    def add(self, records: Sequence[PackRecord], *, now: bool = False) -> PackTicket:
+        """
+        Add the records of a batch to the open pack; `now`: somebody waits, so it closes at once.
+
+        Raises nothing: the ticket tells whether the pack could be put.
+        """
+        if os.getpid() != self._pid:
+            self._start()
+        full: list[_Pack] = []
+        with self._changed:
+            if self._open is None:
+                self._open = _Pack(time.monotonic())
+                self._changed.notify()
+            pack = self._open
+            ticket = PackTicket(self, pack, len(pack.records), len(records))
+            pack.records += records
+            pack.size += sum(len(record.frame) for record in records)
+            pack.tickets += 1
+            if now or pack.size >= self._max_bytes:
+                full.append(pack)
+                self._open = None
+            elif self._closer is None:
+                self._closer = threading.Thread(target=self._close_in_time, daemon=True)
+                self._closer.start()
+        for one in full:
+            self._put(one)
+        return ticket
+
+    def settle(self, pack: _Pack) -> None:
+        """One of the batches of a pack is done."""
+        with self._changed:
+            pack.tickets -= 1
+            is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
+        if is_last and pack.name:
+            self._catalog.settled(pack.name)
+
+    def close(self) -> None:
+        """Put the open pack; for the end of a process."""
+        if os.getpid() != self._pid:
+            return
+        with self._changed:
+            pack, self._open = self._open, None
+        if pack is not None:
+            self._put(pack)
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._open = self._closer = None
+
+    def _close_in_time(self) -> None:
+        """Put each pack whose time is over."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._open is not None)
+                pack = self._open
+                assert pack is not None  # noqa: S101 - it was waited for
+            time.sleep(max(0.0, pack.opened_s + self._wait_s - time.monotonic()))
+            with self._changed:
+                if self._open is not pack:
+                    continue
+                self._open = None
+            self._put(pack)
+
+    def _put(self, pack: _Pack) -> None:
+        """Put a pack; what goes wrong is raised by the tickets."""
+        try:
+            name = self._new_name()
+            data, pointers, index = self._contents(name, pack.records)
+            self._catalog.opened(name, len(data))
+            self._files.put(name, data, index)
+            pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
+        except BaseException as error:
+            pack.error = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            pack.records = []
+            pack.put.set()
+
+    def _contents(
+        self, name: str, records: Sequence[PackRecord]
+    ) -> tuple[bytes, list[PackPointer], bytes]:
+        """The bytes of a pack, the pointers of its records, and its index."""
+        now_ms = self._clock.now_ms()
+        first = frames.compress(warcinfo_record(name, now_ms), self.compression)
+        parts, pointers, lines = [first], [], []
+        offset, file = len(first), name.rpartition("/")[2]
+        for record in records:
+            parts.append(record.frame)
+            pointers.append(PackPointer.of(name, offset, record.frame))
+            lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
+            offset += len(record.frame)
+        return b"".join(parts), pointers, index_bytes(lines)
+
+    def _new_name(self) -> str:
+        at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        return f"{at:%Y%m%d}/{at:%H%M%S}-{token_hex(8)}{SUFFIXES[self.compression]}"

@@ -1,0 +1,280 @@
+"""
+WARC 1.1 records of pages: their bytes, and reading them again (ISO 28500:2017). Pure.
+
+A page is a `response` with its status line and headers. The body is decoded, so headers that
+described its encoding have names with `X-Crawler-` before them, and Content-Length is that of the
+record, as in public crawls and in aragog's exports. A body without headers is a `resource`. A body
+that was fetched again unchanged is a `revisit` with headers only (identical-payload-digest).
+
+What readers of the store get beside the body is in `WARC-JSON-Metadata`, a field that other
+programs ignore or show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import NamedTuple
+
+from aragog.errors import CorruptContent
+from aragog.fetch_record.outcome import FetchRecord
+from aragog.urlstore.cdxj import Capture
+
+META = "WARC-JSON-Metadata"
+PAGES = "Aragog-Pages"
+"""A field with further URLs of a page, separated by spaces, which normalized URLs do not have."""
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
+"""They describe bytes that are not in the record."""
+_END = b"\r\n\r\n"
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class WarcPage:
+    """What a record is made of."""
+
+    url: str
+    """The URL that sent the page, normalized."""
+    at_ms: int
+    """When it was fetched."""
+    body: bytes = b""
+    """Decoded."""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    report: FetchRecord | None = None
+    """The fetch; None: no fetch brought the page."""
+    pages: tuple[str, ...] = ()
+    """Further URLs under which the page may be stored: upkeep looks there for its owner."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the body in hex."""
+        return hashlib.sha256(self.body).hexdigest()
+
+
+class Original(NamedTuple):
+    """The record that has the body of a `revisit`."""
+
+    url: str
+    date: str
+
+
+class WarcBlock(NamedTuple):
+    """A record that was read."""
+
+    fields: Mapping[str, str]
+    """The named fields by lower-case name."""
+    head: bytes
+    """The HTTP head, without the empty line; empty where the record has none."""
+    body: bytes
+
+    @property
+    def kind(self) -> str:
+        """The WARC-Type."""
+        return self.fields.get("warc-type", "")
+
+    @property
+    def url(self) -> str:
+        """The WARC-Target-URI; empty for a `warcinfo`."""
+        return self.fields.get("warc-target-uri", "")
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs under which its page may be stored."""
+        return (*([self.url] if self.url else []), *self.fields.get(PAGES.lower(), "").split())
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """What was stored beside the body."""
+        try:
+            return dict(json.loads(self.fields.get(META.lower()) or "{}"))
+        except ValueError:
+            raise CorruptContent(self.url, "its metadata cannot be read") from None
+
+
+def page_record(page: WarcPage, digest: str) -> bytes:
+    """The `response` or `resource` of a page; `digest`: the SHA-256 of its body in hex."""
+    head = http_head(page.report, len(page.body))
+    kind = "response" if head else "resource"
+    fields = [*_fields(kind, page, digest), *_content_type(page, head)]
+    if page.report is not None and page.report.truncated:
+        fields.append(("WARC-Truncated", "length"))
+    return _record(fields, head + page.body)
+
+
+def revisit_record(page: WarcPage, digest: str, original: Original) -> bytes:
+    """The `revisit` of a page whose body did not change."""
+    head = http_head(page.report, None)
+    fields = [
+        *_fields("revisit", page, digest),
+        ("WARC-Profile", IDENTICAL),
+        ("WARC-Refers-To-Target-URI", original.url),
+        ("WARC-Refers-To-Date", original.date),
+        *([("Content-Type", "application/http; msgtype=response")] if head else []),
+    ]
+    return _record(fields, head)
+
+
+def warcinfo_record(name: str, at_ms: int) -> bytes:
+    """The first record of a pack."""
+    block = b"software: aragog\r\nformat: WARC File Format 1.1\r\n"
+    fields = [
+        ("WARC-Type", "warcinfo"),
+        ("WARC-Record-ID", _record_id()),
+        ("WARC-Date", iso_date(at_ms)),
+        ("WARC-Filename", name.rpartition("/")[2]),
+        ("Content-Type", "application/warc-fields"),
+    ]
+    return _record(fields, block)
+
+
+def read_record(data: bytes) -> WarcBlock:
+    """
+    The record in decompressed bytes.
+
+    Raises:
+        CorruptContent: they are no record.
+    """
+    end = data.find(_END)
+    lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
+    if end < 0 or not lines[0].startswith("WARC/1."):
+        raise CorruptContent("", "is no WARC record")
+    pairs = (line.partition(":") for line in lines[1:])
+    fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    length = fields.get("content-length", "")
+    block = data[end + len(_END) : end + len(_END) + int(length)] if length.isdecimal() else b""
+    if not length.isdecimal() or len(block) != int(length):
+        raise CorruptContent(fields.get("warc-target-uri", ""), "its record is cut off")
+    if not fields.get("content-type", "").startswith("application/http"):
+        return WarcBlock(fields, b"", block)
+    head, _, body = block.partition(_END)
+    return WarcBlock(fields, head, body)
+
+
+def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
+    """The line of a record in the index beside its pack."""
+    status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
+    if block.kind == "revisit":
+        mime: str | None = "warc/revisit"
+    elif block.head:
+        mime = _header(headers.split("\r\n"), "content-type")
+    else:
+        mime = block.fields.get("content-type")
+    return Capture(
+        url=block.url,
+        date=block.fields.get("warc-date", ""),
+        mime=re.split(r"[;\s]", mime.strip(), maxsplit=1)[0] if mime else None,
+        status=status_line.split(" ")[1] if " " in status_line else None,
+        digest=block.fields.get("warc-payload-digest"),
+        offset=offset,
+        length=length,
+        file=file.rpartition("/")[2],
+    )
+
+
+def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
+    """
+    Status line and headers of a response, and the empty line; empty where they are not known.
+
+    Headers that describe encodings are renamed; `body_bytes` becomes Content-Length, unless None.
+    """
+    if report is None or not report.status:
+        return b""
+    lines = [f"HTTP/1.1 {status_line(report.status)}"]
+    lines += [f"{name}: {value}" for name, value in archived_headers(report.headers)]
+    if body_bytes is not None:
+        lines.append(f"Content-Length: {body_bytes}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Headers as received, but those that describe encodings have other names."""
+    return [
+        (f"X-Crawler-{name}" if name.lower() in ENCODING_HEADERS else name, one_line(value))
+        for name, value in headers
+    ]
+
+
+def network_fields(
+    address: str | None, tls: str | None, http_version: str | None
+) -> list[tuple[str, str]]:
+    """The fields of a record for what is known of its connection."""
+    version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
+    return [
+        *([("WARC-IP-Address", address)] if address else []),
+        ("WARC-Protocol", "h2" if http_version == "2" else "http/1.1"),
+        *([("WARC-Protocol", f"tls/{_tls_number(version[1])}")] if version else []),
+    ]
+
+
+def status_line(status: int) -> str:
+    """`200 OK`."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} Unknown"
+
+
+def one_line(value: str) -> str:
+    """A header's value without line breaks, which would begin a header of its own."""
+    return " ".join(value.split("\n")).replace("\r", " ").strip()
+
+
+def iso_date(at_ms: int) -> str:
+    """An instant as WARC-Date has it, in whole seconds."""
+    instant = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _tls_number(version: str) -> str:
+    return version if "." in version else f"{version}.0"
+
+
+def _fields(kind: str, page: WarcPage, digest: str) -> list[tuple[str, str]]:
+    report = page.report
+    network = (
+        [] if report is None else network_fields(report.address, report.tls, report.http_version)
+    )
+    return [
+        ("WARC-Type", kind),
+        ("WARC-Record-ID", _record_id()),
+        ("WARC-Target-URI", _CONTROL.sub("", page.url)),
+        ("WARC-Date", iso_date(page.at_ms)),
+        ("WARC-Payload-Digest", f"sha256:{digest}"),
+        *network,
+        *([(PAGES, _CONTROL.sub("", " ".join(page.pages)))] if page.pages else []),
+        (META, json.dumps(dict(page.meta), separators=(",", ":"))),
+    ]
+
+
+def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
+    if head:
+        return [("Content-Type", "application/http; msgtype=response")]
+    named = _CONTROL.sub("", page.meta.get("content_type") or "")
+    # `application/http` would say that the block begins with a head.
+    is_odd = not named or named.startswith("application/http")
+    return [("Content-Type", "application/octet-stream" if is_odd else named)]
+
+
+def _header(lines: Sequence[str], name: str) -> str | None:
+    for line in lines:
+        found, _, value = line.partition(":")
+        if found.strip().lower() == name:
+            return value.strip()
+    return None
+
+
+def _record_id() -> str:
+    return f"<urn:uuid:{uuid.uuid4()}>"
+
+
+def _record(fields: Iterable[tuple[str, str]], block: bytes) -> bytes:
+    lines = [f"{name}: {value}" for name, value in fields]
+    head = "\r\n".join(["WARC/1.1", *lines, f"Content-Length: {len(block)}"])
+    return b"".join([head.encode(), _END, block, _END])

@@ -1,0 +1,199 @@
+"""
+The bodies of a batch: what each page writes of its body, and what becomes of the one before.
+
+Bodies are put before anything points to them. Of a batch that was packed before its pages are
+planned (`packing`), some records turn out to be of no use, because something newer is stored or the
+page joins another one: they are dead, and their URLs keep them in mind for a takedown. Those of
+URLs that are refused must go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.urlstore import nodes
+from aragog.urlstore.bodies import (
+    REVISIT,
+    Bodies,
+    live_records,
+    pack_cells,
+    pointer_of,
+    record_cell,
+    records_of,
+)
+from aragog.urlstore.compression import body_hash, content_key, decompress, stored_hash
+from aragog.urlstore.content_port import ContentPut
+from aragog.urlstore.node_ids import node_id
+from aragog.urlstore.object_reads import PUT_AT
+from aragog.urlstore.packs.pack_writer import PackTicket
+from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.page_records import WarcPage
+from aragog.urlstore.records import ContentWrite, PageWrite, Ticket
+from aragog.urlstore.writing.page_plan import PageWritePlan
+from zengraph import MultiGraph
+from zengraph.records import Mutation, put_properties
+
+
+def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) -> None:
+    """Fill in the pointer to the body, and the body unless the same one is stored."""
+    packed = content.packed
+    if packed is not None and not packed.is_revisit:
+        plan.cells |= pack_cells(packed.pointer, packed.digest, content.length_bytes)
+    elif _keep(plan, content):
+        if packed is not None:
+            column, value = record_cell(packed.pointer, REVISIT)
+            plan.cells[column] = value
+    elif in_packs:
+        plan.unpacked = content
+    else:
+        _fill_object(plan, content)
+
+
+def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
+    """Confirm the stored body, if it is this one; False: it is another one."""
+    where = nodes.content_cell(plan.row)
+    if where is None:
+        return False
+    column, cell = where
+    digest = (body_hash if column == nodes.CONTENT_PACK else stored_hash)(content)
+    if nodes.text(plan.row, nodes.CONTENT_HASH) != digest:
+        return False
+    plan.cells |= {
+        column: cell.value,
+        nodes.CONTENT_HASH: digest.encode(),
+        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+    }
+    return True
+
+
+def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
+    key = content_key(plan.canonical)
+    meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
+    if "fetched_at_ms" not in meta:
+        meta[PUT_AT] = str(plan.page.fetched_at_ms)
+    plan.body = ContentPut(key, content.body, meta)
+    plan.cells |= {
+        nodes.CONTENT_KEY: key.encode(),
+        nodes.CONTENT_HASH: stored_hash(content).encode(),
+        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+        nodes.CONTENT_ENCODING: content.encoding.encode(),
+    }
+
+
+def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
+    """
+    Put the bodies that are not stored yet, those of packs in one pack at once.
+
+    Returns the ticket of that pack, which is settled when its pages are written.
+    """
+    bodies.objects.put_many([plan.body for plan in plans if plan.body])
+    unpacked = [(plan, plan.unpacked) for plan in plans if plan.unpacked]
+    if not unpacked or bodies.packs is None:
+        return None
+    pages = [archived(plan.page, content) for plan, content in unpacked]
+    digests = [page.digest for page in pages]
+    records = map(bodies.packs.record_of, pages, digests)
+    ticket = bodies.packs.writer.add(list(records), now=True)
+    for (plan, content), digest, pointer in zip(unpacked, digests, ticket.wait(), strict=True):
+        plan.cells |= pack_cells(pointer, digest, content.length_bytes)
+    return ticket
+
+
+def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
+    """Note the records of pages that are stored under other URLs than those of their fetch."""
+    for plan in plans:
+        cell = plan.cells.get(nodes.CONTENT_PACK)
+        if cell and bodies.packs and plan.canonical not in plan.page.urls:
+            bodies.packs.catalog.share(PackPointer.read(cell), node_id(plan.canonical))
+
+
+def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:
+    """
+    Return if all of the packs are young enough to point to.
+
+    Raises:
+        ContentUnavailable: write the batch again.
+    """
+    tickets: set[Ticket] = {ticket} if ticket else set()
+    for plan in plans:
+        if plan.page.content and plan.page.content.packed:
+            tickets.add(plan.page.content.packed.ticket)
+    for one in tickets:
+        one.check_age()
+
+
+def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
+    """What the record of a page is made of."""
+    return WarcPage(
+        page.final_url,
+        page.fetched_at_ms,
+        decompress(content.body),
+        content.meta,
+        page.report,
+        tuple({page.url, page.canonical_url} - {page.final_url}),
+    )
+
+
+def unused_records(plans: Sequence[PageWritePlan]) -> list[Mutation]:
+    """The cells by which URLs know records that their pages did not take."""
+    rows = []
+    for plan in plans:
+        if (pointer := _unused(plan)) is None or plan.refused:
+            continue
+        url = plan.page.url if plan.copy else plan.canonical
+        column, value = record_cell(pointer, REVISIT)
+        cells = {nodes.URL: url.encode(), column: value}
+        rows.append(put_properties(node_id(url), cells, plan.page.fetched_at_ms))
+    return rows
+
+
+def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
+    """Give up the bodies that others have replaced, and the records that no page took."""
+    for plan in plans:
+        _leave_other_layout(bodies, zen, plan)
+    packs = bodies.packs
+    if packs is None:
+        return
+    dead = [pointer for plan in plans if (pointer := _unused(plan)) and not plan.refused]
+    replaced = [(plan, old) for plan in plans if (old := _replaced(plan))]
+    if keep := packs.settings.keep_versions:
+        for plan, _ in replaced:
+            row = zen.nodes.get(node_id(plan.canonical))
+            live = live_records(row, keep)
+            dead += [one for one, _, _ in records_of(row) if one not in live]
+    else:
+        dead += [old for _, old in replaced]
+    if dead:
+        packs.catalog.dead(dead)
+    if refused := [pointer for plan in plans if plan.refused and (pointer := _unused(plan))]:
+        packs.catalog.erase(refused)
+
+
+def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
+    """Delete the object of a page whose body is in a pack now, or the pointer the other way."""
+    written = [column for column in nodes.POINTERS if column in plan.cells]
+    left = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
+    for column in left:
+        cell = plan.row[column]
+        if cell.at_ms > plan.at_ms:
+            continue
+        if column == nodes.CONTENT_KEY and cell.value:
+            bodies.objects.delete(cell.value.decode())
+        zen.nodes.delete(node_id(plan.canonical), [column], at_ms=cell.at_ms)
+
+
+def _replaced(plan: PageWritePlan) -> PackPointer | None:
+    """The record that had the body before; None: it still has, or there was none."""
+    old = pointer_of(plan.row)
+    is_other = any(column in plan.cells for column in nodes.POINTERS)
+    if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():
+        return None
+    return old
+
+
+def _unused(plan: PageWritePlan) -> PackPointer | None:
+    """The record that was packed for a page that did not take it."""
+    if plan.page.content is None or plan.page.content.packed is None:
+        return None
+    pointer = plan.page.content.packed.pointer
+    return None if record_cell(pointer, REVISIT)[0] in plan.cells else pointer

@@ -1,0 +1,235 @@
+"""
+Measure what content costs in packs, beside one object a page.
+
+    python -m bench.packs [--pages 2000] [--reads 500] [--seconds 12]
+    python -m bench.packs --s3
+
+Each layout is written by a process of its own, which does with batches of 25 pages what a process
+of `store` does: with packs, 40 batches wait for one pack. CPU is that of the process alone. Bytes
+on disk are blocks of the file system. With `--s3` content goes to a private S3 server on loopback,
+and with it the reads.
+
+Puts are counted for pages that arrive evenly, each rate for some seconds: a pack is two puts, one
+for its index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.bootstrap.stores import url_store
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+from aragog.settings import ContentSettings, Settings, StoreSettings
+from aragog.urlstore.bodies import Packs
+from aragog.urlstore.content import MemoryContent, MemoryPacks
+from aragog.urlstore.records import PageWrite
+from aragog.urlstore.store import UrlStore
+from bench import figures
+from bench.quick import add_quick
+from bench.urlstore import BATCH, pages_of
+from zengraph.tables.memory import MemoryTables
+
+RATES = (10, 100, 1000)
+HEADERS = tuple(
+    line.split(": ", 1)
+    for line in (
+        "Date: Sun, 29 Nov 2026 10:15:02 GMT", "Content-Type: text/html; charset=utf-8",
+        "Content-Encoding: gzip", "Transfer-Encoding: chunked", "Connection: keep-alive",
+        "Server: nginx", "Cache-Control: public, max-age=300", "Vary: Accept-Encoding, Cookie",
+        'ETag: W/"5f3c-18a2b7c9d0"', "Last-Modified: Sat, 28 Nov 2026 07:00:00 GMT",
+        "Strict-Transport-Security: max-age=31536000; includeSubDomains",
+        "X-Content-Type-Options: nosniff", "X-Frame-Options: SAMEORIGIN",
+        'Link: <https://www.example.com/wp-json/>; rel="https://api.w.org/"',
+        "Set-Cookie: session=0123456789abcdef0123456789abcdef; Path=/; HttpOnly; Secure",
+    )
+)  # fmt: skip
+HELD = 40
+"""Batches that wait for one pack: `workers.store_batches`."""
+
+
+class Layout(NamedTuple):
+    """What one layout took for its pages."""
+
+    cpu_ms: float
+    max_rss_mb: float
+    files: int
+    disk_bytes: int
+    reads_ms: tuple[float, ...]
+
+
+def pages(count: int, first: int = 0) -> list[PageWrite]:
+    """Pages as fetches bring them, with the headers of their responses."""
+    made = pages_of(count, seed=first, first=first)
+    return [replace(page, report=_report(page)) for page in made]
+
+
+def _report(page: PageWrite) -> FetchRecord:
+    return FetchRecord(
+        url=page.url, outcome=OutcomeKind.FETCHED, final_url=page.url, status=200,
+        fetched_at_ms=page.fetched_at_ms, headers=HEADERS, address="192.0.2.7", tls="TLSv1.3",
+        http_version="2", content_type="text/html; charset=utf-8", body_bytes=57_000,
+    )  # fmt: skip
+
+
+def body_bytes(count: int) -> float:
+    """The mean size of their compressed bodies."""
+    return sum(len(page.content.body) for page in pages_of(count) if page.content) / count
+
+
+def puts_at(rate: int, seconds: float) -> float:
+    """Puts for 1,000 pages that arrive at a rate, counted over some seconds."""
+    files = MemoryPacks()
+    options = ContentSettings()
+    store = UrlStore(
+        MemoryTables(), MemoryContent(), StoreSettings(), packs=files, content_settings=options
+    )
+    made, until_s, taken = pages(250), time.monotonic() + seconds, 0
+    begun_s = time.monotonic()
+    while time.monotonic() < until_s:
+        some = [made[(taken + n) % len(made)] for n in range(BATCH)]
+        taken += BATCH
+        threading.Thread(target=store.pack_pages(some).wait).start()
+        time.sleep(max(0.0, begun_s + taken / rate - time.monotonic()))
+    store.close()
+    return 2 * len(files.stored) * 1000 / taken
+
+
+def write_layout(settings: Settings, count: int, reads: int, pipe: Connection) -> None:
+    """Write pages in one layout, read some of them, and send the `Layout`."""
+    with closing(url_store(settings)) as store:
+        cpu_s = 0.0
+        for first in range(0, count, BATCH * HELD):
+            some = pages(min(BATCH * HELD, count - first), first)
+            before_s = time.process_time()
+            _write(store, some)
+            cpu_s += time.process_time() - before_s
+        rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        times = _read(store, count, reads)
+    files = [path for path in (settings.data_dir / "content").rglob("*") if path.is_file()]
+    disk = sum(path.stat().st_blocks * 512 for path in files)
+    pipe.send(Layout(cpu_s * 1000 / count, rss_mb, len(files), disk, tuple(times)))
+
+
+def _write(store: UrlStore, some: Sequence[PageWrite]) -> None:
+    batches = [some[at : at + BATCH] for at in range(0, len(some), BATCH)]
+    packing = [store.pack_pages(batch) for batch in batches]
+    packs: Packs | None = store.bodies.packs
+    if packs is not None:
+        packs.writer.close()
+    for one in packing:
+        store.write_pages(one.wait())
+        one.settle()
+
+
+def _read(store: UrlStore, count: int, reads: int) -> list[float]:
+    urls = [page.url for page in pages_of(count)]
+    drawn = random.Random(1)
+    times = []
+    for url in drawn.choices(urls, k=reads):
+        before_s = time.perf_counter()
+        assert store.content(url) is not None
+        times.append((time.perf_counter() - before_s) * 1000)
+    return sorted(times)
+
+
+def measured(settings: Settings, count: int, reads: int) -> Layout:
+    """One layout, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=write_layout, args=(settings, count, reads, theirs))
+    process.start()
+    theirs.close()
+    result: Layout = ours.recv()
+    process.join()
+    return result
+
+
+def compare(count: int, reads: int, *, s3: bool) -> dict[str, Layout]:
+    """Both layouts, one after the other, each in a store of its own."""
+    found = {}
+    for layout in ("objects", "packs"):
+        with ExitStack() as stack:
+            folder = Path(tempfile.mkdtemp(prefix="aragog-packs-"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            content = ContentSettings()
+            if s3:
+                content = _s3(stack, folder)
+            content = replace(content, layout=layout)
+            settings = replace(Settings(), data_dir=folder / "data", content=content)
+            found[layout] = measured(settings, count, reads)
+    return found
+
+
+def _s3(stack: ExitStack, folder: Path) -> ContentSettings:
+    from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
+
+    os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+    server = S3Server(folder / "s3").start()
+    stack.callback(server.stop)
+    server.create_bucket("packs")
+    return ContentSettings(
+        engine="s3", s3_bucket="packs", s3_endpoint=server.endpoint, s3_region="us-east-1"
+    )
+
+
+def report(found: dict[str, Layout], count: int, *, s3: bool) -> None:
+    """Print the layouts side by side."""
+    table = Table(title=f"{count:,} pages, {'S3' if s3 else 'folder'}")
+    for heading in ("", *found):
+        table.add_column(heading, justify="right")
+    rows = {
+        "CPU ms a page of store": [f"{one.cpu_ms:.2f}" for one in found.values()],
+        "memory of the process, MB": [f"{one.max_rss_mb:.0f}" for one in found.values()],
+        "files of content": [f"{one.files:,}" for one in found.values()],
+        "bytes of content a page": [f"{one.disk_bytes / count:,.0f}" for one in found.values()],
+        "read p50, ms": [f"{_at(one, 0.5):.2f}" for one in found.values()],
+        "read p99, ms": [f"{_at(one, 0.99):.2f}" for one in found.values()],
+    }
+    for name, values in rows.items():
+        if not (s3 and "content" in name):
+            table.add_row(name, *values)
+    Console().print(table)
+
+
+def _at(layout: Layout, share: float) -> float:
+    return layout.reads_ms[min(len(layout.reads_ms) - 1, int(len(layout.reads_ms) * share))]
+
+
+def main() -> None:
+    """Measure puts, then both layouts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--reads", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=12.0, help="of each rate")
+    parser.add_argument("--s3", action="store_true")
+    add_quick(parser, pages=100, reads=20, seconds=0.5)
+    options = parser.parse_args()
+    puts = {rate: puts_at(rate, options.seconds) for rate in RATES}
+    for rate, count in puts.items():
+        Console().print(f"{rate:>5,} pages/s: {count:.1f} puts for 1,000 pages")
+    found = compare(options.pages, options.reads, s3=options.s3)
+    report(found, options.pages, s3=options.s3)
+    packs = found["packs"]
+    if packs.disk_bytes:
+        figures.report(pack_record=packs.disk_bytes / options.pages - body_bytes(options.pages))
+
+
+if __name__ == "__main__":
+    main()

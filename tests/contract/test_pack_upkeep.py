@@ -1,0 +1,429 @@
+"""Upkeep of packs: dead space, takedowns, killed writers, and what repair finds."""
+
+from contextlib import suppress
+
+import pytest
+
+from aragog.errors import ContentUnavailable
+from aragog.urlstore.bodies import pointer_of
+from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.node_ids import node_id
+from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
+from tests.support.stores import NOW_MS
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+SECRET = "the secret of this page"
+
+
+@pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
+def files(request, tmp_path):
+    if request.param == "memory":
+        return MemoryPacks()
+    if request.param == "folder":
+        return FolderPacks(tmp_path / "content")
+    from aragog.urlstore.content.s3_packs import S3Packs
+
+    return S3Packs(request.getfixturevalue("s3_settings"))
+
+
+def write_together(stand, pages):
+    """Write pages, with all bodies in one pack."""
+    packing = stand.store.pack_pages(pages, now=True)
+    stand.store.write_pages(packing.wait())
+    packing.settle()
+
+
+def test_a_pack_that_is_more_than_half_dead_is_rewritten_and_then_deleted(files):
+    stand = pack_stand(files=files)
+    write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(5)])
+    (first,) = stand.names()
+    write_together(stand, [fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)])
+
+    assert stand.upkeep().rewritten == 1
+    assert first in stand.names()
+    assert stand.store.content(f"{A}4").body == b"old 4"
+    assert pointer_of(stand.store.zen.nodes.get(node_id(f"{A}4"))).pack != first
+    assert stand.upkeep(hours=1).deleted == 1
+    assert first not in stand.names()
+    bodies = [stand.store.content(f"{A}{n}").body for n in range(5)]
+    assert bodies == [b"new 0", b"new 1", b"new 2", b"new 3", b"old 4"]
+    assert b"old 0" not in stand.everything()
+
+
+def test_a_pack_that_is_half_alive_stays(files):
+    stand = pack_stand(files=files)
+    write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(4)])
+    write_together(stand, [fetched(f"{A}0", "new", NOW_MS + 1)])
+
+    assert stand.upkeep(hours=1).rewritten == 0
+    assert len(stand.names()) == 2
+
+
+def test_a_reader_that_read_a_pointer_before_a_rewrite_can_read_it_until_the_grace_is_over():
+    stand = pack_stand()
+    write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
+    before = pointer_of(stand.store.zen.nodes.get(node_id(f"{A}2")))
+    write_together(stand, [fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(2)])
+    stand.upkeep()
+
+    assert stand.store.bodies.read(before).body == b"old 2"
+
+
+def test_a_takedown_is_unreadable_at_once_and_its_bytes_are_gone_within_the_hours(files):
+    stand = pack_stand(files=files)
+    write_together(stand, [fetched(A, SECRET), fetched(B, "stays")])
+    write_together(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
+    stand.store.takedowns.take_down(url=A)
+
+    assert stand.store.content(A) is None
+    assert stand.store.content(B).body == b"stays"
+    for _ in range(24):
+        stand.upkeep(hours=1)
+    assert SECRET.encode() not in stand.everything()
+    assert A.encode() not in stand.everything()
+    assert stand.store.content(B).body == b"stays"
+
+
+@pytest.mark.parametrize("hours", [0.1, 24, 100])
+def test_the_hours_of_a_takedown_are_kept(hours):
+    stand = pack_stand(takedown_hours=hours)
+    write_together(stand, [fetched(A, SECRET), fetched(B, "stays")])
+    stand.store.takedowns.take_down(url=A)
+    for _ in range(10):
+        stand.upkeep(hours=hours / 10)
+
+    assert SECRET.encode() not in stand.everything()
+
+
+def test_a_takedown_of_a_host_removes_all_of_its_pages_and_revisits():
+    stand = pack_stand()
+    for at_ms in (NOW_MS, NOW_MS + 1):
+        write_together(stand, [*(fetched(f"{A}{n}", SECRET, at_ms) for n in range(3)),
+                               fetched(B, "stays", at_ms)])  # fmt: skip
+    assert b"revisit" in stand.everything()
+    stand.store.takedowns.take_down(host="a.example")
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert b"a.example" not in stand.everything()
+    assert stand.store.content(B).body == b"stays"
+
+
+@pytest.mark.parametrize("redirected", [True, False])
+def test_a_takedown_finds_what_a_url_sent_under_another_one(redirected):
+    stand = pack_stand()
+    final = C if redirected else A
+    page = fetched(A, SECRET, final_url=final, canonical_url=A if redirected else C)
+    write_together(stand, [page])
+    stand.store.takedowns.take_down(url=final)
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert SECRET.encode() not in stand.everything()
+
+
+def test_a_page_that_was_removed_leaves_no_bytes_and_may_come_back():
+    stand = pack_stand()
+    write_together(stand, [fetched(A, SECRET)])
+    stand.store.remove(A)
+    stand.clock.advance_ms(1000)
+    write_together(stand, [fetched(A, "back", stand.clock.now_ms())])
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert SECRET.encode() not in stand.everything()
+    assert stand.store.content(A).body == b"back"
+
+
+def test_a_body_that_another_page_still_has_is_written_under_that_page_alone():
+    """B shares the record of A, as pages of the same body do."""
+    stand = pack_stand()
+    write_together(stand, [fetched(A, "shared")])
+    row = stand.store.zen.nodes.get(node_id(A))
+    share(stand, row, B)
+    stand.store.takedowns.take_down(url=A)
+    assert stand.store.content(B).body == b"shared"
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert stand.store.content(B).body == b"shared"
+    assert A.encode() not in stand.everything()
+    assert f"WARC-Target-URI: {B}".encode() in stand.everything()
+
+
+def share(stand, row, url):
+    """Let another page point to the record of a page."""
+    from aragog.urlstore import nodes
+
+    packs, pointer = stand.store.bodies.packs, pointer_of(row)
+    packs.catalog.share(pointer, node_id(url))
+    cells = {c: row[c].value for c in (*nodes.CONTENT, nodes.SENTINEL) if c in row}
+    stand.store.zen.nodes.put(node_id(url), {**cells, nodes.URL: url.encode()}, at_ms=NOW_MS)
+
+
+def test_an_alias_keeps_its_records_in_mind_and_its_canonical_url_has_the_body():
+    stand = pack_stand()
+    write_together(stand, [fetched(A, "of the alias")])
+    stand.store.aliases.merge(A, B)
+
+    assert stand.store.content(B).body == b"of the alias"
+    (name,) = stand.names()
+    stand.store.bodies.packs.catalog.dead([_big(name)])
+    stand.upkeep()
+    stand.upkeep(hours=1)
+    assert name not in stand.names()
+    assert stand.store.content(A).body == b"of the alias"
+
+
+def _big(name):
+    from aragog.urlstore.packs.pointers import PackPointer
+
+    return PackPointer(name, 0, 10**9, "")
+
+
+# Killed writers
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class KillingPacks(MemoryPacks):
+    """Ends the process before or after a put."""
+
+    when = ""
+
+    def put(self, name, data, index):
+        if self.when == "before":
+            raise Killed
+        super().put(name, data, index)
+        if self.when == "after":
+            raise Killed
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_again(when):
+    stand = pack_stand(files=KillingPacks())
+    stand.files.when = when
+    with pytest.raises((Killed, ContentUnavailable)):
+        stand.store.pack_pages([fetched(A, SECRET)], now=True).wait()
+    assert stand.store.get(A) is None
+
+    stand.files.when = ""
+    again = stand.reopened()
+    write_together(again, [fetched(A, SECRET)])
+    for _ in range(24):
+        again.upkeep(hours=1)
+    assert again.store.content(A).body == SECRET.encode()
+    assert again.everything().count(SECRET.encode()) == 1
+
+
+def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(files):
+    stand = pack_stand(files=files)
+    stand.store.pack_pages([fetched(A, SECRET), fetched(B, SECRET)], now=True).wait()
+
+    again = stand.reopened()
+    write_together(again, [fetched(B, "another")])
+    again.store.takedowns.take_down(url=A)
+    for _ in range(24):
+        again.upkeep(hours=1)
+    assert SECRET.encode() not in again.everything()
+    assert again.store.content(B).body == b"another"
+
+
+def test_a_writer_killed_between_two_of_its_batches_keeps_what_was_written():
+    stand = pack_stand(pack_wait_s=0.2)
+    first = stand.store.pack_pages([fetched(A, "written")])
+    stand.store.pack_pages([fetched(B, SECRET)])
+    stand.store.write_pages(first.wait())
+    first.settle()
+
+    again = stand.reopened()
+    for _ in range(24):
+        again.upkeep(hours=1)
+    assert again.store.content(A).body == b"written"
+    assert SECRET.encode() not in again.everything()
+
+
+def test_upkeep_leaves_a_young_pack_alone_whose_pages_are_not_written_yet():
+    stand = pack_stand(takedown_hours=0.001)
+    packing = stand.store.pack_pages([fetched(A, "text")], now=True)
+    pages = packing.wait()
+    stand.reopened().upkeep(hours=0.1)
+
+    stand.store.write_pages(pages)
+    packing.settle()
+    assert stand.store.content(A).body == b"text"
+
+
+def test_a_batch_that_comes_too_late_runs_again():
+    stand = pack_stand()
+    pages = stand.store.pack_pages([fetched(A, "text")], now=True).wait()
+    stand.store.bodies.packs.writer.late_s = -1.0
+
+    with pytest.raises(ContentUnavailable, match="too late"):
+        stand.store.write_pages(pages)
+    assert stand.store.content(A) is None
+
+
+class Stopping:
+    """Raises Killed at the nth call of anything that writes."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def tick(self):
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+
+@pytest.mark.parametrize("step", range(1, 40))
+def test_upkeep_killed_at_any_step_loses_nothing_and_is_completed_by_the_next(step):
+    stand = pack_stand()
+    write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
+    write_together(stand, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
+    stand.store.takedowns.take_down(url=f"{A}0")
+    killing = killed_at(stand, step)
+    for _ in range(3):
+        try:
+            killing.upkeep(hours=13)
+        except Killed:
+            break
+    assert stand.store.content(f"{A}2").body == b"old 2"
+
+    again = stand.reopened()
+    for _ in range(12):
+        again.upkeep(hours=2)
+    assert again.store.content(f"{A}1").body == SECRET.encode()
+    assert again.store.content(f"{A}2").body == b"old 2"
+    assert f"{A}0".encode() not in again.everything()
+    assert again.everything().count(SECRET.encode()) == 1
+
+
+def killed_at(stand, step):
+    """The stand as a process that ends at its nth write to the tables or the files."""
+    stopping = Stopping(step)
+
+    class Tables:
+        def __init__(self, tables):
+            self._tables = tables
+
+        def __getattr__(self, name):
+            return getattr(self._tables, name)
+
+        def __getitem__(self, name):
+            return Ticking(self._tables[name])
+
+        def write(self, puts):
+            stopping.tick()
+            self._tables.write(puts)
+
+    class Ticking:
+        def __init__(self, inner):
+            self._inner = inner
+
+        def __getattr__(self, name):
+            method = getattr(self._inner, name)
+            if not name.startswith(("put", "delete", "check_and_put")):
+                return method
+
+            def call(*args, **kwargs):
+                stopping.tick()
+                return method(*args, **kwargs)
+
+            return call
+
+    return pack_stand(Tables(stand.tables), Ticking(stand.files), stand.content, stand.clock)
+
+
+# Repair
+
+
+def test_repair_finds_pages_whose_pack_is_lost_and_has_them_fetched_again():
+    stand = pack_stand()
+    write_together(stand, [fetched(A, "text")])
+    stand.clock.advance_ms(HOUR_MS)
+    stand.files.delete(stand.names()[0])
+
+    report = stand.store.maintenance.repair(wait=False)
+    assert report.repaired["content missing or damaged"] == 1
+    assert stand.store.get(A).content_key is None
+    assert stand.store.get(A).due_at_ms is not None
+
+
+def test_repair_finds_packs_that_no_page_and_no_catalog_knows():
+    stand = pack_stand()
+    lost = pack_stand(files=stand.files)
+    write_together(lost, [fetched(A, SECRET)])
+    write_together(stand, [fetched(B, "known")])
+    stand.clock.advance_ms(HOUR_MS)
+
+    report = stand.store.maintenance.repair(wait=False)
+    assert report.repaired == {"record of a pack that no page has": 1}
+    for _ in range(24):
+        stand.upkeep(hours=1)
+    assert SECRET.encode() not in stand.everything()
+    assert stand.store.content(B).body == b"known"
+
+
+def test_repair_finds_nothing_in_a_store_in_order(files):
+    stand = pack_stand(files=files)
+    write_together(stand, [fetched(A, "text"), fetched(B, "same")])
+    write_together(stand, [fetched(A, "new", NOW_MS + 1), fetched(B, "same", NOW_MS + 1)])
+    stand.clock.advance_ms(HOUR_MS)
+
+    assert stand.store.maintenance.repair(wait=False).repaired == {}
+
+
+# Versions
+
+
+def test_kept_versions_are_read_by_time_and_survive_upkeep():
+    stand = pack_stand(keep_versions=2)
+    for n in range(5):
+        write_together(stand, [fetched(A, f"text {n}", NOW_MS + n * HOUR_MS)])
+        stand.clock.advance_ms(HOUR_MS)
+    before = {n: stand.store.content(A, at_ms=NOW_MS + n * HOUR_MS + 1) for n in range(5)}
+    for _ in range(4):
+        stand.upkeep(hours=2)
+
+    assert [n for n, found in before.items() if found] == [2, 3, 4]
+    for n in (2, 3, 4):
+        assert stand.store.content(A, at_ms=NOW_MS + n * HOUR_MS + 1).body == f"text {n}".encode()
+    assert stand.store.content(A, at_ms=NOW_MS - 1) is None
+    assert b"text 1" not in stand.everything()
+
+
+def test_a_takedown_removes_all_versions():
+    stand = pack_stand(keep_versions=5)
+    for n in range(3):
+        write_together(stand, [fetched(A, f"{SECRET} {n}", NOW_MS + n)])
+    stand.store.takedowns.take_down(url=A)
+    assert stand.store.content(A, at_ms=NOW_MS) is None
+    for _ in range(24):
+        stand.upkeep(hours=1)
+
+    assert SECRET.encode() not in stand.everything()
+
+
+# Objects that move into packs
+
+
+@pytest.mark.parametrize("step", range(1, 16))
+def test_objects_are_moved_into_packs_whatever_step_is_killed(step):
+    stand = pack_stand()
+    objects = stand.reopened(layout="objects")
+    objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
+    with suppress(Killed):
+        killed_at(stand, step).store.maintenance.pack_objects()
+    bodies = [stand.store.content(url).body for url in (A, B)]
+    stand.store.maintenance.pack_objects()
+
+    assert bodies == [b"one", b"two"]
+    assert [stand.store.content(url).body for url in (A, B)] == bodies
+    assert list(stand.content.keys()) == []
+    for _ in range(24):
+        stand.upkeep(hours=1)
+    assert stand.everything().count(b"two") == 1
+    assert b"X-Crawler-Content-Encoding: gzip" in stand.everything()

@@ -1,0 +1,96 @@
+"""A UrlStore whose content is in packs, on each kind of files, and what a test wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+from aragog.runtime.clock import ManualClock
+from aragog.settings import ContentSettings, StoreSettings
+from aragog.urlstore.compression import compress
+from aragog.urlstore.content import MemoryContent, MemoryPacks
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.records import ContentWrite, PageWrite
+from aragog.urlstore.store import UrlStore
+from tests.support.stores import NOW_MS, page
+from zengraph.tables import Tables
+from zengraph.tables.memory import MemoryTables
+
+HOUR_MS = 3_600_000
+
+
+@dataclass
+class PackStand:
+    """A store with packs and all that is under it."""
+
+    store: UrlStore
+    tables: Tables
+    content: ContentStore
+    files: PackFiles
+    clock: ManualClock
+
+    def reopened(self, **settings) -> PackStand:
+        """Another process on the same data."""
+        return pack_stand(self.tables, self.files, self.content, self.clock, **settings)
+
+    def upkeep(self, hours: float = 0.0):
+        """One round of upkeep, so many hours later; returns its report."""
+        self.clock.advance_ms(int(hours * HOUR_MS))
+        return self.store.maintenance.upkeep_packs()
+
+    def everything(self) -> bytes:
+        """All bytes of all packs, decompressed."""
+        return b"".join(map(self.decompressed, self.names()))
+
+    def names(self) -> list[str]:
+        """The names of the packs."""
+        return [file.name for file in self.files.packs()]
+
+    def decompressed(self, name: str) -> bytes:
+        """One pack as a plain WARC file."""
+        from aragog.urlstore.packs import frames
+
+        data = self.files.read_all(name) or b""
+        return b"".join(frames.decompress(frame.data) for frame in frames.split(data))
+
+
+def pack_stand(
+    tables: Tables | None = None,
+    files: PackFiles | None = None,
+    content: ContentStore | None = None,
+    clock: ManualClock | None = None,
+    **settings,
+) -> PackStand:
+    """A store in packs; `settings` are those of `[content]`."""
+    clock = clock or ManualClock(NOW_MS)
+    tables = MemoryTables(clock) if tables is None else tables
+    files = MemoryPacks() if files is None else files
+    content = MemoryContent() if content is None else content
+    options = ContentSettings(**{"layout": "packs", "pack_wait_s": 0.05, **settings})
+    store = UrlStore(tables, content, StoreSettings(), clock, packs=files, content_settings=options)
+    return PackStand(store, tables, content, files, clock)
+
+
+def fetched(url: str, text: str, at_ms: int = NOW_MS, **parts) -> PageWrite:
+    """A page that a fetch brought, with the report of that fetch."""
+    report = FetchRecord(
+        url=url, outcome=OutcomeKind.FETCHED, final_url=parts.get("final_url", url),
+        fetched_at_ms=at_ms, status=200, address="192.0.2.7", tls="TLSv1.3", http_version="2",
+        headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("X-A", "é")),
+        content_type="text/html", body_bytes=len(text.encode()),
+    )  # fmt: skip
+    meta = {"status": "200", "fetched_at_ms": str(at_ms), "content_type": "text/html"}
+    content = ContentWrite(compress(text.encode()), "zstd", len(text.encode()), meta)
+    facts = {
+        "url": url, "final_url": report.final_url, "fetched_at_ms": at_ms, "status": 200,
+        "outcome": "Fetched", "content_type": "text/html",
+    }  # fmt: skip
+    return page(url, at_ms, content=content, report=report, facts=facts, **parts)
+
+
+def every_file(files: PackFiles) -> Iterator[bytes]:
+    """The bytes of all packs."""
+    for file in files.packs():
+        yield files.read_all(file.name) or b""

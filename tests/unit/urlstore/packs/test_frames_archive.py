@@ -1,0 +1,129 @@
+"""A pack is an archive that programs of others read without aragog."""
+
+import io
+import json
+
+import pytest
+import zstandard
+from warcio.archiveiterator import ArchiveIterator
+
+from aragog.errors import CorruptContent
+from aragog.urlstore.pack_index import pack_index
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.pointers import PackPointer
+from tests.support.pack_stand import fetched, pack_stand
+from tests.support.stores import NOW_MS
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def plain(data, compression):
+    """The bytes of a pack for a reader that knows the compression alone."""
+    if compression == "gzip":
+        return io.BytesIO(data)
+    reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
+    return io.BytesIO(reader.read())
+
+
+def a_pack(compression="zstd"):
+    stand = pack_stand(pack_compression=compression)
+    stand.store.write_pages([fetched(A, "the body of a"), fetched(B, "of b")])
+    (name,) = stand.names()
+    return stand, name, stand.files.read_all(name)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip"])
+def test_warcio_reads_all_records_with_correct_digests(compression):
+    _, name, data = a_pack(compression)
+    assert name.endswith(".warc.zst" if compression == "zstd" else ".warc.gz")
+
+    found = []
+    for record in ArchiveIterator(plain(data, compression), check_digests="raise"):
+        body = record.content_stream().read()
+        found.append((record.rec_type, record.rec_headers.get_header("WARC-Target-URI"), body))
+        assert record.rec_headers.protocol == "WARC/1.1"
+        if record.rec_type == "response":
+            assert record.http_headers.get_header("X-Crawler-Content-Encoding") == "gzip"
+            assert record.http_headers.get_header("Content-Length") == str(len(body))
+            assert record.rec_headers.get_header("WARC-IP-Address") == "192.0.2.7"
+
+    assert [(kind, url) for kind, url, _ in found] == [
+        ("warcinfo", None), ("response", A), ("response", B),
+    ]  # fmt: skip
+    assert [body for _, _, body in found[1:]] == [b"the body of a", b"of b"]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip"])
+def test_the_index_has_where_each_record_is(compression):
+    stand, name, data = a_pack(compression)
+    (index,) = stand.files.indexes.values()
+
+    lines = index.decode().splitlines()
+    assert lines == sorted(lines)
+    for line in lines:
+        values = json.loads(line.split(" ", 2)[2])
+        frame = data[int(values["offset"]) : int(values["offset"]) + int(values["length"])]
+        (record,) = ArchiveIterator(plain(frame, compression))
+        assert record.rec_headers.get_header("WARC-Target-URI") == values["url"]
+        assert values["filename"] == name.rpartition("/")[2]
+        assert values["mime"] == "text/html"
+    assert pack_index(name, data) == (index, None)
+
+
+def test_a_revisit_names_the_record_with_the_body():
+    stand, _, _ = a_pack()
+    packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
+    stand.store.write_pages(packing.wait())
+    packs = [plain(stand.files.read_all(name), "zstd") for name in stand.names()]
+    records = [record for pack in packs for record in ArchiveIterator(pack)]
+    (record,) = (one for one in records if one.rec_type == "revisit")
+
+    headers = record.rec_headers.get_header
+    assert headers("WARC-Profile").endswith("1.1/revisit/identical-payload-digest")
+    assert headers("WARC-Refers-To-Target-URI") == A
+    assert headers("WARC-Refers-To-Date") == "2023-11-14T22:13:20Z"
+    assert headers("WARC-Date") == "2023-11-14T22:14:20Z"
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip"])
+def test_a_pack_is_split_into_its_frames_and_a_cut_one_is_noticed(compression):
+    _, _, data = a_pack(compression)
+    parts = list(frames.split(data))
+
+    assert b"".join(part.data for part in parts) == data
+    assert parts[0].offset == 0
+    for cut in (1, 5, len(data) // 2, len(data) - 1):
+        with pytest.raises(CorruptContent):
+            list(frames.split(data[:cut]))
+
+
+def test_a_dictionary_before_the_records_is_passed_over():
+    _, _, data = a_pack()
+    dictionary = (0x184D2A5D).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"abc"
+
+    offsets = [part.offset for part in frames.split(dictionary + data)]
+    assert offsets == [part.offset + len(dictionary) for part in frames.split(data)]
+
+
+def test_large_frames_and_frames_with_checksums_are_split():
+    text = b"".join(b"%d" % (n * 7919) for n in range(200_000))
+    whole = [
+        zstandard.ZstdCompressor(write_checksum=True).compress(text),
+        zstandard.ZstdCompressor(write_content_size=False).compress(b"small"),
+        zstandard.ZstdCompressor().compress(b"\0" * 500_000),
+    ]
+
+    assert [part.data for part in frames.split(b"".join(whole))] == whole
+
+
+@pytest.mark.parametrize("cell", [b"", b"x", b"2 a b", b"1 ../x 0 1 aa", b"1 20261129/x 0 1 a"])
+def test_what_is_no_pointer_is_refused(cell):
+    with pytest.raises(CorruptContent, match="is no pointer"):
+        PackPointer.read(cell)
+
+
+def test_a_pointer_is_read_as_it_was_written_and_later_parts_are_ignored():
+    pointer = PackPointer("20261129/101502-00112233445566aa.warc.zst", 7, 9, "f" * 32)
+
+    assert PackPointer.read(pointer.cell()) == pointer
+    assert PackPointer.read(pointer.cell() + b" more") == pointer
