@@ -27,7 +27,7 @@ from pathlib import Path
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.node_ids import NAMING, list_id, node_id
+from aragog.urlstore.node_ids import UrlNaming, list_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from bench import figures
@@ -38,6 +38,8 @@ from zengraph.links import LinkChanges, PackedLinks, PostingLists
 from zengraph.tables import Tables
 from zengraph.tables.sqlite import SqliteTables
 
+NAMING = UrlNaming(lambda: True)
+node_id = NAMING.node_id
 BATCH = 25
 NOW_MS = 1_700_000_000_000
 FIELDS = ["title", "description", "og.image", "site_name"]

@@ -19,7 +19,6 @@ from typing import Protocol, cast
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.transfer.identity_evidence import exported_alias_facts, exported_facts
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import (
     CANONICAL,
     PROVISIONAL,
@@ -99,7 +98,7 @@ def nodes_of(
     nodes, left = Nodes(zen), iter(urls)
     while some := list(itertools.islice(left, _READ_AT_ONCE)):
         for url, row in nodes.read(some, columns).items():
-            yield node_id(url), row
+            yield zen.node_id(url), row
 
 
 BATCH = 500

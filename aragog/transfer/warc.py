@@ -39,7 +39,6 @@ from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNod
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import decompress
 from aragog.urlstore.content_port import ContentStore
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
@@ -176,7 +175,7 @@ def _read(
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
-        again = next(first, None) or zen.nodes.get(node_id(url), list(COLUMNS))
+        again = next(first, None) or zen.nodes.get(zen.node_id(url), list(COLUMNS))
         return (url, again) if nodes.SENTINEL in again else None
 
     found = read_object(content, node, SystemClock().sleep_s)

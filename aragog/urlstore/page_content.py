@@ -12,7 +12,6 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress, content_hash, content_key, decompress
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.record_reader import BASE, from_cell
@@ -53,7 +52,7 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
         report = row.get(nodes.FETCHED)
     if report is None or report.at_ms != row[nodes.CONTENT_HASH].at_ms:
         return dict(meta)
-    record = from_cell(report.value, node_id(requested).hex())
+    record = from_cell(report.value, urls.id_of(requested).hex())
     return {
         **meta,
         "status": str(record.status),
@@ -83,7 +82,7 @@ def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     for url, (_, row) in rows.items():
         content, report = row.get(nodes.CONTENT_HASH), known[requested[url]].get(nodes.FETCHED)
         if content is not None and report is not None and report.at_ms == content.at_ms:
-            found[url] = from_cell(report.value, node_id(requested[url]).hex())
+            found[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
     return found
 
 
@@ -149,10 +148,10 @@ class PageContent:
         described = {**meta, "url": canonical, "encoding": "zstd", PUT_AT: str(at_ms)}
         with self._takedowns.writing(canonical):
             self._content.put(key, packed, described)
-            self._zen.mutate([host_put(canonical, now_ms)])
+            self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             self._zen.mutate(
                 [
-                    put_properties(node_id(canonical), cells, at_ms),
-                    put_properties(node_id(canonical), version, now_ms),
+                    put_properties(self._zen.node_id(canonical), cells, at_ms),
+                    put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
