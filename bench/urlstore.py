@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
@@ -143,6 +144,18 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
             )
         )  # fmt: skip
     return pages
+
+
+def of_one_host(pages: Sequence[PageWrite]) -> list[PageWrite]:
+    """The same pages as if their sites were folders of one host."""
+    moved = []
+    for page in pages:
+        site = urlsplit(page.url).hostname.split(".")[1]
+        old, new = f"https://www.{site}.example/", f"https://www.one.example/{site}/"
+        url, lines = page.url.replace(old, new), page.links.lines
+        links = PackedLinks.of_lines(lines.replace(old.encode(), new.encode()))
+        moved.append(replace(page, url=url, final_url=url, canonical_url=url, links=links))
+    return moved
 
 
 @lru_cache(1)

@@ -166,10 +166,10 @@ class HBaseTables(Tables):
             pool.close()
 
     def _begin(self) -> None:
-        """Note the form of data that begin; nodes without that note have the first one."""
+        """Note the form of data that begin; nodes that are there without a note have the first."""
         with closing(self["n"].scan(b"", None, limit=1)) as rows:
-            if next(rows, None) is None:
-                self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % FORMAT)
+            form = FORMAT if next(rows, None) is None else 1
+        self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % form)
 
     def format(self) -> int:
         cell = self["u"].get(_FORM, [_VALUE]).get(_VALUE)
