@@ -27,7 +27,7 @@ LIBRARIES = $(shell sed -n 's/^name = "\(.*\)".*/\1/p' $(wildcard packages/*/pyp
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
+.PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench crawls plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ fix: setup  ## format, and correct what ruff can correct
 bench: setup  ## crawl real pages with aragog, Scrapy, colly and fast Python, interleaved
 	@scripts/setup bench
 	@$(BIN)/python -m bench.crawl $(ARGS)
+
+crawls: setup  ## cancel half of 20 crawls with a million waiting URLs, and kill everything twice
+	@$(BIN)/python -m bench.crawls faults $(ARGS)
 
 plan-check: setup  ## measure the costs of `aragog plan` here, and print which are off (8 minutes)
 	@$(BIN)/python -m bench.plan_check $(ARGS)

@@ -10,6 +10,7 @@ default beside it, which applies to brokers that do not need another value.
 from typing import Any
 
 from aragog.beat_schedule import beat_schedule
+from aragog.runtime.secret import reveal
 from aragog.runtime.short_names import share
 from aragog.settings.in_use import process_settings
 from aragog.tasks.routes import QUEUE_OF
@@ -24,6 +25,8 @@ _of_broker = celery_settings(
 
 broker_url = _of_broker["broker_url"]
 broker_transport_options = _of_broker["broker_transport_options"]
+# Without one, who waits for a result is told which setting is missing.
+result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
     # `celery purge`: the URLs of deleted jobs can be enqueued again at once.
     # By name: workers report their transport options as JSON to `celery inspect` and Flower.
@@ -48,6 +51,7 @@ imports = (
     "aragog.tasks.robots",
     "aragog.tasks.canonicalize",
     "aragog.tasks.store",
+    "aragog.tasks.finished",
     "aragog.tasks.refresh",
     "aragog.tasks.watches",
     "aragog.tasks.render",

@@ -12,6 +12,7 @@ writes `except TRANSIENT`, not `except TransientError`.
     ├── BadInput                    fix the call; a retry cannot help
     │   ├── InvalidField            name or size of a field
     │   ├── TakenDown               the URL was taken down
+    │   ├── ValueTaken              another record has this value of a unique property
     │   └── Unsupported             this server does not have what the call needs
     ├── VersionConflict             read again and decide again
     ├── AccessDenied                the server requires another token
@@ -105,6 +106,7 @@ __all__ = [
     "TransientError",
     "Unfinished",
     "Unsupported",
+    "ValueTaken",
     "VersionConflict",
 ]
 
@@ -156,6 +158,16 @@ class TakenDown(BadInput):
 
     MESSAGE = "{url}: was taken down"
     url: str
+
+
+@dataclass(eq=False, repr=False)
+class ValueTaken(BadInput):
+    """Another record has this value of a unique property; nothing changed."""
+
+    MESSAGE = "property {name!r}: its value belongs to {url}"
+    name: str
+    url: str
+    """The URL of that record; of a node that is no page its id in hexadecimal digits."""
 
 
 class Unsupported(BadInput):

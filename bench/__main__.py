@@ -16,7 +16,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 COMMANDS = (
-    "backpressure", "busy_reads", "compactors", "crawl", "enqueue", "extraction", "fan_out", "fetcher", "growth",
+    "backpressure", "busy_reads", "compactors", "crawl", "crawls faults", "crawls memory",
+    "enqueue", "extraction", "fan_out", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "invariants", "latency", "limiter", "messages", "page_annotations", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",

@@ -16,10 +16,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
-from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from richpins import document, extraction
+import aragog
+
+if (Path(aragog.__file__).parent / "crawl").exists():
+    from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+    from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
+    from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+    from richpins import document, extraction
+else:  # a commit from before the libraries were made and the rooms named
+    from aragog.fetcher.outcome import FetchRecord, OutcomeKind  # type: ignore[no-redef]
+    from aragog.pages import document, extraction  # type: ignore[no-redef,attr-defined]
+    from aragog.pipeline.messages import FetchResult, UrlJob  # type: ignore[no-redef]
+    from aragog.stages.page_analysis import PageAnalysis, read_page  # type: ignore[no-redef]
 
 TIMES = 5
 _OWN_URL = re.compile(

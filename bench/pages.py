@@ -34,6 +34,7 @@ from rich.table import Table
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+from bench.checkouts import code_paths
 from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.timing import best_s
@@ -139,7 +140,7 @@ def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
 def _probe(checkout: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-P", str(Path(__file__).with_name("page_probe.py"))],
-        env={**os.environ, "PYTHONPATH": str(checkout)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, code_paths(checkout)))},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -16,7 +16,7 @@ from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
 from aragog.dashboard import metric_readers, metrics
-from aragog.observability.instruments import INSTRUMENTS
+from aragog.observability.metrics import INSTRUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 METRIC_MODULES = (metrics, metric_readers, observed, thrift_metrics)

@@ -4,9 +4,9 @@ Try a wheel as somebody gets it who has Python and an empty folder: `make try-wh
     python scripts/try_wheel.py [--python 3.14] [WHEEL]
 
 installs the newest wheel of dist/ with those of its libraries into an empty environment, from
-wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder, and
-compares a field of one page. It exits with 1 and the output of the command that failed. Needs a way
-to PyPI.
+wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder,
+compares a field of one page, and lets Celery find the app. It exits with 1 and the output of the
+command that failed. Needs a way to PyPI.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def main(arguments: list[str]) -> int:
         print(run(folder / "empty", bin_ / "aragog", "--version").strip())
         run(folder / "empty", bin_ / "aragog", "run", "--stop")
         shown = json.loads(run(folder / "empty", bin_ / "aragog", "show", PAGE, "--json"))
+        run(folder / "empty", bin_ / "celery", "-A", "workers", "report")
         version = run(folder, bin_ / "python", "--version").strip()
     if shown["fields"].get(FIELD) != VALUE:
         raise SystemExit(f"try_wheel: {PAGE}: {FIELD} is {shown['fields'].get(FIELD)!r}")

@@ -11,10 +11,18 @@ from typing import Any
 from aragog.crawl.pipeline.messages import ResultBatch
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import CANONICALIZE
+from aragog.tasks.stored_again import write_again
 from aragog.workers.services import pipeline, send_all
 
 
 @stage(CANONICALIZE)
-def canonicalize(message: dict[str, Any]) -> None:
-    """Extract the canonical URL, links and Rich Pin of each page in the batch."""
+def canonicalize(message: dict[str, Any] | list[str] | str) -> None:
+    """
+    Extract the canonical URL, links and Rich Pin of each page in the batch.
+
+    One URL (`canonicalize.delay("https://…")`) or a list: stored pages are read and written again.
+    """
+    if isinstance(message, str | list):
+        write_again(CANONICALIZE, message)
+        return
     send_all(pipeline().canonicalize.run(ResultBatch.read(message)))

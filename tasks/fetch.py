@@ -10,10 +10,12 @@ import logging
 from typing import Any
 
 from celery import current_task
+from celery.exceptions import Ignore
 
 from aragog.crawl.pipeline.producer_messages import read_fetch
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE
 from aragog.observability.tracing.context import HEADER
+from aragog.tasks import continuation
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH
 from aragog.workers.services import pipeline, send_all
@@ -29,8 +31,14 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     stage = pipeline().fetch
     if not isinstance(message, dict):  # a batch of aragog's own says itself what is traced
         batch = stage.traces.adopted(batch, getattr(current_task.request, HEADER, None) or "")
-    send_all(stage.run(batch))
+    request, backend = current_task.request, current_task.app.backend
+    send_all(stage.run(continuation.with_continuation(batch, request, backend)))
+    # Only now: a run that fails before this is retried with what follows it.
+    waited_for = continuation.waits_for_result(request, backend)
+    continuation.take_over(request)
+    if waited_for:
+        raise Ignore("its result follows when its URLs are done")
 
 
-fetch = stage(FETCH)(_fetch)
-fetch_by_module = stage(FETCH_BY_MODULE)(_fetch)
+fetch = stage(FETCH, has_result=True)(_fetch)
+fetch_by_module = stage(FETCH_BY_MODULE, has_result=True)(_fetch)

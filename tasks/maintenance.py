@@ -37,6 +37,7 @@ def compact_links() -> None:
 def sweep() -> None:
     """Drop expired in-flight entries, orphaned bodies and old changes; publish takedowns."""
     maintenance = pipeline().maintenance
+    maintenance.sweep_crawls()
     maintenance.sweep_in_flight()
     maintenance.sweep_spool()
     maintenance.sweep_changes()

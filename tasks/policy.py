@@ -17,10 +17,10 @@ from celery.utils.time import get_exponential_backoff_interval
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.observability.instruments import STAGE_SECONDS, timed
+from aragog.observability.metrics import STAGE_SECONDS, timed
 from pinlater import gates
 from pinlater.envelope import TAGGED
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
 # While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
@@ -84,7 +84,11 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
 
 
 def stage(
-    name: str, places: TaskPlaces | None = None, *, again: bool = False
+    name: str,
+    places: TaskPlaces | None = None,
+    *,
+    again: bool = False,
+    has_result: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
@@ -102,6 +106,7 @@ def stage(
         name: of the task.
         places: how many may run at once; None: any number.
         again: one without a place is run later, instead of never.
+        has_result: a caller may wait for its result, if there is a result backend.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -127,7 +132,7 @@ def stage(
                 retry_after_outage(task, error)
             except NewerMessage as error:
                 give_back(task, str(error), GIVE_BACK_S)
-            except InvalidMessage:
+            except (InvalidMessage, Ignore):
                 raise
             except Exception as error:
                 if is_job(task.request):
@@ -144,7 +149,7 @@ def stage(
             bind=True,
             acks_late=True,
             reject_on_worker_lost=True,
-            ignore_result=True,
+            ignore_result=not has_result,
             broker_retries=True,
             max_retries=MAX_RETRIES,
         )(run)

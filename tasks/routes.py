@@ -14,6 +14,7 @@ ROBOTS = Destination.ROBOTS.task
 RENDER = Destination.RENDER.task
 CANONICALIZE = Destination.CANONICALIZE.task
 STORE = Destination.STORE.task
+FINISHED = Destination.FINISHED.task
 WATCHES = Destination.WATCHES.task
 WEBHOOK = Destination.WEBHOOK.task
 REEXTRACT = Destination.REEXTRACT.task
@@ -33,6 +34,7 @@ QUEUE_OF = {
     CANONICALIZE: Queue.CANONICALIZE,
     REEXTRACT: Queue.CANONICALIZE,
     STORE: Queue.STORE,
+    FINISHED: Queue.STORE,
     WEBHOOK: Queue.WEBHOOKS,
     WATCHES: Queue.WATCHES,
     WEBHOOKS_DUE: Queue.UPKEEP,

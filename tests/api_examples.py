@@ -24,7 +24,11 @@ from aragog.api.operations.values import Explanation, ExplanationLine, Explanati
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.openapi.examples import EXAMPLES, FILE, Example
 from aragog.api.server.http.services import Services
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.errors import InvalidUrl
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -33,6 +37,7 @@ from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from pinlater.cluster import Cluster, connect_shards
+from pinlater.redis.connect import connect
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
 from urlspelling import explain as steps
@@ -43,8 +48,8 @@ from zengraph.tables.memory import MemoryTables
 
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"
-VOLATILE = ("version", "cursor")
-"""Members whose values are random."""
+VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
+"""Members whose values are random, or instants of Redis."""
 
 
 class Batches:
@@ -153,6 +158,18 @@ def filled_store() -> Any:
     return store
 
 
+def crawls_of(url: str, store: Any) -> CrawlControl:
+    """The crawls of a Redis, with nothing that waits."""
+    client, prefix = connect(url), "aragog:"
+    return CrawlControl(
+        registry=CrawlRegistry(client, prefix=prefix),
+        counts=CrawlCounters(client, prefix=prefix),
+        lines=Lines(client, prefix=prefix),
+        admin=None,
+        store=lambda: store,
+    )
+
+
 @contextmanager
 def example_server() -> Iterator[Running]:
     """A server on which the examples can be made once."""
@@ -161,7 +178,7 @@ def example_server() -> Iterator[Running]:
         with closing(Jobs(Cluster(connect_shards([redis.url])))) as jobs:
             services = Services(
                 enqueue=enqueue, fetching=Fetching(store), batches=Batches(), jobs=jobs,
-                explain=explain, graphs=graphs(),
+                explain=explain, graphs=graphs(), crawls=crawls_of(redis.url, store),
             )  # fmt: skip
             with running(store, services) as server:
                 yield server

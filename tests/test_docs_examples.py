@@ -55,12 +55,13 @@ RUN_BY = {
         "tests/system/test_standalone_lifecycle.py::test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says"
     ),
     ("docs/cli.md", "sh: eval"): f"{SHELL}::test_a_shell_completes_commands",
+    ("docs/crawls.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/client.md", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"
     ),
     ("docs/deployment.md", "sh: pip install dist/*.whl"): (
-        "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
+        "tests/system/test_wheel.py::test_pip_installs_it_with_its_libraries_as_the_documentation_says"
     ),
     ("docs/deployment.md", "sh: helm"): (
         "tests/unit/deploy/test_chart.py::test_the_command_of_the_page_makes_the_manifests"

@@ -21,8 +21,8 @@ from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
-from aragog.crawl.fetcher import cookies, dns
-from aragog.crawl.fetcher.http1 import body, head, pool, reader
+from aragog.crawl.fetcher import body_limits, cookies, dns
+from aragog.crawl.fetcher.http1 import head, pool, reader
 from aragog.crawl.pipeline import (
     in_flight,
     memory_limit,
@@ -46,7 +46,7 @@ from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from bench.crawl import page_sets
 from pinlater import flower_pages
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
@@ -96,7 +96,7 @@ FIGURES = {
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
     ],
     "fetching.md": [
-        f"more than {body.BOMB_RATIO} times its size",
+        f"more than {body_limits.BOMB_RATIO} times its size",
         f"skipped, {reader.MAX_INTERIM} at most",
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],

@@ -82,7 +82,7 @@ DISPUTED = {
         "http://a.test/?sessionid=123",
     ),
     "`#!/x`": ("http://a.test/#!/x", "http://a.test/"),
-    "`%u011f`": ("http://a.test/%u011f", "http://a.test/%25u011f"),
+    "`%u011f`": ("http://a.test/%u011f", "http://a.test/%u011f"),
     "`a.test&b=1`": ("http://a.test&b=1", "http://a.test&b=1/"),
 }  # fmt: skip
 """What other crawlers disagree on: the question, as the page has it, to a URL and what it becomes."""

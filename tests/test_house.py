@@ -27,6 +27,13 @@ def test_docs_settings_is_what_the_code_says():
     assert (ROOT / "docs" / "settings.md").read_text() == page
 
 
+@pytest.mark.parametrize("name", ["http.md", "thrift.md"])
+def test_the_tables_of_errors_are_those_of_the_code(name):
+    from scripts.errors_doc import page
+
+    assert (ROOT / "docs" / name).read_text() == page(name)
+
+
 def test_every_entry_of_the_schedule_names_a_registered_task():
     from aragog.beat_schedule import beat_schedule
     from aragog.workers.app import app

@@ -1,6 +1,7 @@
 """
-The Celery app: `celery -A workers worker -Q fetch` in a checkout, as with any Celery project, and
-`celery -A aragog.workers worker -Q fetch` where aragog is installed.
+The Celery app: `celery -A workers worker -Q fetch`, as with any Celery project.
+
+In a folder with a `workers.py` of its own it is `celery -A aragog.workers`.
 
 Without `-Q`, a worker serves every queue.
 
@@ -146,6 +147,11 @@ app.conf.task_queues = (
 )
 # On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
 follow(app)
+
+# `celery -A aragog.workers inspect waiting`: the command line lists what this process knows, and a
+# worker answers it.
+if {"inspect", "worker"} & set(sys.argv) or "aragog.workers.__main__" in sys.modules:
+    from aragog.workers import waiting_command  # noqa: F401 - it registers itself
 
 # `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
 if "flower" in sys.argv:

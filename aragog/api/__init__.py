@@ -9,4 +9,5 @@ Public:
     thrift_values  the same as structs of the contract, `urlstore.thrift`
     record_json    a record as JSON, whole or only some fields
     problems       errors as JSON (RFC 9457)
+    error_table    the errors of all doors: codes, statuses and exceptions
 """

@@ -1,4 +1,4 @@
-"""HTTP error responses: problem details in JSON (RFC 9457)."""
+"""HTTP error responses: problem details in JSON (RFC 9457), by the table of errors."""
 
 from __future__ import annotations
 
@@ -8,26 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from aragog.api.error_table import BUSY, LATE, ErrorKind, kind_of, of_status
 from aragog.api.operations.scopes import LacksScope
-from aragog.errors import (
-    ALL,
-    BAD_INPUT,
-    TRANSIENT,
-    AccessDenied,
-    NotUnique,
-    SizeExceeded,
-    SlowDown,
-    TakenDown,
-    Unsupported,
-    VersionConflict,
-)
+from aragog.errors import ALL, SlowDown, TakenDown, ValueTaken, VersionConflict
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
-TAKEN_DOWN = "taken_down"
-"""The member `code` of the problem of a URL that was taken down."""
 
 
 class Problem(Exception):
@@ -49,7 +37,8 @@ class Problem(Exception):
         members: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(status, detail)
-        self.members = dict(members or {})
+        kind = of_status(status)
+        self.members = {**({"code": kind.code} if kind else {}), **(members or {})}
         self.status = status
         self.detail = detail
         self.headers = dict(headers or {})
@@ -78,38 +67,46 @@ class Overloaded(Exception):
 
 def problem_of(error: Exception) -> Problem:
     """The problem for an error of a route; 500 for an unexpected error."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Overloaded):
+        return unavailable("too many requests at once")
+    kind = kind_of(error)
+    return Problem(
+        kind.status, _detail(error), _headers(error, kind), {"code": kind.code, **_members(error)}
+    )
+
+
+def _detail(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "not answered within the deadline"
+    known = isinstance(error, ALL)
+    return str(error) if known else "internal error; the server's log has the details"
+
+
+def _headers(error: Exception, kind: ErrorKind) -> dict[str, str]:
     match error:
-        case Problem():
-            return error
-        case Overloaded():
-            return unavailable("too many requests at once")
-        case VersionConflict():
-            return Problem(412, str(error), members={"found_version": error.found})
-        case TakenDown():
-            return Problem(403, str(error), members={"code": TAKEN_DOWN, "url": error.url})
         case LacksScope():
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{error.scope}"'
-            return Problem(403, str(error), {"WWW-Authenticate": challenge})
-        case AccessDenied():
-            return Problem(403, str(error))
-        case NotUnique():
-            return Problem(409, str(error))
-        case Unsupported():
-            return Problem(501, str(error))
-        case SizeExceeded():
-            return Problem(413, str(error))
-        case _ if isinstance(error, BAD_INPUT):
-            return Problem(400, str(error))
+            return {"WWW-Authenticate": challenge}
         case SlowDown():
-            return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
-        case _ if isinstance(error, TRANSIENT):
-            return unavailable(str(error))
-        case TimeoutError():
-            return Problem(504, "not answered within the deadline", {"Retry-After": "1"})
-        case _ if isinstance(error, ALL):
-            return Problem(500, str(error))
+            return {"Retry-After": str(round(error.retry_after_s))}
+        case _ if kind in (BUSY, LATE):
+            return {"Retry-After": "1"}
         case _:
-            return Problem(500, "internal error; the server's log has the details")
+            return {}
+
+
+def _members(error: Exception) -> dict[str, Any]:
+    match error:
+        case VersionConflict():
+            return {"found_version": error.found}
+        case TakenDown():
+            return {"url": error.url}
+        case ValueTaken():
+            return {"url": error.url, "property": error.name}
+        case _:
+            return {}
 
 
 def unknown_url() -> Problem:

@@ -28,18 +28,31 @@ namespace java org.aragog.urlstore
 /** An argument is invalid; a retry cannot help. Nothing was written. */
 exception BadInput {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** Nothing is stored under this URL. */
 exception NotFound {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
-/** A conditional write found another version; read again and decide again. Nothing was written. */
+/**
+ * A conditional write found another version: read again and decide again. Or another record has this value
+ * of a unique property: `url` names it. Nothing was written.
+ */
 exception Conflict {
   1: string message
-  /** The version that was found; empty: the record does not exist. */
+  /** With `conflict`: the version that was found; empty: the record does not exist. */
   2: string found_version
+  /** The cause, `conflict` or `value_taken`; absent from older servers. */
+  3: optional string code
+  /** With `value_taken`: the record that has the value; of a node that is no page its id. */
+  4: optional string url
+  /** With `value_taken`: the property. */
+  5: optional string property
 }
 
 /**
@@ -49,6 +62,8 @@ exception Conflict {
  */
 exception Unauthorized {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** The server is full or stopping, the token exceeds its rate, or a part does not answer. */
@@ -56,16 +71,22 @@ exception Unavailable {
   1: string message
   /** When to call again. */
   2: i64 retry_after_ms
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  3: optional string code
 }
 
 /** The call took longer than its deadline. A write may have happened. */
 exception DeadlineExceeded {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** Stored data is damaged, or the server has a defect; its log has the details. */
 exception InternalError {
   1: string message
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  2: optional string code
 }
 
 /** The URL was taken down, by itself or with its host or domain: nothing is stored or served of it. */
@@ -73,6 +94,8 @@ exception TakenDown {
   1: string message
   /** Normalized. */
   2: string url
+  /** The cause, as over HTTP: docs/thrift.md lists them. */
+  3: optional string code
 }
 
 /** Options of a call that has no others. */
@@ -598,13 +621,15 @@ struct EnqueueOptions {
   10: optional string batch
   /** The context of the caller's span (W3C Trace Context), which the URLs' traces continue. */
   11: optional string traceparent
+  /** The crawl that the URLs belong to; it must have been started. */
+  12: optional string crawl
 }
 
 /** What became of one URL. */
 struct EnqueueResult {
   /** The URL as given. */
   1: string input
-  /** accepted, already waiting, invalid, or taken down (docs/producers.md). */
+  /** accepted, already waiting, invalid, taken down, out of scope or over budget (docs/producers.md). */
   2: string status
   /** The URL, normalized; absent if it is invalid. */
   3: optional string url
@@ -732,6 +757,108 @@ struct Explanation {
   3: list<ExplanationSection> sections
 }
 
+/** A crawl, and what became of its URLs (docs/crawls.md). */
+struct CrawlView {
+  1: string name
+  /** running, done, paused, cancelled or ended. */
+  2: string state
+  3: string reason
+  4: i64 enqueued
+  5: i64 waiting
+  /** Enqueued again after their pages had been stored for it. */
+  6: i64 repeated
+  7: i64 bytes
+  /** URLs by outcome, among them stored and cancelled. */
+  8: map<string, i64> outcomes
+  9: list<string> scope
+  10: i32 depth
+  11: bool nofollow
+  12: i32 priority
+  /** Absent: what the settings say. */
+  13: optional string purposes
+  14: optional i64 max_urls
+  15: optional i64 max_urls_per_host
+  16: optional i64 max_bytes
+  17: optional i64 until_ms
+  18: optional double rate
+  /** The name of the token that started it. */
+  19: string token
+  20: i64 created_at_ms
+  21: i64 changed_at_ms
+}
+
+struct CrawlDomain {
+  1: string domain
+  2: map<string, i64> outcomes
+}
+
+struct CrawlHour {
+  1: i64 at_ms
+  2: map<string, i64> outcomes
+}
+
+struct CrawlReport {
+  1: CrawlView crawl
+  /** Those with the most URLs, up to 1,000. */
+  2: list<CrawlDomain> domains
+  /** Of the last 90 days. */
+  3: list<CrawlHour> hours
+}
+
+/** Options of a crawl; absent: it stays as it was. */
+struct CrawlOptions {
+  /** As in the other options. */
+  1: optional i32 deadline_ms
+  /** host:, domain:, prefix: or pattern: and a value, with - in front for what is left out. */
+  2: optional list<string> scope
+  3: optional i32 depth
+  /** Follow links that are marked nofollow. */
+  4: optional bool nofollow
+  5: optional i32 priority
+  6: optional list<string> purposes
+  7: optional i64 max_urls
+  8: optional i64 max_urls_per_host
+  9: optional i64 max_bytes
+  10: optional i64 until_ms
+  /** Requests a second to a domain, if that is fewer than the domain allows. */
+  11: optional double rate
+}
+
+struct ScopeOptions {
+  1: optional i32 deadline_ms
+  /** The page that links to the URL. */
+  2: optional string page_url
+}
+
+struct ScopeDecision {
+  1: bool accepted
+  /** The rule that decided. */
+  2: string rule
+}
+
+struct DeletedCrawl {
+  /** Pages that were deleted. */
+  1: i64 deleted
+  /** Pages that stay, by reason. */
+  2: map<string, i64> kept
+}
+
+struct CancelOptions {
+  1: optional i32 deadline_ms
+  2: optional list<string> urls
+  3: optional list<string> hosts
+  4: optional list<string> domains
+  /** Whole URLs; * stands for any characters. */
+  5: optional list<string> patterns
+  /** Only count what waits of them. */
+  6: optional bool dry_run
+}
+
+struct CancelAnswer {
+  /** How many URLs wait, in a dry run. */
+  1: optional i64 waiting
+}
+
 /** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
 service Fetcher extends Session {
   /**
@@ -772,6 +899,56 @@ service Fetcher extends Session {
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
+  /**
+   * Start a crawl, or change and continue the one of this name. A token may change the crawls that it
+   * started, admin all. Scope write.
+   */
+  CrawlView startCrawl(1: string name, 2: CrawlOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** All crawls. Scope read. */
+  list<CrawlView> listCrawls(1: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** A crawl, and what became of its URLs. Scope read. */
+  CrawlView getCrawl(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Outcomes of a crawl by domain and by hour. Scope read. */
+  CrawlReport crawlReport(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** `paused`, `running` (resume it) or `cancelled`. Scope write. */
+  CrawlView setCrawlState(1: string name, 2: string state, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Whether a URL belongs to a crawl, and the rule that decides. Scope read. */
+  ScopeDecision tryScope(1: string name, 2: string url, 3: ScopeOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Cancel a crawl, delete its pages that nobody else has, and forget it. Scope admin. */
+  DeletedCrawl deleteCrawl(1: string name, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Cancel URLs that wait, whoever enqueued them; stored pages stay. Scope admin. */
+  CancelAnswer cancelUrls(1: CancelOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
 }
 
 /** A job to enqueue. */
@@ -786,8 +963,10 @@ struct NewJob {
   4: optional i32 max_attempts
   /** While a job with this key waits or runs, another one is not accepted. */
   5: optional string unique_key
-  /** For display. */
+  /** The job type, which says what to do with the body; may be absent where the queue has only one. */
   6: optional string name
+  /** The media type of the body. Default: application/octet-stream. */
+  7: optional string content_type
 }
 
 struct EnqueuedJob {
@@ -818,6 +997,10 @@ struct ClaimedJob {
   /** 1 for the first delivery. */
   3: i32 attempt
   4: binary body
+  /** Of the body, as its producer gave it. */
+  5: string content_type
+  /** The job type; empty if the producer named none. */
+  6: string name
 }
 
 /** A claim, as `dequeue` returned it. */
@@ -840,9 +1023,108 @@ struct NackOptions {
   4: optional bool fail
 }
 
+struct ListJobsOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** PENDING, RUNNING, SUCCEEDED or FAILED. Default: FAILED. */
+  2: optional string state
+  /** 1 to 1,000. Default: 100. */
+  3: optional i32 limit
+}
+
+struct RetryJobsOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Up to 1,000. Default: all FAILED jobs. */
+  2: optional list<string> job_ids
+}
+
+struct DeleteJobsOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** PENDING, SUCCEEDED or FAILED. Default: FAILED. */
+  2: optional string state
+  /** Up to 1,000. Default: all jobs of the state. */
+  3: optional list<string> job_ids
+}
+
+/** A job in a list. */
+struct KeptJob {
+  1: string job_id
+  2: string state
+  /** PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended. */
+  3: i64 at_ms
+  /** The job type. */
+  4: string name
+  5: i32 priority
+  6: i64 created_at_ms
+  7: i32 attempts
+  8: string unique_key
+  9: string worker
+  /** Why its last attempt failed. */
+  10: string problem
+  /** Empty if it has SUCCEEDED. */
+  11: binary body
+  12: string content_type
+}
+
+/** How many jobs a queue has in each state, its rate, and how it retries. */
+struct QueueState {
+  1: string queue
+  2: bool paused
+  /** Jobs a second over all workers; absent: no limit. */
+  3: optional double rate
+  /** PENDING jobs that are due. */
+  4: i64 due
+  /** PENDING jobs that are not yet due. */
+  5: i64 later
+  6: i64 running
+  /** Those that are still remembered. */
+  7: i64 succeeded
+  /** Those that are still kept. */
+  8: i64 failed
+  /** Since the oldest due job became due; 0: none is due. */
+  9: i64 oldest_due_ms
+  10: i32 max_attempts
+  11: i32 linear_attempts
+  12: i64 retry_step_ms
+  13: double retry_growth
+  14: i64 retry_cap_ms
+  15: i64 max_age_ms
+  /** Servers that did not answer; the numbers are without their jobs. */
+  16: list<string> missing_shards
+}
+
+/** Settings to change; those that are absent stay. */
+struct QueueSettings {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** True: deliver no jobs; new ones are accepted. */
+  2: optional bool paused
+  /** Jobs a second over all workers; 0: no limit. */
+  3: optional double rate
+  /** A whole retry policy: pinlater (ten retries, five linear, then exponential), once, or default. */
+  4: optional string retry_policy
+  /** The retry policy is for this job type alone. */
+  5: optional string job_type
+  /** Deliveries before a job is FAILED; 1 to 1,000. */
+  6: optional i32 max_attempts
+  /** Failures whose delay grows by a step; 0 to 1,000. */
+  7: optional i32 linear_attempts
+  /** The delay before the second attempt; 0 to one year. */
+  8: optional i64 retry_step_ms
+  /** Factor of each delay after the linear ones; 1 to 10. */
+  9: optional double retry_growth
+  /** The longest delay; 0 to one year. */
+  10: optional i64 retry_cap_ms
+  /** A job is FAILED when its next attempt would be later than this after it was enqueued; 0: no limit. */
+  11: optional i64 max_age_ms
+}
+
 /**
- * Jobs that wait on the server until they are due. Scope write. Queue NAME of this service is queue
- * jobs.NAME of the broker, so that no name reaches the queues of the crawler.
+ * Jobs that wait on the server until they are due. Scope write, unless a call names another. A queue that
+ * a client uses first is open to HTTP and Thrift; a queue of a Celery app is open where its job types name
+ * the door, and the queues of the crawler are not: Unauthorized.
  *
  * Delivery is at least once: a job whose claim expires is delivered again.
  */
@@ -873,6 +1155,36 @@ service PinLater extends Session {
 
   /** Keep claims for another `claim_ms` (1,000 to 86,400,000) from now; false where one was lost. */
   list<bool> extend(1: string queue, 2: list<JobClaim> claims, 3: i64 claim_ms, 4: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** The queues that are open to Thrift, sorted. Scope read. */
+  list<string> queues(1: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** NotFound if there is no such queue. Scope read. */
+  QueueState state(1: string queue, 2: CallOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Jobs in a state: waiting ones soonest first, ended ones latest first. */
+  list<KeptJob> jobs(1: string queue, 2: ListJobsOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Run FAILED jobs again, with all their attempts. Returns how many are PENDING again. */
+  i32 retryFailed(1: string queue, 2: RetryJobsOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Delete jobs that wait or have ended. Returns how many. */
+  i32 remove(1: string queue, 2: DeleteJobsOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Pause a queue, limit its rate, or change how its jobs are retried. Scope admin. */
+  QueueState configure(1: string queue, 2: QueueSettings options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 }
@@ -1010,7 +1322,7 @@ service Zen extends Session {
 
   /** Set up to 1,000 properties of an application's node, which is created if it is missing. */
   void putNode(1: string node, 2: map<string, binary> properties, 3: GraphOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
@@ -1073,7 +1385,7 @@ service Zen extends Session {
    * an error stay. BadInput is found before anything is written.
    */
   void mutate(1: string graph, 2: list<GraphMutation> mutations, 3: CallOptions options) throws (
-    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 }

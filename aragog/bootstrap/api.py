@@ -27,12 +27,14 @@ from aragog.api.operations.values import Explanation
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
+from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
 from aragog.bootstrap.stores import url_store, url_store_of_replica
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
+from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
 from aragog.observability.tracing.tracer import tracer_of
@@ -41,11 +43,16 @@ from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.settings.in_use import process_settings
 from aragog.urlstore.store import UrlStore
+from pinlater import dead_letters
 from pinlater.brokers import kind_of, shard_urls
 from pinlater.cluster import Cluster, connect_shards
 
 if TYPE_CHECKING:
     from aragog.dashboard.components import Components
+
+
+DEFAULT_QUEUE = "celery"
+"""Of tasks of the crawler's app without a route; Celery's default."""
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
@@ -71,7 +78,8 @@ def job_queues(settings: Settings) -> Jobs | None:
     if kind_of(broker.url) != "pinlater":
         return None
     cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
-    return Jobs(cluster, settings.serving.max_waiting)
+    reserved = (*Queue, DEFAULT_QUEUE, dead_letters.QUEUE)
+    return Jobs(cluster, settings.serving.max_waiting, reserved)
 
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
@@ -207,6 +215,7 @@ def other_parts(
             fetching=fetches,
             batches=batches(settings),
             jobs=jobs,
+            crawls=crawl_control(settings, store),
             explain=explainer(settings, store),
             texts=texts,
             graphs=graphs,

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeVar
 
+import redis
+
 from aragog.bootstrap.crawl_log import crawl_log_stream
-from aragog.bootstrap.redis_servers import RedisServers
-from aragog.bootstrap.redis_services import limiter, overrides_of, quick_client, robots_cache
+from aragog.bootstrap.redis_services import (
+    limiter,
+    limiter_ring,
+    overrides_of,
+    quick_client,
+    robots_cache,
+)
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.metric_totals import MetricTotals
@@ -17,12 +24,14 @@ from aragog.crawl.pipeline.outages import OutageBoard
 from aragog.crawl.pipeline.outcome_log import OutcomeLog
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.dashboard.components import Components
+from aragog.errors import LimiterUnavailable
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import Settings
 from aragog.settings.extractor_names import prefix_of
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
-from pinlater.brokers import kind_of, redis_urls
+from pinlater.brokers import is_postgres, kind_of, redis_urls
+from pinlater.redis.address import server_name
 
 T = TypeVar("T")
 
@@ -77,3 +86,42 @@ def _once(make: Callable[[], T]) -> Callable[[], T]:
             return cached()
 
     return get
+
+
+class RedisServers:
+    """
+    The Redis servers that the settings name, and the limiter nodes that joined the ring since.
+
+    Args:
+        settings: with their effective values (`Settings.resolved`).
+        broker: URLs of the broker's servers.
+    """
+
+    def __init__(self, settings: Settings, broker: tuple[str, ...]) -> None:
+        self._fixed = (
+            settings.redis.url,
+            *settings.redis.nodes,
+            *settings.politeness.limiter_urls,
+            *broker,
+            *(url for url in settings.broker.shards if not is_postgres(url)),
+        )
+        self._ring = limiter_ring(settings)
+        self._clients: dict[str, redis.Redis] = {}
+
+    def clients(self) -> Mapping[str, redis.Redis]:
+        """
+        A client for each server, by its name without the password.
+
+        One round trip. While `redis.url` does not answer, nodes that joined are missing.
+        """
+        urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
+        for name in urls.keys() - self._clients.keys():
+            self._clients[name] = quick_client(urls[name])
+        return {name: self._clients[name] for name in urls}
+
+    def _joined(self) -> tuple[str, ...]:
+        """The URLs of the limiter's nodes."""
+        try:
+            return self._ring.urls()
+        except LimiterUnavailable:
+            return ()

@@ -39,7 +39,7 @@ from pinlater.redis.errors import redis_errors
 
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis client; it connects on first use and reconnects after a failure."""
-    return connect(settings.resolved().redis.url)
+    return connect(settings.resolved().redis.url, setting="redis.url")
 
 
 def quick_client(url: str) -> redis.Redis:

@@ -25,6 +25,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import InFlightSet
@@ -41,11 +42,15 @@ from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.shared_clock import ServerTime
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlLimits
+from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.fetch import FetchStage
@@ -106,6 +111,8 @@ class _StageParts:
     sender: Sender
     store: UrlStore
     in_flight: InFlightSet
+    checks: CrawlChecks
+    crawl_limits: CrawlLimits
     spool: Spool
     counters: Counters
     marks: RunMarks
@@ -129,6 +136,7 @@ class _StageParts:
             walks=self.walks,
             clock=self.clock,
             followed_pages=self.followed_pages,
+            checks=self.checks,
         )
 
 
@@ -148,6 +156,8 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         sender=sender,
         store=store,
         in_flight=shared.in_flight,
+        checks=CrawlChecks(shared.crawls, shared.in_flight),
+        crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
         spool=shared.spool,
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
@@ -210,6 +220,7 @@ def _pipeline(parts: _StageParts) -> Pipeline:
         webhooks=_webhook_stage(parts),
         reextract=_reextract_stage(parts),
         maintenance=_maintenance_stage(parts),
+        finished_urls=FinishedUrls(parts.client, prefix=parts.settings.redis.prefix),
         on_close=(renderer.close, limits.close, parts.store.close),
     )
 
@@ -256,6 +267,12 @@ def _robots_stage(parts: _StageParts, fetchers: _Fetchers) -> RobotsStage:
         forbidden=rules.forbidden,
         line=parts.access.line,
         traces=parts.traces,
+        second_opinion=SecondOpinion(
+            parts.settings.politeness.compare_with_reppy,
+            parts.settings.data_dir.absolute() / "robots-differences",
+            parts.settings.fetch.user_agent,
+        ),
+        checks=parts.checks,
     )
 
 
@@ -268,6 +285,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
             in_flight=parts.in_flight,
             counters=parts.counters,
             discovery=parts.discovery,
+            checks=parts.checks,
         ),
         requester=Requester(
             fetcher=fetchers.pages,
@@ -282,6 +300,7 @@ def _fetch_stage(parts: _StageParts, fetchers: _Fetchers) -> FetchStage:
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -303,6 +322,7 @@ def _release_stage(
     clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
+    shared = SharedState.of(settings)
     return ReleaseStage(
         lines=lines,
         limiter=limits,
@@ -313,6 +333,7 @@ def _release_stage(
         settings=settings,
         is_open=is_open,
         traces=UrlTraces(tracer_of(settings)),
+        checks=CrawlChecks(shared.crawls, shared.in_flight),
     )
 
 
@@ -339,6 +360,7 @@ def _render_stage(parts: _StageParts, robots: RobotsStage, renderer: PageRendere
         rescheduling=parts.rescheduling,
         counters=parts.counters,
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -352,6 +374,7 @@ def _canonicalize_stage(parts: _StageParts) -> CanonicalizeStage:
         rescheduling=parts.rescheduling,
         settings=parts.settings,
         traces=parts.traces,
+        checks=parts.checks,
     )
 
 
@@ -366,6 +389,8 @@ def _store_stage(parts: _StageParts) -> StoreStage:
         crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,
         discovery=parts.discovery,
+        checks=parts.checks,
+        limits=parts.crawl_limits,
     )
 
 
@@ -415,6 +440,7 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         settings=parts.settings,
         crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
+        crawls=CrawlUpkeep(parts.crawl_limits.registry, parts.crawl_limits.counts),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from aragog.crawl.pipeline.site_rules import take_up_site_rules
-from aragog.observability.instruments import (
+from aragog.observability.metrics import (
     CONTENT_SECONDS,
     READ_CACHE_READS,
     STORE_SECONDS,

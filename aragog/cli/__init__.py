@@ -38,6 +38,16 @@ COMMANDS = {
         "enqueue",
         "Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.",
     ),
+    "crawl": LazyCommand(
+        "aragog.cli.crawl",
+        "crawl",
+        "Start, watch and stop crawls: named, with a scope and bounds.",
+    ),
+    "cancel": LazyCommand(
+        "aragog.cli.crawl",
+        "cancel",
+        "Cancel URLs that wait, whoever enqueued them; stored pages stay.",
+    ),
     "watch": LazyCommand(
         "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER until `unwatch`."
     ),

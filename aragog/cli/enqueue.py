@@ -67,7 +67,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
                 if as_json:
                     shown = replace(result, input=result.input.removeprefix(NO_URL))
                     echo_json(to_json(shown, BUILT_IN))
-                if result.status in (EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN):
+                if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, where)
         finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
@@ -80,9 +80,9 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
-    """How many URLs got each status; *taken down* is named only if there are any."""
-    rare = EnqueueStatus.TAKEN_DOWN
-    shown = [status for status in EnqueueStatus if status is not rare or counts.get(status)]
+    """How many URLs got each status; rare ones are named only if there are any."""
+    usual = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
+    shown = [status for status in EnqueueStatus if status in usual or counts.get(status)]
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in shown)
 
 

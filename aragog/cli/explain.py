@@ -18,7 +18,7 @@ from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.waiting import waits
 from aragog.errors import BrokerUnavailable
-from aragog.observability.durations import span
+from aragog.observability.formatting import span
 from aragog.settings import Settings
 from aragog.urlstore.freshness import Freshness
 

@@ -26,7 +26,7 @@ from aragog.cli.terminal import echo, echo_json, note, one_line, print_table
 from aragog.client import Aragog
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
-from aragog.observability.durations import span
+from aragog.observability.formatting import span
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState

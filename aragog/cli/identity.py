@@ -24,7 +24,7 @@ from aragog.crawl.identity.keys import (
 )
 from aragog.crawl.identity.published_files import nginx_locations, published_files
 from aragog.errors import ConfigError
-from aragog.observability.durations import span
+from aragog.observability.formatting import span
 from aragog.settings import IdentitySettings, duration_s
 
 FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -33,8 +35,10 @@ from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.terminal import SafeConsole, warn
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
+from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT
 from aragog.crawl.stages.enqueue import CHUNK
@@ -61,6 +65,8 @@ class RunOptions:
     priority: int = PRIORITY_DEFAULT
     output: RunOutput | None = None
     """What the pages are written to."""
+    crawl: str = "run"
+    """The name of the crawl that the URLs belong to."""
 
 
 @click.command()
@@ -79,6 +85,7 @@ class RunOptions:
     help="Fields of the records of --output, separated by commas: `price` is the field of a rule "
     "or extractor, else of the page. Default: those of rules and extractors, else all.",
 )
+@click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
 )
@@ -91,6 +98,7 @@ def run(
     extractor: tuple[str, ...],
     output: Path | None,
     fields: tuple[str, ...] | None,
+    crawl: str | None,
     *,
     refresh: bool,
     keep: bool | None,
@@ -102,13 +110,17 @@ def run(
     network. It uses the running system if there is one, and waits for its own URLs only. The exit
     status is 0 if every URL has an outcome, 2 if there was none, 3 if some still wait, and 4 if
     lines were no URLs. If it is stopped early, waiting URLs stay, and it is 130 (ctrl-C) or 143.
+
+    A run is a crawl (`aragog crawl`); repeating it goes on with that.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
     if fields and output is None:
         raise click.UsageError("--fields names the fields of the records of --output")
     written = RunOutput(output, fields, command_settings()) if output else None
-    options = RunOptions(depth, include, exclude, refresh, priority, written)
+    name = crawl or _crawl_name(file, depth, include, exclude)
+    check_name(name)
+    options = RunOptions(depth, include, exclude, refresh, priority, written, name)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -116,15 +128,27 @@ def run(
         return
     lines = LineReader([file], Progress(disable=True))
     with with_demo_web(command_settings(), console) as settings:
-        crawl = Crawl(
+        running_crawl = Crawl(
             settings=settings,
             urls=lines,
             places=lines.places(),
             options=options,
             console=console,
         )
-        result = _on_the_system(crawl, keep=keep)
+        result = _on_the_system(running_crawl, keep=keep)
     raise SystemExit(result.status)
+
+
+def _crawl_name(
+    file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]
+) -> str:
+    """The name of the crawl that a run with these arguments is, and its repetitions are."""
+    if file is None:
+        return "demo"
+    place = str(Path(file).absolute()) if file != "-" else file
+    text = repr((place, depth, tuple(include), tuple(exclude)))
+    stem = re.sub(r"[^A-Za-z0-9-]+", "-", Path(file).stem).strip("-")[:40] or "run"
+    return f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
@@ -227,6 +251,7 @@ class Crawl:
             on_stored = output.add if output else None
             tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
             with closing(tracker), Aragog(self.settings) as client:
+                self._start()
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 ask = partial(self._ask, client, tracker)
                 snapshot = watch(tracker, ask, self.console, tick, self._causes(tracker))
@@ -236,6 +261,12 @@ class Crawl:
                 self.console.print(output.write(store), highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
         return RunResult(enqueued_all and not tracker.in_flight, lines)
+
+    def _start(self) -> None:
+        """Start the crawl that this run is, or go on with it."""
+        options = {"depth": self.options.depth, "priority": self.options.priority}
+        registry = SharedState.of(self.settings).crawls
+        registry.start(self.options.crawl, options)
 
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
@@ -284,6 +315,7 @@ class Crawl:
             "include": options.include,
             "exclude": options.exclude,
             "request_id": tracker.request_id,
+            "crawl": self.options.crawl,
         }
 
     def _take(

@@ -31,8 +31,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import CONFIG
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.observability.durations import span
-from aragog.observability.formatting import plain
+from aragog.observability.formatting import plain, span
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore

@@ -20,6 +20,7 @@ from aragog.cli.terminal import SafeConsole, echo, note, warn
 from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.errors import ConfigError
 from aragog.runtime.extras import has, install_command
+from aragog.runtime.secret import without_password
 from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
@@ -199,10 +200,11 @@ def report_deaths(supervisor: Supervisor, console: Console) -> None:
 
 
 def addresses(settings: Settings) -> str:
-    """Where Flower and the API answer."""
+    """Where Flower and the API answer, and the broker's URL for Celery apps of producers."""
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
         f"flower:  {flower if has('flower') else NO_FLOWER}\n"
-        f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
+        f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
+        f"broker:  {without_password(settings.resolved().broker.url)}"
     )

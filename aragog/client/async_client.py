@@ -11,9 +11,11 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from aragog.api.operations import (
     administration,
     crawling,
+    crawls,
     field_sizes,
     graph_edges,
     graph_nodes,
+    job_administration,
     job_queues,
     reading,
     writing,
@@ -73,11 +75,25 @@ class AsyncClient:
     fetch = _awaits(crawling.fetch)
     get_fresh = _awaits(crawling.get_fresh)
     explain = _awaits(crawling.explain)
+    start_crawl = _awaits(crawls.start_crawl)
+    list_crawls = _awaits(crawls.list_crawls)
+    get_crawl = _awaits(crawls.get_crawl)
+    crawl_report = _awaits(crawls.crawl_report)
+    set_crawl_state = _awaits(crawls.set_crawl_state)
+    try_scope = _awaits(crawls.try_scope)
+    delete_crawl = _awaits(crawls.delete_crawl)
+    cancel_urls = _awaits(crawls.cancel_urls)
     enqueue_jobs = _awaits(job_queues.enqueue_jobs)
     dequeue_jobs = _awaits(job_queues.dequeue_jobs)
     ack_jobs = _awaits(job_queues.ack_jobs)
     nack_jobs = _awaits(job_queues.nack_jobs)
     extend_jobs = _awaits(job_queues.extend_jobs)
+    list_queues = _awaits(job_administration.list_queues)
+    queue_state = _awaits(job_administration.queue_state)
+    list_jobs = _awaits(job_administration.list_jobs)
+    retry_jobs = _awaits(job_administration.retry_jobs)
+    delete_jobs = _awaits(job_administration.delete_jobs)
+    configure_queue = _awaits(job_administration.configure_queue)
     get_node = _awaits(graph_nodes.get_node)
     get_nodes = _awaits(graph_nodes.get_nodes)
     scan_nodes = _awaits(graph_nodes.scan_nodes)

@@ -24,6 +24,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
+from aragog.api.error_table import TAKEN_DOWN, VALUE_TAKEN
 from aragog.api.json_values import STORED, answer_of, fresh_of, members_of, record_of, to_query
 from aragog.api.operations import crawling, reading, writing
 from aragog.api.operations.crawling import GetFreshRequest
@@ -33,13 +34,13 @@ from aragog.api.operations.page_texts import ORIGINAL
 from aragog.api.operations.reading import ContentRequest, GetManyRequest, GetRequest
 from aragog.api.operations.values import ContentPart, FetchedPage, PageRecord
 from aragog.api.operations.writing import DeleteFieldsRequest, PutRequest
-from aragog.api.problems import TAKEN_DOWN
 from aragog.errors import (
     AccessDenied,
     BadInput,
     PermanentError,
     ServiceUnavailable,
     TakenDown,
+    ValueTaken,
     VersionConflict,
 )
 from aragog.runtime.secret import without_login, without_password
@@ -390,8 +391,10 @@ def _problem(
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return ServiceUnavailable(where, detail, wait_s)
-    if members.get("code") == TAKEN_DOWN:
+    if members.get("code") == TAKEN_DOWN.code:
         return TakenDown(str(members.get("url", "")))
+    if members.get("code") == VALUE_TAKEN.code and "url" in members:
+        return ValueTaken(str(members.get("property", "")), str(members["url"]))
     if status in (401, 403):
         return AccessDenied(detail)
     if status == 501:

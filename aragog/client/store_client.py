@@ -19,9 +19,11 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from aragog.api.operations import (
     administration,
     crawling,
+    crawls,
     field_sizes,
     graph_edges,
     graph_nodes,
+    job_administration,
     job_queues,
     reading,
     writing,
@@ -125,11 +127,25 @@ class Client(AbstractContextManager["Client"]):
     fetch = _calls(crawling.fetch)
     get_fresh = _calls(crawling.get_fresh)
     explain = _calls(crawling.explain)
+    start_crawl = _calls(crawls.start_crawl)
+    list_crawls = _calls(crawls.list_crawls)
+    get_crawl = _calls(crawls.get_crawl)
+    crawl_report = _calls(crawls.crawl_report)
+    set_crawl_state = _calls(crawls.set_crawl_state)
+    try_scope = _calls(crawls.try_scope)
+    delete_crawl = _calls(crawls.delete_crawl)
+    cancel_urls = _calls(crawls.cancel_urls)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)
     dequeue_jobs = _calls(job_queues.dequeue_jobs)
     ack_jobs = _calls(job_queues.ack_jobs)
     nack_jobs = _calls(job_queues.nack_jobs)
     extend_jobs = _calls(job_queues.extend_jobs)
+    list_queues = _calls(job_administration.list_queues)
+    queue_state = _calls(job_administration.queue_state)
+    list_jobs = _calls(job_administration.list_jobs)
+    retry_jobs = _calls(job_administration.retry_jobs)
+    delete_jobs = _calls(job_administration.delete_jobs)
+    configure_queue = _calls(job_administration.configure_queue)
     get_node = _calls(graph_nodes.get_node)
     get_nodes = _calls(graph_nodes.get_nodes)
     scan_nodes = _calls(graph_nodes.scan_nodes)

@@ -26,6 +26,7 @@ from aragog.errors import (
     PermanentError,
     ServiceUnavailable,
     TakenDown,
+    ValueTaken,
     VersionConflict,
 )
 from aragog.urlstore.field_formats import FieldFormats
@@ -78,6 +79,8 @@ def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
             return BadInput(raised.message)
         case "TakenDown":
             return TakenDown(raised.url)
+        case "Conflict" if raised.url is not None:
+            return ValueTaken(raised.property, raised.url)
         case "Conflict":
             expected = arguments["options"].if_version or ""
             return VersionConflict(arguments["url"], expected, raised.found_version)

@@ -14,8 +14,7 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BrokerUnavailable
-from aragog.observability.durations import span
-from aragog.observability.formatting import at, moment
+from aragog.observability.formatting import at, moment, span
 from urlspelling.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.

@@ -17,8 +17,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
-from aragog.observability.durations import span
-from aragog.observability.formatting import moment, plain
+from aragog.observability.formatting import moment, plain, span
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record

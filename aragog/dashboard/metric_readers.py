@@ -16,8 +16,8 @@ from prometheus_client.core import (
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
-from aragog.observability.instruments import INSTRUMENTS
 from aragog.observability.metric_families import buckets, family
+from aragog.observability.metrics import INSTRUMENTS
 from pinlater.admin import count_of
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
@@ -52,7 +52,7 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measured(components: Components) -> Iterator[Metric]:
-    """What all processes measured (`aragog.observability.instruments`)."""
+    """What all processes measured (`aragog.observability.metrics`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)

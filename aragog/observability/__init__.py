@@ -4,11 +4,10 @@ What aragog reports of itself, and how figures are written for people.
 Public:
 
     logs             lines of text or JSON, and those about single URLs
-    instruments      every duration and count of this process that hot paths record
+    metrics          every duration and count of this process that hot paths record
     metric_families  the same for Prometheus
     tracing          spans of OpenTelemetry
-    formatting       numbers, instants and distances as people read them
-    durations        how long something takes, in words
+    formatting       numbers, instants, distances and durations as people read them
 
 Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metric_readers`.
 """

@@ -29,6 +29,7 @@ MOVED = {
     "pages.provenance": "richpins.provenance",
     "pages.rich_pins": "richpins.rich_pins",
     "pages.robots_meta": "richpins.robots_meta",
+    "pinlater.policy": "pinlater.retry_policy",
     "pinlater": "pinlater",
     "pipeline": "aragog.crawl.pipeline",
     "politeness": "aragog.crawl.politeness",

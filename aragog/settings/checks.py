@@ -161,6 +161,8 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
 
 
 def _politeness_problems(politeness: PolitenessSettings) -> Iterator[str]:
+    if politeness.compare_with_reppy > 1:
+        yield "politeness.compare_with_reppy: must be at most 1"
     most = politeness.max_latency_slowdown
     if not 1 <= most <= MAX_LATENCY_SLOWDOWN:
         yield (

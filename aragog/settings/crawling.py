@@ -20,6 +20,9 @@ class PolitenessSettings:
     changed with `aragog limiter`, and this setting counts for passwords only."""
     overrides_file: Path | None = None
     """TOML file with rates of single domains; changes apply within 5 s."""
+    compare_with_reppy: float = 0.01
+    """The share of fetched robots.txt that reppy reads as well, where it is installed; differences
+    are counted (`robots_different`) and kept in `robots-differences` in the data folder."""
     blocked_hosts: tuple[str, ...] = ()
     """Hosts and domains that are never fetched, including all hosts below them; a change in the
     settings file applies within 5 s, like `blocked = true` in the overrides file."""

@@ -30,6 +30,11 @@ class BrokerSettings:
     """
     claim_timeout_s: float = 60.0
     """Seconds after which a job of a killed worker runs again."""
+    result_backend: SecretUrl = NO_URL
+    """
+    Where the outcomes of tasks go that a Celery caller waits for (`AsyncResult.get`), such as
+    `redis://host:port/db`. Empty: nowhere; waiting for one is then an error.
+    """
 
     def __post_init__(self) -> None:
         mask(
@@ -37,6 +42,7 @@ class BrokerSettings:
             url=SecretUrl(self.url),
             shards=secret_urls(self.shards),
             control=SecretUrl(self.control),
+            result_backend=SecretUrl(self.result_backend),
         )
 
 

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.transfer.identity_evidence import exported_alias_facts, exported_facts
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
+from aragog.urlstore.crawl_members import crawl_column
 from aragog.urlstore.nodes import (
     CANONICAL,
     PROVISIONAL,
@@ -54,6 +55,8 @@ class NodeSelection:
     """The most records to export."""
     nodes: NodeSource | None = None
     """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
+    crawl: str | None = None
+    """Only pages that were stored for this crawl."""
 
 
 EVERYTHING = NodeSelection()
@@ -70,6 +73,9 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
         self.taken = 0
         """Number of records that the export made; the caller counts."""
         self._limit = selection.limit
+        self._crawl = None if selection.crawl is None else crawl_column(selection.crawl)
+        if columns is not None and self._crawl is not None:
+            columns = [*columns, self._crawl]
         self._nodes = selection.nodes or nodes_of(zen, selection.urls, selection.cursor, columns)
 
     def __iter__(self) -> Iterator[Row]:
@@ -77,7 +83,8 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
             if self.taken == self._limit:
                 return
             self.cursor = key.hex()
-            yield row
+            if self._crawl is None or text(row, self._crawl):
+                yield row
         self.cursor = None
 
     def __exit__(self, *error: object) -> None:

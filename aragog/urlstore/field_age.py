@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from aragog.observability.durations import span
+from aragog.observability.formatting import span
 from aragog.urlstore.field_formats import is_extracted
 from aragog.urlstore.records import FieldInfo
 

@@ -10,6 +10,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
 | `s:facts` | JSON of the last fetch |
 | `s:fetched` | the `FetchRecord` of the last fetch of this very URL that brought content |
+| `s:response` | that of another URL's fetch that brought the content of this one |
 | `s:fetch` | that of the last one without content: a 304, a failure; the newer is the report |
 | `s:provenance` | JSON, field to where the pipeline found it |
 | `s:from:<field>` | the source that the writer of a `put` gave |
@@ -28,6 +29,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed shows no values of it up to the cell's time |
+| `s:in:<crawl>` | `1`: the page was stored for the crawl of this name |
 | `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
 
@@ -57,6 +59,7 @@ REASONS = b"s:reasons"
 OWN = b"s:own"
 FACTS = b"s:facts"
 FETCHED = b"s:fetched"
+RESPONSE = b"s:response"
 FETCH = b"s:fetch"
 PROVENANCE = b"s:provenance"
 CONTENT_KEY = b"s:ckey"
@@ -77,11 +80,14 @@ LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 WITHDRAWN = b"s:withdrawn"
 LOCK = b"s:lock"
+IN_CRAWL = b"s:in:"
+"""How the cells begin that say for which crawls a page was stored."""
 
 _WITH_A_PAGE = (*range(200, 300), 304)
 """Statuses of a fetch that returned a page, or confirmed it."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
+CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
@@ -160,6 +166,13 @@ def senders_of(row: Row) -> tuple[str, ...]:
         return ()
     urls = (facts.get("final_url"), facts.get("url"))
     return tuple(dict.fromkeys(url for url in urls if isinstance(url, str) and url))
+
+
+def response_of(row: Row) -> Cell | None:
+    """The report of the fetch that brought a node's content, if it is in the node; as stored."""
+    stored = row.get(CONTENT_HASH)
+    reports = (row.get(RESPONSE), row.get(FETCHED))
+    return next((r for r in reports if r and stored and r.at_ms == stored.at_ms), None)
 
 
 def likeness_of(row: Row) -> Likeness | None:

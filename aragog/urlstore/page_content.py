@@ -22,13 +22,13 @@ from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
-_COLUMNS = (*BASE, nodes.FETCHED, nodes.CONTENT_LENGTH)
+_COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
 """Called with the bytes that a body is about to take in memory; raises if there is no room."""
 
 
-RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.FETCHED)
+RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
 """The cells that `described` needs, besides the URL."""
 
 
@@ -39,17 +39,17 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
     They are its `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address`
     and `tls` version.
 
-    These are in the report of that fetch, which is with the URL that was requested: one more read
-    if that is an alias. Content that no fetch brought, or an older aragog, is returned as it is.
+    These are in the report of that fetch. What an older aragog stored has it with the URL that was
+    requested: one more read if that is an alias, and none is left if that URL has another page by
+    now. Content that no fetch brought is returned as it is.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
     requested = str(facts_of(row).get("url") or canonical)
-    if requested != canonical:
+    report = nodes.response_of(row)
+    if report is None and requested != canonical:
         columns = [nodes.URL, nodes.FETCHED]
         report = urls.read([requested], columns)[requested].get(nodes.FETCHED)
-    else:
-        report = row.get(nodes.FETCHED)
     if report is None or report.at_ms != row[nodes.CONTENT_HASH].at_ms:
         return dict(meta)
     record = from_cell(report.value, urls.id_of(requested).hex())
@@ -73,14 +73,19 @@ def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
     rows = urls.follow(list(dict.fromkeys(wanted)), columns)
     requested = {
-        url: str(facts_of(row).get("url") or canonical) for url, (canonical, row) in rows.items()
+        url: canonical if nodes.response_of(row) else str(facts_of(row).get("url") or canonical)
+        for url, (canonical, row) in rows.items()
     }
     known = dict(rows.values())
     missing = [url for url in requested.values() if url not in known]
     known |= urls.read(dict.fromkeys(missing), columns) if missing else {}
     found = {}
     for url, (_, row) in rows.items():
-        content, report = row.get(nodes.CONTENT_HASH), known[requested[url]].get(nodes.FETCHED)
+        sent = known[requested[url]]
+        content, report = (
+            row.get(nodes.CONTENT_HASH),
+            nodes.response_of(row) or sent.get(nodes.FETCHED),
+        )
         if content is not None and report is not None and report.at_ms == content.at_ms:
             found[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
     return found

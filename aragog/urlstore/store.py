@@ -16,6 +16,7 @@ from aragog.runtime.clock import Clock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.feed import Feed
 from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
@@ -60,6 +61,7 @@ class UrlStore:
         aliases: which URLs stand for the same page.
         schedule: refresh times, watches, crawl budgets.
         feed: changes of pages, and webhooks.
+        crawls: which crawls a page was stored for.
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
         zen: the graph under it.
@@ -111,6 +113,7 @@ class UrlStore:
         self.aliases = Aliases(merger, nodes, self.takedowns, write_clock)
         self.schedule = Schedule(zen, self.takedowns, write_clock)
         self.feed = Feed(zen, write_clock)
+        self.crawls = CrawlMembers(zen)
         self.maintenance = Maintenance(zen, content, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
         self._content = PageContent(zen, content, self.takedowns, write_clock)

@@ -29,6 +29,7 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.table import Table
 
+from bench.checkouts import code_paths
 from bench.invariants import Finding
 from bench.invariants.reading import Reading
 from bench.quick import add_quick
@@ -181,7 +182,7 @@ def main() -> None:
     add_quick(parser, limit=4, transform_every=2)
     options = parser.parse_args()
     if options.checkout:
-        sys.path.insert(0, str(options.checkout.resolve()))
+        sys.path[:0] = map(str, code_paths(options.checkout.resolve()))
     if not options.folders:
         import tempfile
 

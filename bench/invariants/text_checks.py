@@ -165,11 +165,18 @@ def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Fin
     paragraphs = {
         letters(node.text()) for node in page.tree.css("p,li,td,dt,dd,div:not(:has(h1,h2,h3))")
     }
+    paragraphs |= {letters(n.text()) for n in page.tree.css("a,span,b") if not _in_heading(n)}
     of_page = {letters(n.text()) for n in page.tree.css("h1,h2,h3,h4,h5,h6")} - paragraphs - {""}
     there = of_page & (found | lines)
     if there:
         lost = sorted(there - found)
         yield Finding(HEADINGS, lost[0] if lost else "")
+
+
+def _in_heading(node) -> bool:
+    while node is not None and node.tag not in {"h1", "h2", "h3", "h4", "h5", "h6"}:
+        node = node.parent
+    return node is not None
 
 
 def _lists(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:

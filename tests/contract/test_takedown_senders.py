@@ -123,6 +123,27 @@ def test_a_page_that_sends_its_own_text_by_now_keeps_it(a_stand):
     assert store.get(THIEF).fields == {"own": b"mine", "team": b"ours"}
 
 
+@pytest.mark.parametrize("what", TAKEDOWNS)
+def test_links_of_a_newer_page_of_another_host_stay(a_stand, what):
+    """What was seen: the page that THIEF sent itself by now kept its fields and lost its links."""
+    store = a_stand.store
+    store.write_pages([redirected()])
+    a_stand.clock.advance_ms(10)
+    own = [OutLink("http://third.example/", "mine")]
+    mine = page(THIEF, NOW_MS + 10, fields={"own": b"mine"}, complete=True)
+    store.write_pages([replace(mine, links=own)])
+    a_stand.clock.advance_ms(10)
+    a_stand.compact()
+
+    store.takedowns.take_down(**what)
+    a_stand.compact()
+
+    assert [link.url for link in store.links.outlinks(THIEF).items] == ["http://third.example/"]
+    assert a_stand.sources("http://third.example/") == [THIEF]
+    assert a_stand.sources(OTHER) == []
+    assert rows_with(a_stand, SECRET) == set()
+
+
 def test_the_report_of_a_redirect_through_an_alias_goes(a_stand):
     """The response's headers are the host's text as well."""
     store = a_stand.store

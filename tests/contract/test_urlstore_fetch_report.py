@@ -123,6 +123,42 @@ def test_content_that_an_alias_brought_has_the_headers_of_that_fetch(a_stand):
     assert headers_of(a_stand, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
+def test_content_keeps_its_headers_when_the_url_that_redirected_has_its_own_page(a_stand):
+    """What was seen: the page of NEW was archived as a resource, without status and headers."""
+    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    own = replace(report(OLD, NOW_MS + 5, final_url=OLD), headers=(("Server", "own"),))
+    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+
+    assert a_stand.store.get(OLD).canonical_url == OLD
+    assert headers_of(a_stand, OLD) == [["Server", "own"]]
+    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert a_stand.store.pages.responses([NEW])[NEW].status == 200
+
+
+def test_content_that_a_merge_moved_keeps_its_headers(a_stand):
+    own = report(OLD, final_url=OLD)
+    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+    a_stand.clock.advance_ms(10)
+    a_stand.store.aliases.merge(OLD, NEW)
+    a_stand.tables["n"].delete(node_id(OLD), [FETCHED], at_ms=NOW_MS)
+
+    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+
+
+def test_the_headers_of_another_urls_response_say_nothing_of_its_redirects(a_stand):
+    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+
+    assert a_stand.store.pages.responses([NEW])[NEW].hops == ()
+
+
+def test_a_direct_response_replaces_that_of_another_url(a_stand):
+    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    direct = replace(report(NEW, NOW_MS + 5), headers=(("Server", "direct"),))
+    a_stand.store.write_pages([brought(direct)])
+
+    assert headers_of(a_stand, NEW) == [["Server", "direct"]]
+
+
 def test_content_that_no_fetch_brought_has_no_headers_of_a_fetch(a_stand):
     a_stand.store.write_pages([brought(report(NEW))])
     a_stand.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)

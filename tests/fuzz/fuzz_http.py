@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import brotli
 import zstandard
 
+from aragog.crawl.fetcher.body_limits import Bounds, collect
 from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content
 from aragog.crawl.fetcher.faults import Fault
 from aragog.crawl.fetcher.headers import location_of, retry_at_ms, target_of
-from aragog.crawl.fetcher.http1.body import Bounds, collect
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import framing_of
 from aragog.crawl.fetcher.http1.reader import content

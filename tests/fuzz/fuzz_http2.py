@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 import hpack
 
+from aragog.crawl.fetcher.body_limits import Bounds, collect
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import Fault
-from aragog.crawl.fetcher.http1.body import Bounds, collect
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http2.protocol import Http2
 from aragog.crawl.fetcher.request import PoliteRequest, Target

@@ -40,7 +40,7 @@ def changed(shell):
             store.write_pages([page(CHANGED, at_ms, seen=seen, fields=fields)])
 
 
-@pytest.mark.parametrize("name", ["docs/robots.md", "docs/scale.md"])
+@pytest.mark.parametrize("name", ["docs/crawls.md", "docs/robots.md", "docs/scale.md"])
 def test_the_commands_of_a_page_print_what_it_says(shell, name):
     wrong = shell.wrong(name)
     assert not wrong, wrong

@@ -11,6 +11,8 @@ from tests.reports.reports import Report, reports
 WITH_COMMANDS = {"operations": [pytest.mark.slow, pytest.mark.redis]}
 WITH_SERVERS = {
     "celery_apps": [pytest.mark.slow, pytest.mark.redis],
+    "flower": [pytest.mark.slow, pytest.mark.redis],
+    "hbase": [pytest.mark.hbase],
     "redis_brokers": [pytest.mark.redis],
     "postgres_queues": [pytest.mark.postgres],
 }

@@ -1,4 +1,4 @@
-"""Reports about jobs, on servers and with workers."""
+"""Reports about jobs, Flower and HBase, on servers and with workers."""
 
 import pytest
 

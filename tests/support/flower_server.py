@@ -34,7 +34,8 @@ class FlowerSystem:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        prefix = self.environ.get("FLOWER_URL_PREFIX", "").strip("/")
+        return f"http://127.0.0.1:{self.port}{prefix and '/' + prefix}"
 
     def logs(self) -> str:
         return "\n".join(path.read_text(errors="replace") for path in self.folder.glob("*.log"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.in_flight import ANYONE, DELETED, Heir, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
@@ -71,21 +72,29 @@ class MemorySpool:
 
 
 class MemoryInFlight:
-    """URLs in a set."""
+    """URLs in a set; whatever crawl wants them."""
 
     def __init__(self) -> None:
         self.urls: set[str] = set()
+        self.ended: list[UrlEnding] = []
 
-    def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
-        new = [insist or url not in self.urls for url in urls]
+    def mark(
+        self, urls: Sequence[str], *, insist: bool = False, wants: Wants = ANYONE
+    ) -> list[Mark]:
+        marks = [Mark.NEW if insist or u not in self.urls else Mark.WAITING for u in urls]
         self.urls |= set(urls)
-        return new
+        return marks
 
     def confirm(self, urls: Sequence[str]) -> None:
         self.urls |= set(urls)
 
-    def clear(self, urls: Sequence[str]) -> None:
-        self.urls -= set(urls)
+    def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
+        self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
+
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
+        self.ended += endings
+        self.urls -= {ending.url for ending in endings}
+        return [None] * len(endings)
 
 
 class MemoryCounters:

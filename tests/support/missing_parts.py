@@ -33,6 +33,7 @@ class Part(NamedTuple):
 HBASE = Part("Java and Maven", "apt install openjdk-17-jre-headless maven")
 POSTGRES = Part("PostgreSQL", "run `make setup`, or apt install postgresql")
 JDK = Part("a Java compiler", "apt install openjdk-17-jdk-headless")
+MAVEN = Part("Maven and a Java compiler", "apt install openjdk-17-jdk-headless maven")
 PGBOUNCER = Part("pgbouncer", "apt install pgbouncer")
 S3 = Part("Go or versitygw", "apt install golang")
 GO = Part("Go", "apt install golang")

@@ -54,6 +54,23 @@ def add(a, b):
     return a + b
 
 
+@app.task(name="total")
+def total(numbers):
+    return sum(numbers)
+
+
+@app.task(name="fail")
+def fail():
+    raise ValueError("as asked")
+
+
+@app.task(name="peers", bind=True)
+def peers(self):
+    """How many tasks run, as workers say."""
+    active = self.app.control.inspect(timeout=60, limit=1).active() or {}
+    return sum(map(len, active.values()))
+
+
 @app.task(name="say", ignore_result=True)
 def say(text, nap_s=0.0):
     note(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.packages import libraries
@@ -95,20 +96,42 @@ def without_compiler(folder: Path) -> dict[str, str]:
     return {**ours, "PATH": str(bin_)}
 
 
-def pip_installs(command: str, wheel: Path, folder: Path) -> Path:
+def pip_installs(command: str, wheels: Sequence[Path], folder: Path) -> Path:
     """
-    Where `pip install …` of a page put this wheel.
+    The environment in which `pip install …` of a page put these wheels and what they require.
 
-    The wheel alone: pip spends twenty seconds of CPU time on requirements, which `install` tests.
+    What they require comes from wheels of the configured index, in the versions of the lock.
     """
-    alone = {
-        "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1",
-        "PIP_TARGET": str(folder / "site"), "PIP_NO_COMPILE": "0",
-    }  # fmt: skip
-    (folder / "dist").symlink_to(wheel.parent)  # where `make dist` puts it
-    shown = f"{shlex.quote(sys.executable)} -m {command}"  # the shell finds the files in dist/
-    run("sh", "-c", shown, cwd=folder, env={**os.environ, **alone})
-    return folder / "site"
+    (folder / "dist").mkdir()  # where `make dist` puts them
+    for wheel in wheels:
+        (folder / "dist" / wheel.name).symlink_to(wheel)
+    venv = folder / "venv"
+    run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=folder)
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
+    env = {
+        **ours,
+        "PATH": f"{venv / 'bin'}:{os.environ['PATH']}",
+        "PIP_CONSTRAINT": str(locked_versions(folder)),
+        "PIP_ONLY_BINARY": ":all:",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    run("sh", "-c", command, cwd=folder, env=env)
+    return venv
+
+
+def from_files(venv: Path) -> set[str]:
+    """The wheels that were installed from files, and not from an index."""
+    urls = venv.glob("lib/python*/site-packages/*.dist-info/direct_url.json")
+    return {json.loads(path.read_text())["url"].rpartition("/")[2] for path in urls}
+
+
+def locked_versions(folder: Path, lock: str | None = None) -> Path:
+    """A file of constraints with the versions of the lock, or of another one."""
+    lock = lock or (ROOT / "requirements.lock").read_text()
+    versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(line for line in versions if "==" in line))
+    return constraints
 
 
 def install(
@@ -123,12 +146,8 @@ def install(
     """
     python = venv / "bin" / "python"
     run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)
-    lock = lock or (ROOT / "requirements.lock").read_text()
-    versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
-    constraints = venv / "constraints.txt"
-    constraints.write_text("\n".join(line for line in versions if "==" in line))
     run(
         uv(), "pip", "install", "--quiet", "--python", python, "--only-binary", ":all:",
-        "--constraint", constraints, *requirements, cwd=venv.parent, env=env,
+        "--constraint", locked_versions(venv, lock), *requirements, cwd=venv.parent, env=env,
     )  # fmt: skip
     return venv / "bin"

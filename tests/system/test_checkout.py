@@ -113,3 +113,34 @@ def test_an_edited_task_is_the_one_that_runs(celery, checkout):
     log = celery("-A", "workers", "worker", "-P", "solo", "-l", "INFO", until=" ready.")
 
     assert ". aragog.by_hand" in log
+
+
+def elsewhere(folder, *arguments):
+    """The output of Celery in a folder without a checkout, with aragog installed."""
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(
+        [sys.executable, "-m", "celery", *arguments],
+        cwd=folder, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_celery_finds_the_workers_from_an_empty_folder(tmp_path):
+    report = elsewhere(tmp_path, "-A", "workers", "report")
+    roles = elsewhere(tmp_path, "aragog")
+
+    assert report.returncode == 0, report.stderr
+    assert "aragog.tasks.fetch" in report.stdout
+    assert "canonicalize (prefork" in roles.stdout, roles.stderr
+
+
+def test_celery_finds_a_workers_module_of_the_folder_first(tmp_path):
+    (tmp_path / "workers.py").write_text(
+        "from celery import Celery\n\napp = Celery('of-this-folder')\n"
+    )
+    (tmp_path / "tasks.py").write_text("MINE = 1\n")
+
+    named = elsewhere(tmp_path, "-A", "workers", "report")
+    other = elsewhere(tmp_path, "-A", "tasks", "report")
+
+    assert "aragog" not in named.stdout, named.stdout
+    assert "Unable to load celery application" in other.stderr + other.stdout

@@ -58,9 +58,10 @@ def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
 def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
     (command,) = blocks("packages/pinlater/README.md", "sh", "pip")
 
-    site = wheels.pip_installs(command, wheel, tmp_path)
+    venv = wheels.pip_installs(command, [wheel], tmp_path)
 
-    assert (site / "pinlater").is_dir()
+    assert wheels.from_files(venv) == {wheel.name}
+    wheels.run(venv / "bin" / "pinlater", "--help", cwd=tmp_path)
 
 
 def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(

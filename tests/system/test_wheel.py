@@ -43,12 +43,15 @@ def test_aragog_is_the_only_name_that_it_installs(wheel):
     assert wheels.top_level(wheel) == {"aragog"}
 
 
-def test_pip_installs_it_as_the_documentation_says(wheel, tmp_path):
+def test_pip_installs_it_with_its_libraries_as_the_documentation_says(wheel, libraries, tmp_path):
     (command,) = blocks("docs/deployment.md", "sh", "pip install dist/*.whl")
 
-    site = wheels.pip_installs(command, wheel, tmp_path)
+    venv = wheels.pip_installs(command, [wheel, *libraries], tmp_path)
 
-    assert (site / "bin" / "aragog").exists()
+    assert wheels.from_files(venv) == {path.name for path in (wheel, *libraries)}
+    wheels.run(venv / "bin" / "aragog", "--version", cwd=tmp_path)
+    report = wheels.run(venv / "bin" / "celery", "-A", "workers", "report", cwd=tmp_path)
+    assert "aragog.tasks.fetch" in report.stdout
 
 
 def test_a_second_build_is_the_same_bytes(wheel, tmp_path):

@@ -21,6 +21,7 @@ EXAMPLES = {
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),
+    errors.ValueTaken: ("email", "http://a/"),
     errors.SizeExceeded: ("the record would have 17 MiB",),
     errors.Unsupported: ("this server does not fetch",),
     errors.InvalidMessage: ("batch.v", "unknown"),

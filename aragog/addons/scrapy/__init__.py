@@ -15,7 +15,6 @@ The parts:
     crawl.py             what the components of one crawler share
     crawl_state.py       what its processes share in Redis; the scripts are in lua/
     membership.py        joins a crawl, or refuses to; leaves it
-    one_off.py           which commands of Scrapy run no crawl
     prerequisites.py     what must hold before a spider opens
     spider_arguments.py  what a spider was created with: processes of a crawl have the same
     request_codec.py     requests as JSON
@@ -23,11 +22,8 @@ The parts:
     request_queue.py     jobs and claims
     slot_lines.py        claimed requests that wait for a slot of their domain
     feeder.py            the thread that claims requests and finds their slots
-    refusals.py          log lines of requests that are not sent
     unsupported.py       requests that the fetcher cannot send
-    item_json.py         values of items as JSON
-    unused_settings.py   warnings about settings of Scrapy that are not used
-    unused_values.py     warnings about values of single requests that are not used
+    unused_settings.py   warnings about settings of Scrapy and values of requests that are not used
     responses.py         an outcome as a response or an exception of Scrapy
     engine.py            what is used of Scrapy's engine beyond its public interface
 """

@@ -9,12 +9,10 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from aragog.addons.scrapy import unused_values
 from aragog.addons.scrapy.crawl import crawl_of
-from aragog.addons.scrapy.one_off import is_one_off
 from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.addons.scrapy.spider_arguments import record_arguments
-from aragog.addons.scrapy.unused_settings import log_unused, path_of
+from aragog.addons.scrapy.unused_settings import VALUES_ORDER, log_unused, path_of
 from aragog.errors import CONFIG
 
 log = logging.getLogger(__name__)
@@ -22,7 +20,7 @@ SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _AUTOTHROTTLE = "scrapy.extensions.throttle.AutoThrottle"
-_VALUES = "aragog.addons.scrapy.unused_values.UnusedValues"
+_VALUES = "aragog.addons.scrapy.unused_settings.UnusedValues"
 
 
 class AragogAddon:
@@ -65,7 +63,7 @@ class AragogAddon:
             settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
         settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
-        settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, unused_values.ORDER, _PRIORITY)
+        settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)
         # Requests come to the downloader when they have a slot: its own slots would only delay.
@@ -105,3 +103,20 @@ def _report_if_nobody_does(error: Exception) -> None:
 
     if task is not None:
         task.add_done_callback(report)
+
+
+_COMMANDS = "scrapy.commands."
+"""Those that run no crawl: `shell`, `parse`, `fetch`, `view` and `check`."""
+
+
+def is_one_off(crawler: Crawler) -> bool:
+    """
+    Whether the crawler, whose settings are applied now, belongs to a command that runs no crawl.
+
+    Such commands need the responses of their own requests, in their own process, and must not take
+    over the requests of a crawl that waits or runs.
+    """
+    # The shell creates its spider later, with its first request. The others replace `start` of the
+    # spider's class by a function of theirs.
+    start = getattr(crawler.spidercls, "start", None)
+    return crawler.spider is None or getattr(start, "__module__", "").startswith(_COMMANDS)

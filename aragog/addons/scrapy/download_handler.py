@@ -9,10 +9,12 @@ Redirects are left to Scrapy, so that each of them is a request of its own.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
+from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -21,16 +23,18 @@ from scrapy.http import Response
 
 from aragog.addons.scrapy import engine
 from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
-from aragog.addons.scrapy.refusals import log_refusal
 from aragog.addons.scrapy.responses import response_of
 from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.addons.scrapy.unsupported import why_unsupported
+from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SingleRequest
 from aragog.errors import TRANSIENT, InvalidUrl
-from aragog.fetch_record.outcome import Deferred, Outcome
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import Blocked, Deferred, Outcome, Refused
 from aragog.runtime.clock import SystemClock
 from aragog.runtime.secret import reveal
+from aragog.settings import FetchSettings
 
 log = logging.getLogger(__name__)
 UNLIMITED = 64
@@ -165,3 +169,32 @@ def _headers(request: Request) -> Iterator[tuple[str, str]]:
         shown = name.decode("latin-1")
         if shown.lower() not in _OWN and values:
             yield shown, ", ".join(value.decode("latin-1") for value in values)
+
+
+_EVERYTHING = ("0.0.0.0/0", "::/0")
+
+
+def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> None:
+    """Log why a request was refused or blocked, with the setting that allows it; else nothing."""
+    match outcome:
+        case Refused():
+            log.info("%s is not requested: %s", request, outcome.reason)
+        case Blocked():
+            remedy = _remedy(outcome, settings)
+            log.warning("%s is not requested: %s%s", request, outcome.reason, remedy)
+
+
+def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
+    """The setting of networks, where it would help; other reasons name theirs themselves."""
+    if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
+        return ""
+    port = urlsplit(outcome.url).port
+    ports = (*settings.allowed_ports, *([port] if port else []))
+    any_port = dataclasses.replace(settings, allowed_ports=ports)
+    if outcome.cause is RefusalCause.URL and SsrfFilter(any_port).vet_url(outcome.url) is None:
+        return ""  # the reason names the setting of ports
+    open_to_all = dataclasses.replace(any_port, allowed_networks=_EVERYTHING)
+    # A URL with a password, or a cloud's metadata service, stays blocked.
+    if SsrfFilter(open_to_all).vet_url(outcome.url) is not None:
+        return ""
+    return "; fetch.allowed_networks can allow its network"

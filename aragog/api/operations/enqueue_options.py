@@ -35,6 +35,13 @@ TRACEPARENT = Option(
     rule="must be a traceparent of W3C Trace Context, version 00",
     cli="The caller's span (W3C Trace Context).",
 )
+CRAWL = Option(
+    "The name of the crawl that the URLs belong to; it must have been started. Empty: to that of "
+    "all URLs without a name.",
+    pattern=r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})?",
+    rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
+    cli="The crawl that the URLs belong to.",
+)
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
 
@@ -105,6 +112,7 @@ class EnqueueArguments:
     ] = ()
     request_id: Annotated[str, REQUEST_ID] = ""
     traceparent: Annotated[str, TRACEPARENT] = ""
+    crawl: Annotated[str, CRAWL] = ""
 
     def options(self) -> EnqueueOptions:
         """
@@ -124,6 +132,7 @@ class EnqueueArguments:
             url_filter=UrlFilter(tuple(accepted.include), tuple(accepted.exclude)).wire(),
             request_id=self.request_id,
             caller=self.traceparent,
+            crawl=self.crawl,
         )
 
 

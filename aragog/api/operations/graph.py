@@ -8,7 +8,8 @@ fields, which only `put` writes: fields have owners, limits and takedowns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -16,7 +17,7 @@ from aragog.api.operations.large_reads import MOST_BYTES, BoundedRead, ReadTooLa
 from aragog.api.operations.operation import Caller
 from aragog.api.operations.options import Option
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
-from aragog.errors import BadInput, SizeExceeded, TakenDown
+from aragog.errors import BadInput, NotUnique, SizeExceeded, TakenDown, ValueTaken
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from urlspelling import normalize, url_key
@@ -154,6 +155,23 @@ def cursor_of(cursor: str | None) -> bytes | None:
         return bytes.fromhex(cursor) if cursor else None
     except ValueError:
         raise BadInput("cursor: must be one that this call returned") from None
+
+
+@contextmanager
+def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None]:
+    """
+    Raise ValueTaken, with the URL of the other record, where a unique value belongs to it.
+
+    The record is read after the refusal; one that is gone by then is named by its node.
+    """
+    try:
+        yield
+    except NotUnique as error:
+        url = error.holder
+        if graph is None and len(url) == ID_CHARS:
+            cells = caller.store.zen.nodes.get(bytes.fromhex(url), [nodes.URL])
+            url = cells[nodes.URL].value.decode() if nodes.URL in cells else url
+        raise ValueTaken(error.name, url) from error
 
 
 def own_node(caller: Caller, node: str) -> bytes:

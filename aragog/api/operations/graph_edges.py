@@ -22,6 +22,7 @@ from aragog.api.operations.graph import (
     cursor_of,
     graph_of,
     id_of,
+    naming_the_holder,
     page_node,
     read_graph,
     refuse_taken_down,
@@ -327,11 +328,11 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
     The batch is not atomic: changes of one kind that follow each other are made together, and those
     before an error stay. Invalid input is found before anything is written.
     """
-    graph = graph_of(caller, request.graph)
+    graph_of(caller, request.graph)
     for number, change in enumerate(request.mutations):
         _check(caller, f"mutations[{number}]", change)
     for kind, changes in groupby(request.mutations, key=lambda change: change.kind):
-        _apply(graph, request.graph, kind, list(changes))
+        _apply(caller, request.graph, kind, list(changes))
 
 
 def _check(caller: Caller, where: str, change: GraphMutation) -> None:
@@ -349,11 +350,13 @@ def _check(caller: Caller, where: str, change: GraphMutation) -> None:
         raise BadInput(f"{where}: {error}") from error
 
 
-def _apply(graph: ApplicationGraph, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
+def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
+    graph = graph_of(caller, name)
     keys = [id_of(change.node, name) for change in changes]
     if kind == PUT_NODE:
         values = (change.properties or {} for change in changes)
-        graph.put_nodes(list(zip(keys, values, strict=True)))
+        with naming_the_holder(caller, name):
+            graph.put_nodes(list(zip(keys, values, strict=True)))
     elif kind == REMOVE_NODE:
         for key in keys:
             graph.remove_node(key)

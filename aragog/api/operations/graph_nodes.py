@@ -18,6 +18,7 @@ from aragog.api.operations.graph import (
     Properties,
     cursor_of,
     graph_of,
+    naming_the_holder,
     own_node,
     page_node,
     read_graph,
@@ -154,10 +155,13 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
     caller.store.fields.check(request.properties)
     if request.graph is not None:
         key = page_node(caller, request.node, request.graph)
-        graph_of(caller, request.graph).put_node(key, request.properties)
+        with naming_the_holder(caller, request.graph):
+            graph_of(caller, request.graph).put_node(key, request.properties)
         return
     caller.parts.writers.check(caller.token, request.properties)
-    caller.store.zen.put_node(own_node(caller, request.node), request.properties)
+    key = own_node(caller, request.node)
+    with naming_the_holder(caller):
+        caller.store.zen.put_node(key, request.properties)
 
 
 @dataclass(frozen=True, slots=True)

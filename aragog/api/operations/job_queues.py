@@ -32,7 +32,8 @@ Claims = Annotated[
 ]
 
 
-def _jobs(caller: Caller) -> Jobs:
+def jobs_of(caller: Caller) -> Jobs:
+    """The queues; Unsupported where the broker has none."""
     return need(caller.parts.jobs, "the broker of this server is not pinlater (broker.url)")
 
 
@@ -59,7 +60,7 @@ def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
 )
 def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
     """Add jobs. After an error some of them may have been added."""
-    return _jobs(caller).enqueue(request.queue, request.jobs)
+    return jobs_of(caller).enqueue(request.queue, request.jobs, door=caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,9 @@ def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[Clai
     Empty if no job was due within `wait_ms`, or the server stops.
     """
     return (
-        yield from _jobs(caller).dequeue(
-            request.queue, request.limit, claim_ms=request.claim_ms, worker=request.worker,
-            wait_ms=request.wait_ms,
+        yield from jobs_of(caller).dequeue(
+            request.queue, request.limit, door=caller.door, claim_ms=request.claim_ms,
+            worker=request.worker, wait_ms=request.wait_ms,
         )
     )  # fmt: skip
 
@@ -122,7 +123,7 @@ class AckJobsRequest:
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
     """Jobs that are done; False where the claim was no longer the caller's."""
-    return _jobs(caller).ack(request.queue, request.claims)
+    return jobs_of(caller).ack(request.queue, request.claims, door=caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,9 @@ class NackJobsRequest:
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
     """Jobs to deliver again later, or FAILED; False where the claim was no longer the caller's."""
-    return _jobs(caller).nack(
-        request.queue, request.claims, reason=request.reason, delay_ms=request.delay_ms,
-        fail=request.fail,
+    return jobs_of(caller).nack(
+        request.queue, request.claims, door=caller.door, reason=request.reason,
+        delay_ms=request.delay_ms, fail=request.fail,
     )  # fmt: skip
 
 
@@ -178,4 +179,4 @@ class ExtendJobsRequest:
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
     """Keep claims for longer; False where one was lost."""
-    return _jobs(caller).extend(request.queue, request.claims, request.claim_ms)
+    return jobs_of(caller).extend(request.queue, request.claims, request.claim_ms, door=caller.door)

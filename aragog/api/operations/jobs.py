@@ -1,9 +1,9 @@
 """
-Job queues for workers in other programs: jobs with opaque bodies.
+Job queues for workers in other programs: opaque bodies with a content type and a job type.
 
-A queue `NAME` is the queue `jobs.NAME` of pinlater, so that no client reads or fills the queues of
-the crawler, whose bodies are Celery messages. Shards count job ids and claim tokens for each queue,
-so the id of a job names its queue as well.
+`queue_doors.py` says which queues they may use. Shards count job ids and claim tokens for each
+queue, so the id of a job names its queue as well: `0-2a:mail`; of a job that an older version
+enqueued, `0-2a-mail`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import product
+from typing import Annotated, NamedTuple
 
 from aragog.api.operations.job_waits import JobWaits
 from aragog.api.operations.options import Option
+from aragog.api.operations.queue_doors import LEGACY, DoorQueue, QueueDoors
 from aragog.api.operations.steps import Steps, Wait
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
-from pinlater import job_codec
+from pinlater import envelope, job_body, job_codec
 from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
-from pinlater.models import Claimed, ClaimRequest, Nack, NewJob
-from pinlater.policy import RetryPolicy
+from pinlater.job_body import OCTETS, JobBody
+from pinlater.models import Claimed, ClaimRequest, JobState, Nack, NewJob
+from pinlater.retry_policy import OF_TYPE, RetryPolicy
 from pinlater.shard import Shard
 
-PREFIX = "jobs."
 MOST_CLAIMS = 200
 MOST_BODY_BYTES = 1_000_000
 MOST_TEXT_BYTES = 200
@@ -39,7 +41,7 @@ QUEUE = Option(
     pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
     rule="must have 1 to 100 letters, digits, '.', '_' and '-'",
 )
-_JOB_NUMBER = re.compile("[0-9a-f]{1,16}")
+_JOB_ID = re.compile("([^-:]+)-([0-9a-f]{1,16})([:-])(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,18 @@ class QueueJob:
         Option("While a job with this key waits or runs, another one is not accepted.",
                most_bytes=MOST_TEXT_BYTES),
     ] = ""  # fmt: skip
-    name: Annotated[str, Option("For display.", most_bytes=MOST_TEXT_BYTES)] = ""
+    name: Annotated[
+        str,
+        Option("The job type, which says what to do with the body; may be empty where the queue "
+               "has only one.", most_bytes=MOST_TEXT_BYTES),
+    ] = ""  # fmt: skip
+    content_type: Annotated[
+        str,
+        Option("The media type of the body. JSON becomes the arguments of a job type in Python: an "
+               "object by their names, an array by their places.",
+               pattern="[!-~]([ -~]{0,198}[!-~])?",
+               rule="must have 1 to 200 printable ASCII characters"),
+    ] = OCTETS  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,10 @@ class ClaimedJob:
     attempt: int
     """1 for the first delivery."""
     body: bytes
+    content_type: str = OCTETS
+    """Of the body, as its producer gave it."""
+    name: str = ""
+    """The job type."""
 
     @property
     def claim(self) -> JobClaim:
@@ -105,24 +122,30 @@ class JobClaim:
 
 class Jobs:
     """
-    The queues; each call blocks its thread on Redis.
+    The queues; each call blocks its thread on the broker.
+
+    Methods with a `door` raise AccessDenied where the queue is not open to it.
 
     Args:
         cluster: the shards of the broker.
         most_waiting: how many callers may wait for jobs; further ones are answered at once.
+        reserved: queues that no door may use.
     """
 
-    def __init__(self, cluster: Cluster, most_waiting: int = 1000) -> None:
-        self._cluster = cluster
+    def __init__(
+        self, cluster: Cluster, most_waiting: int = 1000, reserved: Iterable[str] = ()
+    ) -> None:
+        self.cluster = cluster
+        self.doors = QueueDoors(cluster, reserved)
         self._claims = ClaimRegistry(cluster)
         self._waits = JobWaits(cluster, most_waiting)
         self._rng = random.Random()
 
-    def enqueue(self, queue: str, jobs: Sequence[QueueJob]) -> list[EnqueuedJob]:
+    def enqueue(self, queue: str, jobs: Sequence[QueueJob], *, door: str) -> list[EnqueuedJob]:
         """Add jobs."""
         accepted = [
             NewJob(
-                body=job.body,
+                body=job_body.encode(JobBody(job.body, job.content_type)),
                 priority=job.priority,
                 delay_ms=job.delay_ms,
                 max_attempts=job.max_attempts,
@@ -132,23 +155,23 @@ class Jobs:
             for job in jobs
         ]
         return [
-            EnqueuedJob(f"{done.job_id}-{queue}", done.already_there)
-            for done in self._cluster.enqueue(PREFIX + queue, accepted)
+            EnqueuedJob(f"{done.job_id}:{queue}", done.already_there)
+            for done in self.cluster.enqueue(self.doors.to_write(queue, door), accepted)
         ]
 
     def dequeue(
-        self, queue: str, limit: int, *, claim_ms: int, worker: str, wait_ms: int
+        self, queue: str, limit: int, *, door: str, claim_ms: int, worker: str, wait_ms: int
     ) -> Steps[list[ClaimedJob]]:
         """Claim up to `limit` due jobs, and wait for the first one if none is due."""
         until_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MOST_TEXT_BYTES]
-        name = PREFIX + queue
-        self._claims.watch(name)
         while True:
-            jobs, due_in_s = self._claim(queue, limit, claim_ms, worker)
+            sources = self.doors.to_read(queue, door)
+            jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
             left_s = until_s - time.monotonic()
             if jobs or left_s <= 0:
                 return jobs
+            name = sources[-1].broker_name
             with self._waits.waiting(name, due_in_s) as turn:
                 if turn is None:
                     return jobs
@@ -157,72 +180,84 @@ class Jobs:
                     return jobs
 
     def _claim(
-        self, queue: str, limit: int, claim_ms: int, worker: str
+        self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str
     ) -> tuple[list[ClaimedJob], float | None]:
         """Due jobs of all shards, and how soon the next one will be due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         failed: BrokerUnavailable | None = None
-        shards = self._cluster.healthy()
-        for shard in self._rng.sample(shards, len(shards)):
+        shards = self.cluster.healthy()
+        for source, shard in product(sources, self._rng.sample(shards, len(shards))):
             if len(jobs) == limit:
                 break
+            self._claims.watch(source.broker_name)
             request = ClaimRequest(
                 limit=limit - len(jobs), timeout_ms=claim_ms, worker=worker,
-                share=self._cluster.share,
+                share=self.cluster.share,
             )  # fmt: skip
             try:
-                with self._cluster.watched(shard):
-                    claimed = shard.claim(PREFIX + queue, request)
+                with self.cluster.watched(shard):
+                    claimed = shard.claim(source.broker_name, request)
             except BrokerUnavailable as error:
                 failed = error
                 continue
             if claimed.next_due_ms is not None:
                 due_in_ms.append(max(0, claimed.next_due_ms - claimed.now_ms))
-            jobs += _readable(shard, queue, claimed.claims)
+            jobs += _readable(shard, source, claimed.claims)
         if failed and not jobs:
             raise failed
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
-    def ack(self, queue: str, claims: Sequence[JobClaim]) -> list[bool]:
+    def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
         """End claims of jobs that are done."""
-        name = PREFIX + queue
         return self._each(
-            queue, claims, lambda shard, some: shard.ack(name, [(c.id, c.token) for c in some])
-        )
+            queue, claims, door,
+            lambda shard, name, some: shard.ack(name, [(c.id, c.token) for c in some]),
+        )  # fmt: skip
 
     def nack(
-        self, queue: str, claims: Sequence[JobClaim], *, reason: str, delay_ms: int | None,
-        fail: bool,
+        self, queue: str, claims: Sequence[JobClaim], *, door: str, reason: str,
+        delay_ms: int | None, fail: bool,
     ) -> list[bool]:  # fmt: skip
         """End claims of jobs that failed."""
-        name = PREFIX + queue
-        policy = RetryPolicy.of(self._cluster.settings(name))
 
-        def end(shard: Shard, some: Sequence[_SentClaim]) -> list[bool]:
+        def end(shard: Shard, name: str, some: Sequence[_SentClaim]) -> list[bool]:
+            policies = {} if delay_ms is not None or fail else self._policies(shard, name, some)
             nacks = [
                 Nack(
                     claim.id,
                     claim.token,
                     "fail" if fail else "again",
-                    policy.delay_ms(claim.attempt, self._rng.random())
-                    if delay_ms is None
-                    else delay_ms,
+                    policies[claim.id].delay_ms(claim.attempt, self._rng.random())
+                    if policies
+                    else delay_ms or 0,
                     reason,
                 )
                 for claim in some
             ]
             return [state is not None for state in shard.nack(name, nacks)]
 
-        return self._each(queue, claims, end)
+        return self._each(queue, claims, door, end)
 
-    def extend(self, queue: str, claims: Sequence[JobClaim], claim_ms: int) -> list[bool]:
+    def _policies(
+        self, shard: Shard, name: str, some: Sequence[_SentClaim]
+    ) -> dict[str, RetryPolicy]:
+        """The retry policy of each job; its type is read only where types have their own."""
+        settings, types = self.cluster.settings(name), dict[str, str]()
+        if any(OF_TYPE in setting for setting in settings):
+            running = shard.named(name, JobState.RUNNING, [claim.id for claim in some])
+            types = {job.job_id: job.name for job in running}
+        return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in some}
+
+    def extend(
+        self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
+    ) -> list[bool]:
         """Keep claims."""
-        name = PREFIX + queue
         return self._each(
             queue,
             claims,
-            lambda shard, some: shard.extend(
+            door,
+            lambda shard, name, some: shard.extend(
                 name, [(c.id, c.token) for c in some], timeout_ms=claim_ms
             ),
         )
@@ -236,54 +271,94 @@ class Jobs:
         self,
         queue: str,
         claims: Sequence[JobClaim],
-        end: Callable[[Shard, Sequence[_SentClaim]], list[bool]],
+        door: str,
+        end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
         """Call `end` for the claims of each shard; the results are in the order of the claims."""
         done = [False] * len(claims)
-        by_shard: dict[str, list[_SentClaim]] = defaultdict(list)
+        groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for place, claim in enumerate(claims):
             sent = _SentClaim(claim, place, queue)
-            by_shard[sent.shard].append(sent)
-        for name, some in by_shard.items():
-            shard = self._cluster.find(name)
+            groups[sent.shard, sent.broker_name].append(sent)
+        if any(name == queue for _, name in groups):
+            self.doors.to_write(queue, door)
+        for (name, broker_name), some in groups.items():
+            shard = self.cluster.find(name)
             if shard is None:
                 raise BadInput(f"job_id: {some[0].shard}-{some[0].id} is of no shard")
-            with self._cluster.watched(shard):
-                for claim_sent, kept in zip(some, end(shard, some), strict=True):
+            with self.cluster.watched(shard):
+                for claim_sent, kept in zip(some, end(shard, broker_name, some), strict=True):
                     done[claim_sent.place] = bool(kept)
         return done
+
+
+class JobPlace(NamedTuple):
+    """Where a job is, as its id says."""
+
+    shard: str
+    id: str
+    broker_name: str
+    """The queue in pinlater."""
+
+
+def place_of(job_id: str, queue: str) -> JobPlace:
+    """
+    Read the id of a job of a queue.
+
+    Raises:
+        BadInput: it is none, or of another queue.
+    """
+    match = _JOB_ID.fullmatch(job_id)
+    if match is None:
+        raise BadInput("job_id: must be one that dequeue returned")
+    shard, number, mark, own = match.groups()
+    if own != queue:
+        raise BadInput(f"job_id: {job_id[:200]} is of queue {own[:100]}, not of {queue}")
+    return JobPlace(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
+
+
+def id_of(job_id: str, source: DoorQueue) -> str:
+    """The id of a job (shard and number) with its queue; the inverse of `place_of`."""
+    if source.is_legacy:
+        return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
+    return f"{job_id}:{source.broker_name}"
 
 
 class _SentClaim:
     """A claim of a request."""
 
-    __slots__ = ("attempt", "id", "place", "shard", "token")
+    __slots__ = ("attempt", "broker_name", "id", "place", "shard", "token")
 
     def __init__(self, claim: JobClaim, place: int, queue: str) -> None:
-        self.shard, self.id, queue_of_job = (*claim.job_id.split("-", 2), "", "")[:3]
-        if not (_JOB_NUMBER.fullmatch(self.id) and queue_of_job):
-            raise BadInput("job_id: must be one that dequeue returned")
-        if queue_of_job != queue:
-            shown = claim.job_id[:200]
-            raise BadInput(f"job_id: {shown} is of queue {queue_of_job[:100]}, not of {queue}")
+        self.shard, self.id, self.broker_name = place_of(claim.job_id, queue)
         self.token = claim.claim_token
         self.attempt = claim.attempt
         self.place = place
 
 
-def _readable(shard: Shard, queue: str, claims: Sequence[Claimed]) -> list[ClaimedJob]:
+def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
     """The claimed jobs; one that cannot be read is FAILED."""
-    return [
-        ClaimedJob(f"{shard.name}-{job.job_id}-{queue}", job.token, job.attempt, body)
-        for job in claims
-        if (body := _body(shard, PREFIX + queue, job)) is not None
-    ]
+    jobs = []
+    for job in claims:
+        try:
+            record = job_codec.decode(job.record)
+            body = body_of(record.body, source)
+        except InvalidMessage as error:
+            nack = Nack(job.job_id, job.token, "fail", 0, str(error))
+            shard.nack(source.broker_name, [nack])
+            continue
+        job_id = id_of(f"{shard.name}-{job.job_id}", source)
+        jobs.append(
+            ClaimedJob(job_id, job.token, job.attempt, body.data, body.content_type, record.name)
+        )
+    return jobs
 
 
-def _body(shard: Shard, queue: str, job: Claimed) -> bytes | None:
-    """The body of a claimed job; None for an unreadable one, which is FAILED."""
-    try:
-        return job_codec.decode(job.record).body
-    except InvalidMessage as error:
-        shard.nack(queue, [Nack(job.job_id, job.token, "fail", 0, str(error))])
-        return None
+def body_of(stored: bytes, source: DoorQueue) -> JobBody:
+    """
+    The body of a job as other programs get it.
+
+    Raises:
+        InvalidMessage: it cannot be read.
+    """
+    return JobBody(stored) if source.is_legacy else envelope.for_others(stored)

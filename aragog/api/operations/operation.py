@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aragog.api.operations.jobs import Jobs
     from aragog.api.operations.values import Explanation
     from aragog.crawl.pipeline.enqueue_results import EnqueueResult
+    from aragog.crawl.stages.crawl_control import CrawlControl
 
 P = ParamSpec("P")
 Q = TypeVar("Q")
@@ -82,6 +83,7 @@ class OtherParts:
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
+        crawls: controls crawls.
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
         explain: explains URLs.
@@ -95,6 +97,7 @@ class OtherParts:
     fetching: Fetching | None = None
     batches: Batches | None = None
     jobs: Jobs | None = None
+    crawls: CrawlControl | None = None
     explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
@@ -131,6 +134,8 @@ class Caller:
     """The name of the token, a `Token` behind a server; None: none is required."""
     admit: Callable[[int], None] | None = None
     """Called with the size of a content before it is read; raises if there is no room for it."""
+    door: str = ""
+    """`http` or `thrift`; empty: Python, without a server."""
 
     @property
     def store(self) -> UrlStore:

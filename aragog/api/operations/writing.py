@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
+from aragog.api.operations.graph import naming_the_holder
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -94,7 +95,8 @@ def put(caller: Caller, request: PutRequest) -> str:
     writers.check(caller.token, [*request.fields, *request.deleted])
     if request.replace:
         writers.check_all(caller.token, store, request.url)
-    return _written(store, request)
+    with naming_the_holder(caller):
+        return _written(store, request)
 
 
 def _written(store: UrlStore, request: PutRequest) -> str:

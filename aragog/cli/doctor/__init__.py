@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from aragog.cli.doctor import configuration, data, identity, limiter, servers
+from aragog.cli.doctor import configuration, data, identity, limiter, servers, stray_jobs
 from aragog.cli.doctor.deadline import WITHIN_S, findings_within
 from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.cli.exit_status import FAILED
@@ -23,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     limiter.check_limiter,
     servers.check_broker,
     servers.check_queues,
+    stray_jobs.check_stray_jobs,
     data.check_store,
     data.check_store_claim,
     data.check_content,

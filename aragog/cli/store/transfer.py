@@ -57,6 +57,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
     "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
 )
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
+@click.option("--crawl", help="Only the pages of this crawl.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 @PURPOSE
 @click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
@@ -66,6 +67,7 @@ def export(
     kind: str | None,
     fields: tuple[str, ...] | None,
     host: str | None,
+    crawl: str | None,
     cursor: str | None,
     limit: int | None,
     purpose: str | None,
@@ -90,7 +92,7 @@ def export(
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with closing(url_store(settings)) as store, counting(kind) as counted:
         urls = urls_of_host(store, host) if host else None
-        selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
+        selection = NodeSelection(urls=urls, cursor=cursor, limit=limit, crawl=crawl)
         if kind not in ("jsonl", "parquet"):
             content = open_content(settings.content, settings.data_dir)
             report = _archive_writer(kind, file, is_continued=bool(cursor))(

@@ -19,9 +19,9 @@ from typing import Any, assert_never
 import requests
 from requests.adapters import BaseAdapter
 
+from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import NoPermit, TargetBlocked, TransportError
-from aragog.crawl.fetcher.http1.body import Bounds
 from aragog.crawl.fetcher.http1.connection import (
     MAX_ADDRESSES,
     Address,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.crawl.fetcher.cookies import Cookies
 from aragog.crawl.fetcher.faults import (
@@ -17,7 +18,6 @@ from aragog.crawl.fetcher.faults import (
 )
 from aragog.crawl.fetcher.gate import Deny, Gate, Go, Later
 from aragog.crawl.fetcher.headers import as_sent, location_of, part_of, retry_at_ms, target_of
-from aragog.crawl.fetcher.http1.body import Bounds
 from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
 from aragog.crawl.fetcher.request import PoliteRequest

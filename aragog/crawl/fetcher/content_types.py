@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from aragog.crawl.fetcher.http1.body import PEEK_BYTES
+from aragog.crawl.fetcher.body_limits import PEEK_BYTES
 from aragog.crawl.fetcher.http1.decoders import undecoded
 from aragog.fetch_record.outcome import Headers
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from aragog.crawl.fetcher.body_limits import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.faults import TransportError, UnsupportedContent
-from aragog.crawl.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.crawl.fetcher.http1.reader import ResponseReader, content

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aragog.crawl.fetcher.adapter import PinnedAdapter
-from aragog.crawl.fetcher.http1.body import Bounds
+from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.http1.decoders import ACCEPT_ENCODING
 from aragog.crawl.fetcher.request import basic_auth_header
 from aragog.crawl.fetcher.ssrf import AddressPolicy

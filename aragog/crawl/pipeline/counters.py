@@ -27,6 +27,10 @@ OLDER = "older"
 """Pages that were not stored, because what is stored is of a later fetch."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
+ROBOTS_COMPARED = "robots_compared"
+"""Files that reppy read as well (`politeness.compare_with_reppy`)."""
+ROBOTS_DIFFERENT = "robots_different"
+"""Those of them that it reads in another way."""
 BYTES = "bytes"
 DEGRADED = "degraded"
 """Pages with a part that could not be analyzed and was left out."""
@@ -40,7 +44,7 @@ NOT_RENDERED = "not_rendered"
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
     ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
-    NOT_RENDERED,
+    NOT_RENDERED, ROBOTS_COMPARED, ROBOTS_DIFFERENT,
 )  # fmt: skip
 
 

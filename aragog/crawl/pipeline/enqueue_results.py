@@ -14,6 +14,10 @@ class EnqueueStatus(StrEnum):
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
     """It was taken down, or its host or domain, so it is not fetched."""
+    OUT_OF_SCOPE = "out of scope"
+    """The scope of its crawl leaves it out."""
+    OVER_BUDGET = "over budget"
+    """Its crawl has as many URLs as it may."""
 
 
 @dataclass(frozen=True, slots=True)

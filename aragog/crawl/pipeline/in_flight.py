@@ -1,9 +1,9 @@
 """
-The in-flight set: URLs that were enqueued and are not yet stored or given up.
+The in-flight set: URLs that were enqueued and are not yet stored or given up, and who wants them.
 
 When several callers enqueue one URL, it is fetched once: while the first request is in flight, the
-others are answered "already waiting". An entry is a lease (`aragog.crawl.shared_redis.leases`) of
-about 80 bytes in Redis.
+others are answered "already waiting". An entry says until when it counts, and which crawls want the
+URL, in about 80 bytes of Redis.
 
 A producer calls `mark` before it sends the message and `confirm` after it has sent it. Other
 producers do not rely on an unconfirmed entry: they wait a moment for its confirmation, and take
@@ -11,24 +11,34 @@ the entry over if none comes. If a producer is killed between the two calls, the
 therefore sends the URL. If the producer was only slow, the URL is sent twice, which is harmless.
 
 A confirmed entry expires after two days, so that a URL whose message was lost with the server can
-be enqueued again. Marking, confirming and clearing twice is harmless.
+be enqueued again; that of a crawl with a name after 30 days, because such a crawl may be paused.
+Marking, confirming and ending twice is harmless.
 
-Clearing also publishes the keys on a Redis channel, so that callers who wait for a URL learn at
+A crawl counts a URL by its entry: as enqueued when it is added to those that want it, and with its
+outcome when it is removed, both in one script. So a message that is delivered twice counts nothing
+twice, and at any moment what was enqueued is the sum of what waits and of all outcomes.
+
+UrlEnding a URL also publishes its key on a Redis channel, so that callers who wait for it learn at
 once that it is done (`completions`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import redis
 
-from aragog.crawl.shared_redis.leases import UNCONFIRMED, Leases
+from aragog.crawl.shared_redis.leases import Leases, field
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import LuaScript, load_script
 from urlspelling import url_key
+from urlspelling.domain import host, registered_domain
 
 # Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.
 UNCONFIRMED_S = 60
@@ -37,13 +47,91 @@ TAKEN_OVER_AFTER_S = 3
 LONGEST_PAUSE_S = 0.5
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
+# A crawl with a name may be paused, and a million URLs of one domain wait for weeks.
+NAMED_COUNTS_FOR_S = 30 * 86_400
 # With `insist`, the caller believes that the message was lost; a second fetch is harmless.
 INSIST_AFTER_S = 3600
+DELETED = "deleted"
+"""The outcome of URLs whose messages an operator deleted."""
+UNSENT = ""
+"""Instead of an outcome: the URL counts as if it had not been enqueued."""
 
 
 def done_channel(prefix: str) -> str:
     """The channel on which keys of cleared URLs are published, 16 bytes each, concatenated."""
     return f"{prefix}in_flight.done"
+
+
+class Mark(IntEnum):
+    """What `mark` found; `NEW` alone must be sent."""
+
+    WAITING = 0
+    NEW = 1
+    JOINED = 2
+    """It waits for another crawl, and was added to those of this one."""
+    MOST_URLS = 3
+    """The crawl has as many URLs as it may; it is not marked."""
+    MOST_OF_HOST = 4
+    UNCLEAR = 5
+
+
+_MARKS = {ord(str(mark.value)): mark for mark in Mark} | {ord("?"): Mark.UNCLEAR}
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """For which crawl URLs are marked."""
+
+    crawl: int = 0
+    depth: int = 0
+    """How deep it follows their links."""
+    max_urls: int | None = None
+    """The most URLs of the crawl; None: no bound."""
+    max_per_host: int | None = None
+
+
+ANYONE = Wants()
+
+
+class UrlEnding(NamedTuple):
+    """What became of a URL for a crawl."""
+
+    url: str
+    crawl: int
+    """The number of the crawl whose job ended."""
+    outcome: str
+    bytes: int = 0
+    for_all: bool = False
+    """It has ended for every crawl that wants it."""
+
+
+class Heir(NamedTuple):
+    """The crawl that wants a URL next."""
+
+    crawl: int
+    depth: int | None
+    """How deep it follows its links; None: as deep as the job that was sent for it says."""
+
+
+class Question(NamedTuple):
+    """A URL of a job that may have been cancelled."""
+
+    url: str
+    crawl: int
+    depth: int = 0
+    cut_s: int = 0
+    """It is cancelled if it was enqueued by then (s since the epoch); 0: it is not."""
+
+
+class Held(IntEnum):
+    """What a job does whose crawl may have ended, instead of going on for an `Heir`."""
+
+    GOES_ON = 0
+    ENDS = 1
+    WAITS = 2
+
+
+_HELD = {b"+": Held.GOES_ON, b"x": Held.ENDS, b"p": Held.WAITS}
 
 
 class InFlightSet:
@@ -60,56 +148,150 @@ class InFlightSet:
         self._nodes = RedisNodes.of(nodes)
         self._prefix = prefix
         self._key = f"{prefix}in_flight"
+        self._counts = f"{prefix}crawl:"
 
-    def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
+    def mark(
+        self, urls: Sequence[str], *, insist: bool = False, wants: Wants = ANYONE
+    ) -> list[Mark]:
         """
-        Mark the URLs. Returns True for each that the caller must send, False if it is in flight.
+        Mark the URLs for a crawl. Returns `Mark.NEW`, which is true, for each to be sent.
 
         With `insist` the caller must also send a URL that has been in flight for `INSIST_AFTER_S`.
 
         This costs one round trip. If another producer is currently sending one of the URLs, it
         costs a few more within the next 3 s.
         """
-        grants = self._acquire(urls, insist)
+        marks = self._acquire(urls, wants, insist)
         pause_s = 0.02
-        while unclear := [place for place, grant in enumerate(grants) if grant == UNCONFIRMED]:
+        while unclear := [place for place, mark in enumerate(marks) if mark is Mark.UNCLEAR]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            again = self._acquire([urls[place] for place in unclear], insist)
-            for place, grant in zip(unclear, again, strict=True):
-                grants[place] = grant
-        return [grant > 0 for grant in grants]
+            again = self._acquire([urls[place] for place in unclear], wants, insist)
+            for place, mark in zip(unclear, again, strict=True):
+                marks[place] = mark
+        return marks
 
-    def _acquire(self, urls: Sequence[str], insist: bool) -> list[int]:
-        renewed_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
-        grants = [0] * len(urls)
+    def _acquire(self, urls: Sequence[str], wants: Wants, insist: bool) -> list[Mark]:
+        marks = [Mark.WAITING] * len(urls)
         with _our_errors():
             for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                taken = self._leases(client).acquire(
-                    [urls[at] for at in places], renewed_s=renewed_s
-                )
-                for at, grant in zip(places, taken, strict=True):
-                    grants[at] = grant
-        return grants
+                found = self._mark(client, [urls[at] for at in places], wants, insist)
+                for at, mark in zip(places, found, strict=True):
+                    marks[at] = _MARKS[mark]
+        return marks
 
-    def _leases(self, client: redis.Redis) -> Leases:
-        return Leases(client, self._key, UNCONFIRMED_S, TAKEN_OVER_AFTER_S, whole=True)
+    def _mark(self, client: redis.Redis, urls: Sequence[str], wants: Wants, insist: bool) -> bytes:
+        counts, by_host = f"{self._counts}{wants.crawl}", wants.max_per_host is not None
+        found: bytes = _script("in_flight_mark").run(
+            client,
+            in_flight=self._key,
+            counts=counts,
+            hosts=f"{counts}:hosts",
+            crawl=wants.crawl,
+            depth=wants.depth,
+            unconfirmed_s=UNCONFIRMED_S,
+            patience_s=TAKEN_OVER_AFTER_S,
+            counts_for_s=COUNTS_FOR_S,
+            named_counts_for_s=NAMED_COUNTS_FOR_S,
+            insist_after_s=INSIST_AFTER_S if insist else -1,
+            max_urls=self._room(client, wants),
+            max_per_host=-1 if wants.max_per_host is None else wants.max_per_host,
+            names=b"".join(map(field, urls)),
+            domains=[host(url) for url in urls] if by_host else [],
+        )
+        return found
+
+    def _room(self, client: redis.Redis, wants: Wants) -> int:
+        """The most URLs of the crawl on this server: what the others have counts there."""
+        if wants.max_urls is None:
+            return -1
+        others = 0
+        for other in self._nodes.clients:
+            if other is not client:
+                values: Any = other.hmget(f"{self._counts}{wants.crawl}", ["enqueued", "repeated"])
+                others += int(values[0] or 0) - int(values[1] or 0)
+        return max(0, wants.max_urls - others)
 
     def confirm(self, urls: Sequence[str]) -> None:
         """Record that the messages of these URLs were sent; their entries then last two days."""
         with _our_errors():
             for client, mine in self._by_server(urls):
-                self._leases(client).renew(mine, COUNTS_FOR_S)
+                _script("in_flight_confirm").run(
+                    client,
+                    in_flight=self._key,
+                    counts_for_s=COUNTS_FOR_S,
+                    named_counts_for_s=NAMED_COUNTS_FOR_S,
+                    names=b"".join(map(field, mine)),
+                )
 
-    def clear(self, urls: Sequence[str]) -> None:
-        """Remove the URLs from the set, and report to those who wait that they are done."""
-        if not urls:
-            return
+    def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
+        """Remove the URLs with this outcome for every crawl that wants them."""
+        self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
+
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
+        """
+        Count what became of URLs, and report those that are done to who waits for them.
+
+        Returns for each URL, in order, the crawl that wants it next: it needs a job of its own.
+        None: no other crawl wants it.
+        """
+        heirs: list[Heir | None] = [None] * len(endings)
+        if not endings:
+            return heirs
         with _our_errors():
-            for client, mine in self._by_server(urls):
-                self._leases(client).release(mine)
-            done = b"".join(url_key(url) for url in urls)
-            self._nodes.first.publish(done_channel(self._prefix), done)
+            for client, places in self._nodes.group(
+                (ending.url, at) for at, ending in enumerate(endings)
+            ):
+                found = _script("in_flight_end", "in_flight_prelude").run(
+                    client,
+                    in_flight=self._key,
+                    **self._lasting(),
+                    endings=[v for at in places for v in _values(endings[at])],
+                )
+                for at, value in zip(places, found, strict=True):
+                    heirs[at] = _heir(value) if value else None
+            self._publish(ending.url for ending in endings)
+        return heirs
+
+    def _lasting(self) -> dict[str, Any]:
+        return {
+            "prefix": self._counts,
+            "counts_for_s": COUNTS_FOR_S,
+            "named_counts_for_s": NAMED_COUNTS_FOR_S,
+        }
+
+    def _publish(self, urls: Iterable[str]) -> None:
+        done = b"".join(map(url_key, urls))
+        self._nodes.first.publish(done_channel(self._prefix), done)
+
+    def stop(
+        self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
+    ) -> list[Held | Heir]:
+        """
+        Take URLs out of the sets of crawls that ended; what their jobs do, in order.
+
+        Args:
+            questions: the URLs.
+            ended: the numbers of crawls that ended.
+            paused: the numbers of crawls that are paused.
+        """
+        replies: list[Held | Heir] = [Held.GOES_ON] * len(questions)
+        with _our_errors():
+            for client, places in self._nodes.group((q.url, at) for at, q in enumerate(questions)):
+                found = _script("in_flight_stop", "in_flight_prelude").run(
+                    client,
+                    in_flight=self._key,
+                    **self._lasting(),
+                    ended=_numbers(ended),
+                    paused=_numbers(paused),
+                    urls=[value for at in places for value in _asked(questions[at])],
+                )
+                for at, value in zip(places, found, strict=True):
+                    replies[at] = _HELD[value] if value in _HELD else _heir(value)
+            gone = [q.url for q, held in zip(questions, replies, strict=True) if held is Held.ENDS]
+            if gone:
+                self._publish(gone)
+        return replies
 
     def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)
@@ -123,19 +305,66 @@ class InFlightSet:
         found: set[str] = set()
         with _our_errors():
             for client, mine in self._by_server(urls):
-                left_s = self._leases(client).left_s(mine)
+                left_s = Leases(client, self._key, UNCONFIRMED_S, whole=True).left_s(mine)
                 found |= {url for url, left in zip(mine, left_s, strict=True) if left > 0}
         return found
 
     def count(self) -> int:
         """How many URLs are in flight."""
         with _our_errors():
-            return sum(self._leases(client).count() for client in self._nodes.clients)
+            return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
-    def sweep(self) -> int:
-        """Drop expired entries, in steps of about 500; returns how many were dropped."""
+    def sweep(self, ended: Iterable[int] = ()) -> Swept:
+        """Remove entries that have expired, and those of crawls that ended, about 500 a step."""
+        swept, numbers = Swept(0, 0), _numbers(ended)
         with _our_errors():
-            return sum(self._leases(client).sweep() for client in self._nodes.clients)
+            for client in self._nodes.clients:
+                cursor = b"0"
+                while True:
+                    cursor, expired, cancelled = _script(
+                        "in_flight_sweep", "in_flight_prelude"
+                    ).run(
+                        client,
+                        in_flight=self._key,
+                        **self._lasting(),
+                        cursor=cursor,
+                        ended=numbers,
+                    )
+                    swept = Swept(swept.expired + expired, swept.cancelled + cancelled)
+                    if int(cursor) == 0:
+                        break
+        return swept
+
+
+class Swept(NamedTuple):
+    """How many entries a sweep removed."""
+
+    expired: int
+    cancelled: int
+
+
+def _values(ending: UrlEnding) -> tuple[Any, ...]:
+    domain = registered_domain(ending.url)
+    name = field(ending.url)
+    return name, ending.crawl, ending.outcome, domain, ending.bytes, int(ending.for_all)
+
+
+def _asked(question: Question) -> tuple[Any, ...]:
+    url, crawl, depth, cut_s = question
+    return field(url), crawl, depth, registered_domain(url), cut_s
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return f" {' '.join(map(str, sorted(numbers)))} "
+
+
+def _heir(value: bytes) -> Heir:
+    crawl, _, depth = value.partition(b".")
+    return Heir(int(crawl), int(depth) if depth else None)
+
+
+def _script(name: str, prelude: str = "") -> LuaScript:
+    return load_script("aragog.crawl.pipeline", name, prelude=prelude)
 
 
 def _our_errors() -> AbstractContextManager[None]:

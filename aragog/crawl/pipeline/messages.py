@@ -79,6 +79,13 @@ class UrlJob:
     What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
     settings say. `AS_KEPT`: what the stored page is kept for.
     """
+    then: str = ""
+    """What a Celery caller wants run when it is done (`aragog.tasks.continuation`); "": nothing."""
+    crawl: int = 0
+    """
+    The number of the crawl that it was sent for (`crawl_records`); in JSON `c`, because a million
+    URLs wait.
+    """
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are handed on."""
 
@@ -101,6 +108,8 @@ class UrlJob:
     def wire(self) -> dict[str, Any]:
         """The job as JSON; fields with their default value are omitted."""
         own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        if self.crawl:
+            own[_CRAWL] = self.crawl
         return {**self.unknown, **own} if self.unknown else own
 
     @classmethod
@@ -111,6 +120,8 @@ class UrlJob:
             hops = _hops(fields)
             names = fields.keys() & _JOB_TYPES.keys()
             own = {name: fields.pop(name) for name in names}
+            if _CRAWL in fields:
+                names, own["crawl"] = {*names, "crawl"}, fields.pop(_CRAWL)
             job = cls(**own, hops=hops, unknown=fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
@@ -120,7 +131,7 @@ class UrlJob:
     def _check(self, names: Iterable[str]) -> None:
         """A value of another type would raise in the middle of a batch, and fail the others."""
         for name in names:
-            kinds, least, most = _JOB_TYPES[name]
+            kinds, least, most = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
             bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
             fits = bounded and isinstance(value, kinds)
@@ -144,13 +155,16 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "traceparent": (str, 0, 0),
     "left_at_ms": (int, 0, 1 << 53),
     "purposes": (str, 0, 0),
+    "then": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
+_CRAWL = "c"
+_CRAWL_TYPE = (int, 0, 1 << 53)
 _MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
 _JOB_DEFAULTS = {
     f.name: f.default
     for f in dataclasses.fields(UrlJob)
-    if f.name not in ("url", "hops", "unknown")
+    if f.name not in ("url", "hops", "crawl", "unknown")
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from aragog.crawl.pipeline.in_flight import DELETED, Heir, UrlEnding
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 
@@ -50,8 +51,11 @@ class BoundedBodyStore(BodyStore, Protocol):
 class InFlight(Protocol):
     """URLs that have not ended in the store yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
-    def clear(self, urls: Sequence[str]) -> None:
-        """The URLs are done."""
+    def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
+        """The URLs are done for every crawl."""
+
+    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
+        """Count what became of URLs; the crawl that wants each next, or None."""
 
 
 class Walks(Protocol):

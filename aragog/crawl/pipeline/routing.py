@@ -51,6 +51,7 @@ class Destination(Enum):
     RENDER = "aragog.render", Queue.RENDER
     CANONICALIZE = "aragog.canonicalize", Queue.CANONICALIZE
     STORE = "aragog.store", Queue.STORE
+    FINISHED = "aragog.finished", Queue.STORE
     WATCHES = "aragog.watches", Queue.WATCHES
     WEBHOOK = "aragog.webhooks.deliver", Queue.WEBHOOKS
     REEXTRACT = "aragog.reextract", Queue.CANONICALIZE

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import redis
 
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
@@ -30,6 +32,8 @@ class SharedState:
         spool: bodies between two stages.
         blocks: the copy of what was taken down.
         walks: of the sitemaps of sites.
+        crawls: their records.
+        crawl_counts: what became of their URLs.
     """
 
     nodes: RedisNodes
@@ -38,6 +42,8 @@ class SharedState:
     spool: Spool
     blocks: SiteBlocks
     walks: SitemapWalks
+    crawls: CrawlRegistry
+    crawl_counts: CrawlCounters
 
     @classmethod
     def of(
@@ -56,6 +62,8 @@ class SharedState:
             spool=Spool(nodes, prefix=prefix, max_bytes=settings.pipeline.spool_max_bytes),
             blocks=SiteBlocks(nodes.first, prefix=prefix),
             walks=SitemapWalks(nodes.first, prefix=prefix),
+            crawls=CrawlRegistry(nodes.first, prefix=prefix),
+            crawl_counts=CrawlCounters(nodes, prefix=prefix),
         )
 
     @property

@@ -21,6 +21,7 @@ from typing import Any
 
 import redis
 
+from aragog.crawl.pipeline.finished_urls import answers_of_taken_down, finished
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.ports import InFlight
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
@@ -89,6 +90,8 @@ PASSES = 3
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
+# They hold nothing of a page, and somebody waits for them.
+_DESTINATIONS.pop(Destination.FINISHED.task)
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
     Destination.STORE,
@@ -176,9 +179,10 @@ class Purge:
             # Sent before it is deleted: killed in between, it is sent once more.
             if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
+            self.sender.send_all(_to_waiting(message, refused))
             tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
             self.spool.free(sorted(tokens))
-            self.in_flight.clear(sorted(refused))
+            self.in_flight.clear(sorted(refused), "taken down")
             deleted = shard.delete(queue, state, ids=[job.job_id])
             done.bodies += len(tokens)
             if job.name == Destination.WEBHOOK.task:
@@ -249,6 +253,12 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
         if jobs
         else None
     )
+
+
+def _to_waiting(message: Any, refused: set[str]) -> list[OutgoingMessage]:
+    """What is said to those who wait for the refused URLs of a message."""
+    jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
+    return finished(jobs, answers_of_taken_down(job.url for job in jobs))
 
 
 def _tokens(message: Any) -> set[str]:

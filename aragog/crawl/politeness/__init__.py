@@ -17,6 +17,7 @@ Public:
     robots_cache    rules by origin, in Redis and in memory
     robots_records  what the cache holds of an origin
     robots_engines  the parsers of robots.txt
+    second_opinion  a sample of files that reppy reads too
     tdm_file        /.well-known/tdmrep.json
     shared_clock    the time of a server
 """

@@ -5,8 +5,8 @@ The limiter reserves slots for the next second or two only. Everything else wait
 instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
 one Redis list for each priority, and it is looked at when its domain has a slot to give.
 
-URLs that wait until the robots.txt of an origin can be fetched have a line of that origin: they
-need no slot to leave it.
+URLs that wait until the robots.txt of an origin can be fetched have a line of that origin, and
+those of a paused crawl have a line of that crawl: they need no slot to leave it.
 
 An entry that was taken is leased: it returns to its line if the process that took it dies before it
 settles. Every call raises `BrokerUnavailable` when Redis does not answer.
@@ -34,8 +34,17 @@ TAKEN_LEASE_MS = 60_000
 MOST_AT_ONCE = 1_000
 
 
+PAUSED = "paused://"
+"""Begins the keys of the lines of paused crawls."""
+
+
 def is_of_rules(key: str) -> bool:
     """Whether a line is that of an origin whose robots.txt its URLs wait for."""
+    return "://" in key and not key.startswith(PAUSED)
+
+
+def is_without_slots(key: str) -> bool:
+    """Whether the requests of a line leave it without a slot: it is of no domain."""
     return "://" in key
 
 
@@ -44,7 +53,7 @@ class LineEntry:
     """A request that waits in the line of its domain."""
 
     key: str
-    """The key of the domain, from `Limiter.key_for`; or an origin, see `is_of_rules`."""
+    """The key of the domain, from `Limiter.key_for`; or another, see `is_without_slots`."""
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
@@ -255,6 +264,20 @@ class LineServer:
                 pipe.lrange(f"{self._lists}{priority}:{key}", 0, max(0, most - 1))
             found = [entry for entries in pipe.execute() for entry in entries]
         return [entry.partition(b"|")[2] for entry in found[:most]]
+
+    def walk(self, key: str) -> Iterator[bytes]:
+        """Yield the payloads of a line; those that move meanwhile may be missed or repeated."""
+        for priority in range(10):
+            name, start = f"{self._lists}{priority}:{key}", 0
+            while True:
+                with _errors():
+                    entries = cast(
+                        "list[bytes]", self._redis.lrange(name, start, start + MOST_AT_ONCE - 1)
+                    )
+                yield from (entry.partition(b"|")[2] for entry in entries)
+                start += len(entries)
+                if len(entries) < MOST_AT_ONCE:
+                    break
 
 
 def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.finished_urls import answers_of_taken_down, finished
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
-from aragog.crawl.stages.confirmed_pages import Confirmed, ConfirmedPages
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
 from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
 from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings
@@ -60,6 +62,7 @@ class CanonicalizeStage:
     rescheduling: Rescheduling
     settings: Settings
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -75,7 +78,7 @@ class CanonicalizeStage:
             return spans.handed_on(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch = self._without_taken_down(batch)
+        batch, ended = self._without_taken_down(self._wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
@@ -83,11 +86,19 @@ class CanonicalizeStage:
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
                 # The mark stays: if the messages are not sent, the next run cuts the batch again.
-                return _apart(batch)
+                return ended + _apart(batch)
         try:
-            return self._canonicalized(batch, tokens, spans, hopeless=runs_lost >= MAX_RUNS_LOST)
+            hopeless = runs_lost >= MAX_RUNS_LOST
+            return ended + self._canonicalized(batch, tokens, spans, hopeless=hopeless)
         finally:
             self.marks.end(tokens)
+
+    def _wanted(self, batch: ResultBatch) -> ResultBatch:
+        """The batch without URLs that no crawl wants any more; drops their bodies."""
+        wanted = still_wanted(batch.results, self.checks)
+        kept = {result.job.url for result in wanted}
+        self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
+        return ResultBatch(tuple(wanted))
 
     def _canonicalized(
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
@@ -135,19 +146,25 @@ class CanonicalizeStage:
         damaged.apart(jobs, read)
         self.discovery.stored(records, looked_at=True)
 
-    def _without_taken_down(self, batch: ResultBatch) -> ResultBatch:
-        """The batch without URLs that were taken down since their fetch; drops their bodies."""
+    def _without_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
+        """
+        The batch without URLs that were taken down since their fetch, whose bodies are dropped; and
+        what is said to those who wait for them.
+        """
         ways = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
             for r in batch.results
         ]
         refused = self.store.takedowns.refused(set().union(*ways))
         if not refused:
-            return batch
+            return batch, []
         taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
         self.spool.free([result.token for result in taken_down if result.token])
-        self.in_flight.clear([result.job.url for result in taken_down])
-        return replace(batch, results=tuple(r for r in batch.results if r not in taken_down))
+        self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
+        jobs = [result.job for result in taken_down]
+        ended = finished(jobs, answers_of_taken_down(job.url for job in jobs))
+        left = tuple(r for r in batch.results if r not in taken_down)
+        return replace(batch, results=left), ended
 
     def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
         """The results with the stored pages that a 304 of this batch changes."""

@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
+from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
 from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
+from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_limits import limited
@@ -52,7 +54,7 @@ class _PageLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Enqueues URLs of the registered domain that named them."""
+    """Enqueues URLs of the registered domain that named them, or of the scope of their crawl."""
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -63,6 +65,8 @@ class Discovery:
     """Entries of a sitemap that are looked up in the store at a time."""
     followed_pages: FollowedPages | None = None
     """Without it no links are followed from the store, and none are refreshed."""
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
+    """Knows the scope of each job's crawl."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> int:
         """
@@ -78,10 +82,13 @@ class Discovery:
             sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
         domain = registered_domain(result.fetch.final_url)
         walk = Walk(job.request_id, domain)
+        is_in_scope = _in_scope(self.checks.crawl_of(job).scope, result.fetch.final_url)
         entries = [
             entry
             for entry in sitemap.urls
-            if registered_domain(entry.url) == domain and url_filter.accepts(entry.url)
+            if registered_domain(entry.url) == domain
+            and url_filter.accepts(entry.url)
+            and is_in_scope(entry.url)
         ]
         size = self.walks.note_read(walk, [job.url, result.fetch.final_url], len(entries))
         children = [c.url for c in sitemap.children if registered_domain(c.url) == domain]
@@ -102,6 +109,7 @@ class Discovery:
             request_id=job.request_id,
             purposes=job.purposes,
             found_on=job.traceparent,
+            crawl_number=job.crawl,
         )
         count = self._enqueue(files, options)
         self.walks.note_enqueued(walk, files)  # afterward: a task that is killed loses none
@@ -119,6 +127,7 @@ class Discovery:
             request_id=job.request_id,
             purposes=job.purposes,
             found_on=job.traceparent,
+            crawl_number=job.crawl,
         )
         return sum(
             self._enqueue(self._newer(entries[at : at + self.chunk]), options)
@@ -234,16 +243,18 @@ class Discovery:
                     request_id=job.request_id,
                     purposes=job.purposes,
                     found_on=job.traceparent,
+                    crawl_number=job.crawl,
                 )
                 self._enqueue([url], options)
                 asked.append(url)
         return asked
 
     def _may_follow(self, job: UrlJob, write: PageWrite, url: str) -> bool:
-        if self.settings.politeness.obey_nofollow and write.facts.get("nofollow"):
+        crawl = self.checks.crawl_of(job)
+        obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
+        if obey and write.facts.get("nofollow"):
             return False
-        same_site = registered_domain(url) == registered_domain(write.final_url)
-        return same_site and _filter(job).accepts(url)
+        return _in_scope(crawl.scope, write.final_url)(url) and _filter(job).accepts(url)
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
@@ -262,20 +273,27 @@ class Discovery:
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
         """The links of a page that may be followed; each comes with its own `nofollow`."""
-        obey = self.settings.politeness.obey_nofollow
+        crawl, url_filter = self.checks.crawl_of(job), _filter(job)
+        obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
             return []
-        domain, url_filter = registered_domain(page_url), _filter(job)
+        is_in_scope = _in_scope(crawl.scope, page_url)
         return [
             url
             for url, link_nofollow in links
-            if registered_domain(url) == domain
-            and not (obey and link_nofollow)
-            and url_filter.accepts(url)
+            if is_in_scope(url) and not (obey and link_nofollow) and url_filter.accepts(url)
         ]
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+
+def _in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
+    """Whether the URLs that a page names belong to its crawl."""
+    if scope.rules:
+        return lambda url: scope.decide(url, page_url=page_url).accepted
+    domain = registered_domain(page_url)
+    return lambda url: registered_domain(url) == domain
 
 
 def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
@@ -299,6 +317,7 @@ def _options_of_links(job: UrlJob) -> EnqueueOptions:
         request_id=job.request_id,
         purposes=job.purposes,
         found_on=job.traceparent,
+        crawl_number=job.crawl,
     )
 
 

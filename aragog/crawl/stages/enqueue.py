@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
-from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
@@ -32,7 +33,8 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
-from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
+from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
+from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings, Settings
@@ -72,13 +74,19 @@ class EnqueueOptions:
     """What the crawl is for (`UrlJob.purposes`); None: what the settings of the workers say."""
     found_on: str = ""
     """The `traceparent` of the page that names the URLs: their traces are linked to it."""
+    crawl: str = ""
+    """The name of the crawl that wants them; "": by `crawl_number`."""
+    crawl_number: int = ENQUEUED
+    """The number of the crawl of the page that names the URLs."""
 
     def of_jobs(self) -> dict[str, Any]:
         """The options that the jobs of the URLs have as well."""
         return {name: getattr(self, name) for name in _OF_JOBS}
 
 
-_OF_JOBS = {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
+_OF_JOBS = (
+    {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
+) - {"crawl"}
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +106,7 @@ class Enqueuer:
     walks: SitemapWalks | None = None
     """Learns of walks that begin."""
     traces: UrlTraces = OFF
+    crawls: CrawlsNow = field(default_factory=NoCrawls)
     _backlog_delays: BacklogDelays = field(init=False)
 
     @classmethod
@@ -123,6 +132,7 @@ class Enqueuer:
             followed=followed,
             walks=shared.walks,
             traces=traces,
+            crawls=shared.crawls,
         )
 
     def __post_init__(self) -> None:
@@ -146,7 +156,9 @@ class Enqueuer:
             SlowDown: there is no room for new URLs, and the current chunk was not accepted. With
                 `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
                 sent when there is room.
+            BadInput: there is no crawl of this name, or it has ended.
         """
+        crawl = self._crawl(options)
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
@@ -155,7 +167,25 @@ class Enqueuer:
             self._admit(on_wait)
             if options.sitemap and not options.in_walk:
                 self._begin_walks(chunk, options.request_id, sites)
-            yield from self._enqueue_chunk(chunk, options, spans)
+            yield from self._enqueue_chunk(chunk, options, crawl, spans)
+
+    def _crawl(self, options: EnqueueOptions) -> CrawlRecord:
+        """The crawl that wants the URLs."""
+        crawls = self.crawls.crawls()
+        if not options.crawl:
+            return crawls.of_number(options.crawl_number)
+        if options.crawl == OWN_NAMES[ENQUEUED]:
+            return own_record(ENQUEUED)
+        record = crawls.records.get(options.crawl) or self.crawls.read().records.get(options.crawl)
+        if record is None:
+            raise BadInput(
+                f"crawl: there is no crawl {options.crawl[:80]!r}; `aragog crawl start` starts it"
+            )
+        if record.has_ended:
+            raise BadInput(
+                f"crawl: {record.name} was {record.state}; `aragog crawl start` starts it again"
+            )
+        return record
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
         """Begin a walk of each site that is not among `sites`, those of earlier chunks."""
@@ -176,19 +206,29 @@ class Enqueuer:
             time.sleep(refusal.retry_after_s)
 
     def _enqueue_chunk(
-        self, inputs: Sequence[str], options: EnqueueOptions, spans: CallSpans
+        self,
+        inputs: Sequence[str],
+        options: EnqueueOptions,
+        crawl: CrawlRecord,
+        spans: CallSpans,
     ) -> list[EnqueueResult]:
         spelled = [_spelled(url) for url in inputs]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
-        refused = self.blocks.refused(valid) if self.blocks else set()
+        refused = self._refused(valid, options, crawl)
         valid = [url for url in valid if url not in refused]
-        marked = self.in_flight.mark(valid, insist=options.insist)
-        new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
+        self._renew_cancelled(valid)
+        marked = self.in_flight.mark(valid, insist=options.insist, wants=_wants(crawl, options))
+        new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
+        refused |= {
+            url: _OVER[mark] for url, mark in zip(valid, marked, strict=True) if mark in _OVER
+        }
+        valid = [url for url in valid if url not in refused]
         others = _other_spellings(inputs, spelled)
         if self.followed:  # before they can be done
             self.followed.note(options.request_id, list(new), options.depth)
             in_flight = [url for url in valid if url not in new]
             self.followed.note_in_flight(options.request_id, in_flight, options.depth)
+        options = replace(options, crawl_number=crawl.number)
         with spans.sending([url for url in valid if url in new], _attributes(options)):
             self._send(_dealt([url for url in valid if url in new]), options, others, spans)
         self.counts.add({counters.ENQUEUED: len(new)})
@@ -197,6 +237,26 @@ class Enqueuer:
                 event = "enqueued" if url in new else "already in flight"
                 log_url(log, event, url, options.request_id, **spans.ids(url))
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
+
+    def _refused(
+        self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
+    ) -> dict[str, _Refusal]:
+        """URLs that were taken down, or that the scope of the crawl leaves out."""
+        taken_down = self.blocks.refused(urls) if self.blocks else set()
+        refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
+        # What pages name was judged where it was found, together with its page.
+        if options.crawl and crawl.scope.rules:
+            for url in urls:
+                accepted, rule = crawl.scope.decide(url)
+                if not accepted and url not in refused:
+                    refused[url] = _Refusal(EnqueueStatus.OUT_OF_SCOPE, f"out of scope: {rule}")
+        return refused
+
+    def _renew_cancelled(self, urls: Sequence[str]) -> None:
+        """What was cancelled and is asked for again is new: it leaves the set before it enters."""
+        crawls = self.crawls.crawls()
+        if crawls.cancellations or crawls.ended:
+            CrawlChecks(self.crawls, self.in_flight).clear(urls)
 
     def _send(
         self,
@@ -213,7 +273,8 @@ class Enqueuer:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
             with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
-                self.in_flight.clear(urls)
+                unsent = [UrlEnding(url, options.crawl_number, UNSENT) for url in urls]
+                self.in_flight.end(unsent)
             raise
         self.in_flight.confirm(urls)
 
@@ -232,7 +293,13 @@ class Enqueuer:
         """
         of_jobs = options.of_jobs()
         jobs = [
-            UrlJob(url=url, given=others.get(url), **of_jobs, **spans.job(url))
+            UrlJob(
+                url=url,
+                given=others.get(url),
+                crawl=options.crawl_number,
+                **of_jobs,
+                **spans.job(url),
+            )
             for url, _ in delayed
         ]
         size, run_after_ms = self.batch_size, _delay_ms(options.run_after_ms)
@@ -275,11 +342,33 @@ def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl])
     return others
 
 
-def _answer(url: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
+class _Refusal(NamedTuple):
+    """Why a valid URL is not fetched."""
+
+    status: EnqueueStatus
+    reason: str
+
+
+_TAKEN_DOWN = _Refusal(EnqueueStatus.TAKEN_DOWN, "it was taken down")
+_OVER = {
+    Mark.MOST_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has its most URLs (max_urls)"),
+    Mark.MOST_OF_HOST: _Refusal(
+        EnqueueStatus.OVER_BUDGET, "the crawl has its most URLs of this host (max_urls_per_host)"
+    ),
+}
+
+
+def _wants(crawl: CrawlRecord, options: EnqueueOptions) -> Wants:
+    return Wants(crawl.number, options.depth, crawl.max_urls, crawl.max_urls_per_host)
+
+
+def _answer(
+    url: str, to: str | InvalidUrl, new: set[str], refused: Mapping[str, _Refusal]
+) -> EnqueueResult:
     if isinstance(to, InvalidUrl):
         return EnqueueResult(url, EnqueueStatus.INVALID, reason=to.reason)
-    if to in refused:
-        return EnqueueResult(url, EnqueueStatus.TAKEN_DOWN, to, reason="it was taken down")
+    if refusal := refused.get(to):
+        return EnqueueResult(url, refusal.status, to, reason=refusal.reason)
     if to in new:
         new.discard(to)  # a second spelling in the same chunk is then already in flight
         return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)

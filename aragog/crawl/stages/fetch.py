@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from aragog.crawl.pipeline import counters
@@ -28,6 +28,7 @@ from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
 from aragog.crawl.stages.access_rules import RulesUnreachable
+from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.rescheduling import Delayed, Rescheduling
@@ -72,6 +73,8 @@ class FetchStage:
     outcomes: OutcomeSink
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
+    """URLs that no crawl wants any more end here, and those of paused crawls wait in line."""
 
     @property
     def access(self) -> Access:
@@ -92,6 +95,11 @@ class FetchStage:
             return spans.handed_on(self._fetched(batch, spans))
 
     def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        wanted = self.checks.wanted(batch.jobs)
+        self.access.line.park(wanted.in_line())
+        if not wanted.jobs:
+            return []
+        batch = FetchBatch(tuple(wanted.jobs))
         urgency = most_urgent(batch.jobs)
         if not self.room.reopened(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
@@ -126,6 +134,8 @@ class _Run:
         """Jobs that wait for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
+        self.ended: list[OutgoingMessage] = []
+        """What is said to those who wait for URLs that are stored already, or taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
@@ -136,6 +146,7 @@ class _Run:
         """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
+        self.ended += selected.ended
         # The selection has just looked up their takedowns.
         vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
@@ -151,7 +162,13 @@ class _Run:
                 self._done(result)
         # At once: rules that come before they are in line release nothing.
         self.stage.access.line.park(self._left(self.for_rules))
-        return self.stage.rendering.usable(selected.validators), vetted.allowed
+        allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
+        return self.stage.rendering.usable(selected.validators), allowed
+
+    def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
+        """The Crawl-delay of robots.txt, or that of the rate of the job's crawl if it is longer."""
+        rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
+        return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
         """The result of a URL that is not asked, with what its site says about it now."""
@@ -216,7 +233,9 @@ class _Run:
                 key = access.limiter.key_for(job.next_url)
                 self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
             case DeferralCause.SLOT | DeferralCause.DEADLINE:
-                self.in_line.append(access.back_in_line(job, at_ms))
+                waiting = access.back_in_line(job, at_ms)
+                delay_s = self._delay_s(job, waiting.crawl_delay_s)
+                self.in_line.append(waiting._replace(crawl_delay_s=delay_s))
             case _:
                 assert_never(outcome.cause)
 
@@ -277,6 +296,7 @@ class _Run:
             *self.stage.rendering.routed(self.results),
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
+            *self.ended,
         ]
         self.stage.access.line.park(self._left(self.in_line))
         waiting = len(self.later) + len(self.in_line) + len(self.for_rules)

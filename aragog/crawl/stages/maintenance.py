@@ -12,6 +12,7 @@ from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import StoreDamaged
 from aragog.settings import Settings
@@ -38,6 +39,7 @@ class MaintenanceStage:
     """Compactions of one run; a busy system needs one after the other. The next run continues."""
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
+    crawls: CrawlUpkeep | None = None
 
     def write_crawl_log(self) -> None:
         """Write the files of the crawl log that are due."""
@@ -58,12 +60,24 @@ class MaintenanceStage:
                     break
 
     def sweep_in_flight(self) -> None:
-        """Drop entries of URLs whose messages were lost with a server, and marks of lost runs."""
-        dropped = self.in_flight.sweep()
+        """
+        Drop entries of URLs whose messages were lost with a server, or whose crawls ended.
+
+        And the marks of lost runs.
+        """
+        ended = self.crawls.registry.read().ended if self.crawls else ()
+        swept = self.in_flight.sweep(ended)
         if self.marks is not None:
             self.marks.sweep()
-        if dropped:
-            log.warning("%d URLs were in flight for two days and were dropped", dropped)
+        if swept.expired:
+            log.warning("%d URLs were in flight too long and were dropped", swept.expired)
+        if swept.cancelled:
+            log.info("%d entries of crawls that ended were removed", swept.cancelled)
+
+    def sweep_crawls(self) -> None:
+        """End crawls whose time is over, and forget what can be about no URL any more."""
+        if self.crawls:
+            self.crawls.run()
 
     def share_takedowns(self) -> None:
         """Copy the hosts, domains and URLs that were taken down to where producers look."""

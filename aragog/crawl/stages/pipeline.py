@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.routing import Sender
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.enqueue import Enqueuer
@@ -16,6 +17,7 @@ from aragog.crawl.stages.release import ReleaseStage
 from aragog.crawl.stages.render import RenderStage
 from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.store import StoreStage
+from aragog.crawl.stages.stored_again import StoredAgain
 from aragog.crawl.stages.webhooks import WebhookStage
 
 
@@ -35,7 +37,13 @@ class Pipeline:
     webhooks: WebhookStage
     reextract: ReextractStage
     maintenance: MaintenanceStage
+    finished_urls: FinishedUrls
     on_close: tuple[Callable[[], None], ...] = ()
+
+    @property
+    def stored_again(self) -> StoredAgain:
+        """Writes stored pages again."""
+        return StoredAgain(self.canonicalize, self.store)
 
     def close(self) -> None:
         """Release threads, connections and files."""

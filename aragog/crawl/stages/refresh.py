@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.observability.instruments import REFRESH_URLS
+from aragog.observability.metrics import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.crawl_budget import ration
@@ -101,7 +102,12 @@ class RefreshStage:
         due = self._claimed(now_ms, upto_ms)
         now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
         self.schedule.postpone(later)
-        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT)
+        options = EnqueueOptions(
+            refresh=True,
+            priority=PRIORITY_REFRESH,
+            purposes=AS_KEPT,
+            crawl_number=REFRESHED,
+        )
         enqueued = sum(
             1 for _ in self.enqueuer.enqueue([due_page.url for due_page in now], options)
         )

@@ -7,7 +7,7 @@ slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS
 urgent URL does not wait for the others.
 
 URLs that wait for the robots.txt of an origin leave their line when it has come, or is asked for
-again, and get their slots in `fetch`.
+again, and get their slots in `fetch`. Those of a paused crawl leave it when the crawl is resumed.
 
 Safe to run twice and in many processes: looks and entries are leased. A process that dies between
 sending a URL and settling its lease has it fetched once more, unless it is stored by then.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
@@ -25,12 +26,25 @@ from aragog.crawl.pipeline.messages import URGENT, UrlJob
 from aragog.crawl.pipeline.routing import Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
-from aragog.crawl.politeness.lines import Lines, LineServer, TakenEntry, is_of_rules
+from aragog.crawl.politeness.lines import (
+    Lines,
+    LineServer,
+    TakenEntry,
+    is_of_rules,
+    is_without_slots,
+)
 from aragog.crawl.politeness.overrides import Override, Overrides
 from aragog.crawl.politeness.robots_records import CachedRules
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
+from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
-from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, RULES_KNOWN_MS, job_of
+from aragog.crawl.stages.waiting_line import (
+    RELEASE_AHEAD_MS,
+    RULES_KNOWN_MS,
+    WaitingLine,
+    crawl_of_line,
+    job_of,
+)
 from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
@@ -49,6 +63,10 @@ LOOK_AGAIN_MS = 500
 RULES_LOOK_MS = 30_000
 # So many URLs leave the line of an origin's robots.txt with one look.
 MOST_FOR_RULES = 1_000
+# The line of a paused crawl, if nobody reports that it was resumed.
+PAUSED_LOOK_MS = 5_000
+# Where URLs of crawls that ended were found in a line, a look takes up to so many of it.
+MOST_ENDED = 200
 # The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
 # at; this is for a change that no process has seen, and for the end of quiet hours.
 STOPPED_LOOK_MS = 60_000
@@ -79,6 +97,7 @@ class ReleaseStage:
         clock: the wall clock of this machine.
         settings: batch size and `politeness.wait_inline_ms`.
         is_open: whether fetches may begin now; while False, URLs stay in line.
+        checks: URLs that no crawl wants any more end here, those of paused crawls change lines.
     """
 
     lines: Lines
@@ -90,6 +109,9 @@ class ReleaseStage:
     settings: Settings
     is_open: Callable[[], bool] = lambda: True
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
+    ended_in: dict[str, int] = field(default_factory=dict, init=False)
+    """Lines in which URLs of crawls that ended were found, and how many to take with a look."""
     _known: Mapping[str, Override] | None = field(default=None, init=False)
 
     def run(self) -> int:
@@ -141,12 +163,14 @@ class _Look:
         self.stage = stage
         self.server = server
         self.due = due
-        self.rules_wait_ms = self._rules_waits()
-        """How long the lines of origins wait for their rules; 0: their URLs may go."""
+        self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
+        """How long the lines of origins and paused crawls wait; 0: their URLs may go."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         self.wanted = {key: self._slots_wanted(key, waiting) for key, waiting in due.items()}
         self.sent = 0
         self.unfinished = False
+        self.dropped: set[str] = set()
+        """Lines of which everything that was taken has ended, so that there may be more."""
 
     def _rules_waits(self) -> dict[str, int]:
         origins = [key for key in self.due if is_of_rules(key)]
@@ -156,22 +180,30 @@ class _Look:
         rules = self.stage.robots.peek(origins)
         return {of: _rules_wait_ms(cached, now_ms) for of, cached in rules.items()}
 
+    def _paused_waits(self) -> dict[str, int]:
+        lines = {key: crawl for key in self.due if (crawl := crawl_of_line(key)) is not None}
+        if not lines:
+            return {}
+        paused = self.stage.checks.registry.crawls().paused
+        return {key: PAUSED_LOOK_MS if crawl in paused else 0 for key, crawl in lines.items()}
+
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
-        if is_of_rules(key):
+        if is_without_slots(key):
             return 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES)
         if limiter.closed(key):
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
+        fits = max(fits, self.stage.ended_in.get(key, 0))
         return max(1, min(waiting, fits))
 
     def run(self) -> None:
         token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
         jobs = [(entry, self._job(entry)) for entry in taken]
-        known = [(entry, job) for entry, job in jobs if job is not None]
-        asked = [(entry, job) for entry, job in known if not is_of_rules(entry.key)]
+        known = self._still_wanted([(entry, job) for entry, job in jobs if job is not None])
+        asked = [(entry, job) for entry, job in known if not is_without_slots(entry.key)]
         replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
-        free = [job for entry, job in known if is_of_rules(entry.key)]
+        free = [job for entry, job in known if is_without_slots(entry.key)]
         near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
         back: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
@@ -184,6 +216,37 @@ class _Look:
         self._send(near)
         self.sent = len(near)
         self.server.settle(token, back, self._next_looks(free_at_ms))
+
+    def _still_wanted(
+        self, known: Sequence[tuple[TakenEntry, UrlJob]]
+    ) -> list[tuple[TakenEntry, UrlJob]]:
+        """
+        The jobs that a crawl still wants; those of paused crawls change to their lines.
+
+        Killed before the entries are settled, they come again and end again: that counts nothing.
+        """
+        wanted = self.stage.checks.wanted([job for _, job in known])
+        if len(wanted.jobs) == len(known):
+            self.stage.ended_in.clear()
+            return [(e, job) for (e, _), job in zip(known, wanted.jobs, strict=True)]
+        if wanted.paused:
+            WaitingLine(self.stage.lines, 0).park(wanted.in_line())
+        going = {job.url: job for job in wanted.jobs}
+        left = [(entry, going[job.url]) for entry, job in known if job.url in going]
+        self._note_ended(known, left)
+        return left
+
+    def _note_ended(
+        self, known: Sequence[tuple[TakenEntry, UrlJob]], left: Sequence[tuple[TakenEntry, UrlJob]]
+    ) -> None:
+        """Take more of lines in which URLs ended, as long as that goes on: they need no slots."""
+        taken, stay = Counter(e.key for e, _ in known), Counter(e.key for e, _ in left)
+        for key, count in taken.items():
+            if stay[key] < count:
+                self.stage.ended_in[key] = min(2 * count, MOST_ENDED)
+            else:
+                self.stage.ended_in.pop(key, None)
+        self.dropped = set(taken.keys() - stay.keys())
 
     def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
         return SlotRequest(
@@ -222,8 +285,11 @@ class _Look:
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
                 looks[key] = min(wait_ms, RULES_LOOK_MS)
+            elif key in self.dropped:
+                looks[key] = 0
+                self.unfinished = True
             elif not self.wanted[key]:
-                looks[key] = 0 if is_of_rules(key) else STOPPED_LOOK_MS
+                looks[key] = 0 if is_without_slots(key) else STOPPED_LOOK_MS
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aragog.crawl.pipeline import counters
@@ -33,6 +33,7 @@ from aragog.crawl.rendering.models import (
     Resource,
     ResourceRequest,
 )
+from aragog.crawl.stages.crawl_checks import CrawlChecks, still_wanted
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.observability.logs import log_url
@@ -66,6 +67,7 @@ class RenderStage:
     rescheduling: Rescheduling
     counters: CounterSink
     traces: UrlTraces = OFF
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -83,7 +85,7 @@ class RenderStage:
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         counts: Counter[str] = Counter()
         results, expired = [], []
-        for result in batch.results:
+        for result in still_wanted(batch.results, self.checks):
             blob = self._body(result)
             if blob is None and result.token:
                 expired.append(result)

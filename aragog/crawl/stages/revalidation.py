@@ -1,7 +1,7 @@
 """
 Revalidation: select the jobs of a batch to fetch, and their validators, by what is stored of them.
 
-What a 304 then does to the stored page is in `confirmed_pages`.
+What a 304 then does to the stored page is in `not_modified`.
 
 Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
 down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
@@ -11,13 +11,21 @@ are followed as the store has them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.finished_urls import (
+    answer_of_record,
+    answers_of_taken_down,
+    finished,
+)
 from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink, InFlight
+from aragog.crawl.pipeline.routing import OutgoingMessage
 from aragog.crawl.stages import damaged
+from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.rescheduling import Delayed
 from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
 from aragog.urlstore.records import Record, is_expired
@@ -49,6 +57,8 @@ class Selection:
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
     """What conditional requests need, by URL."""
+    ended: list[OutgoingMessage] = field(default_factory=list)
+    """What is said to those who wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +70,12 @@ class JobSelection:
     counters: CounterSink
     discovery: FollowsStored | None = None
     """Follows the links of pages that are stored already."""
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
         """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
         served, stuck = damaged.split(jobs, self.store)
-        open_jobs = self._without_taken_down(served)
+        open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
         open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
@@ -78,10 +89,22 @@ class JobSelection:
         if self.discovery:  # before the pages are done: a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        self.in_flight.clear([job.url for job in done])
+        heirs = self._stored_already(done, records)
+        ended += finished(done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done})
         dropped = {job.url for job in (*done, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
-        return Selection(to_fetch, damaged.postponed([*stuck, *unreadable]), validators)
+        postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in heirs]
+        return Selection(to_fetch, postponed, validators, ended)
+
+    def _stored_already(
+        self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
+    ) -> list[UrlJob]:
+        """End jobs whose pages are stored; the jobs of other crawls that want the same URLs."""
+        if not jobs:
+            return []
+        urls = {url: record.canonical_url for url, record in records.items() if record}
+        endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
+        return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
         """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
@@ -95,16 +118,24 @@ class JobSelection:
             self.store.takedowns.withdraw(url, now_ms)
         return expired
 
-    def _without_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
+    def _without_taken_down(
+        self, jobs: Sequence[UrlJob]
+    ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
+        """
+        Jobs without those of a URL that was taken down, or on the way to one, which end here; and
+        what is said to those who wait for them.
+        """
         ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
         refused = self.store.takedowns.refused(set().union(*ways.values()))
         if not refused:
-            return list(jobs)
+            return list(jobs), []
         taken_down = {url for url, way in ways.items() if way & refused}
-        self.in_flight.clear(sorted(taken_down))
+        self.in_flight.clear(sorted(taken_down), TAKEN_DOWN)
         self.counters.add({counters.REFUSED: len(taken_down)})
-        return [job for job in jobs if job.url not in taken_down]
+        ended = finished(
+            (job for job in jobs if job.url in taken_down), answers_of_taken_down(taken_down)
+        )
+        return [job for job in jobs if job.url not in taken_down], ended
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
         """The records by URL, and the jobs whose records lie in a damaged file."""

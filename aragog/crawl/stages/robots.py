@@ -8,14 +8,14 @@ an origin (a claim in the cache, which expires).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from aragog.crawl.fetcher.content_types import is_undecoded
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.messages import URGENT, RobotsBatch, UrlJob
+from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -23,8 +23,10 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.robots_rules import MAX_BYTES
+from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
+from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import contained
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
@@ -89,6 +91,8 @@ class RobotsStage:
     forbidden: ForbiddenUrls
     line: RulesLine
     traces: UrlTraces = OFF
+    second_opinion: SecondOpinion | None = None
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
@@ -97,8 +101,27 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not answer; the batch runs again.
         """
+        batch, paused = self._wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
-            return spans.handed_on(_RobotsRun(self, batch, spans).messages())
+            return spans.handed_on(paused + _RobotsRun(self, batch, spans).messages())
+
+    def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
+        """
+        The batch without URLs that no crawl wants any more, and without origins of these alone.
+
+        URLs of paused crawls go to `fetch`, which keeps them.
+        """
+        wanted = self.checks.wanted(batch.jobs)
+        if len(wanted.jobs) == len(batch.jobs):
+            return replace(batch, jobs=tuple(wanted.jobs)), []
+        left = {origin(job.next_url) for job in wanted.jobs}
+        unwanted = {origin(job.next_url) for job in batch.jobs} - left
+        origins = tuple(o for o in batch.origins if o not in unwanted)
+        if batch.claimed:
+            self.robots.refreshes.release(sorted(unwanted))
+        paused = FetchBatch(tuple(wanted.paused))
+        outgoing = [OutgoingMessage(Destination.FETCH, paused)] if paused.jobs else []
+        return replace(batch, origins=origins, jobs=tuple(wanted.jobs)), outgoing
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
@@ -254,8 +277,19 @@ class _RobotsRun:
             if lacking := [o for o in near if self._is_incomplete(o)]:
                 self.robots.outgrown(lacking)
             self.robots.put_many(results)
+            self._compare(results)
             self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
+
+    def _compare(self, results: Iterable[RobotsResult]) -> None:
+        """Have reppy read some of the files too, and count where it differs."""
+        if (second := self.stage.second_opinion) is None:
+            return
+        looks = [second.look(r.origin, r.body) for r in results if r.status == 200 and r.body]
+        compared = [differs for differs in looks if differs is not None]
+        if compared:
+            counts = {counters.ROBOTS_COMPARED: len(compared)}
+            self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
 
     def _release(self, origins: Iterable[str]) -> None:
         """Release the URLs that failed because the rules of these origins could not be fetched."""

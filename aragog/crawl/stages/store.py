@@ -19,17 +19,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
+from aragog.crawl.pipeline.finished_urls import answer_of_write, finished
 from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, of_page
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.rescheduling import Rescheduling
@@ -68,6 +71,17 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
     return replace(write, canonical_url=done.canonical_url)
 
 
+def _answers(
+    writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
+) -> dict[str, dict[str, Any]]:
+    """What becomes known of each URL to those who wait for it."""
+    return {
+        write.url: answer_of_write(write, done.get(write.url))
+        for write in writes
+        if write.url not in stuck
+    }
+
+
 def _page(write: PageWrite, traceparent: str | None) -> dict[str, Any]:
     page = {
         "url": write.url,
@@ -95,6 +109,14 @@ class StoreStage:
     traces: UrlTraces = OFF
     discovery: Discovery | None = None
     """Enqueues canonical URLs whose fetch has to decide; None: they wait for another reason."""
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
+    limits: CrawlLimits | None = None
+    """Ends crawls that have fetched as many bytes as they may."""
+
+    @property
+    def endings(self) -> CrawlEndings:
+        """Counts what became of each URL."""
+        return CrawlEndings(self.in_flight, self.store.crawls, self.checks, self.limits)
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
@@ -108,6 +130,10 @@ class StoreStage:
             return spans.handed_on(self._run(batch, spans))
 
     def _run(self, batch: PageBatch, spans: StageSpans) -> list[OutgoingMessage]:
+        batch = replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
+        if not batch.jobs:
+            self.spool.free([batch.token, *batch.bodies])
+            return []
         blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
         if blob is None:
             # Either this message ran to its end before (its URLs are fetched once more, for
@@ -120,6 +146,8 @@ class StoreStage:
             log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
             self.spool.free([batch.token, *batch.bodies])
             return self.rescheduling.refetch(batch.jobs)
+        wanted = {job.url for job in batch.jobs}
+        updates = [update for update in updates if update.write.url in wanted]
         body_of = dict(zip(batch.bodies, bodies, strict=True))
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
@@ -137,22 +165,38 @@ class StoreStage:
         dropped = {url for url, written in done.items() if written.stale}
         stored = [write for write in writes if write.url not in stuck | dropped]
         self.counters.add({counters.STORED: sum(1 for write in stored if write.content)})
-        self._done(batch, lost, stuck, spans)
+        heirs = self._done(batch, lost | stuck, writes, done)
+        self._log(batch, lost, stuck, spans)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
-        return again + self.rescheduling.delayed(postponed) + ready
+        ended = finished(batch.jobs, _answers(writes, done, stuck))
+        delayed = self.rescheduling.delayed([*postponed, *((job, 0) for job in heirs)])
+        return again + delayed + ready + ended
 
     def _done(
         self,
         batch: PageBatch,
-        lost: set[str],
-        stuck: set[str],
-        spans: StageSpans,
-    ) -> None:
-        left = lost | stuck
-        self.in_flight.clear([job.url for job in batch.jobs if job.url not in left])
+        left: set[str],
+        writes: Sequence[PageWrite],
+        done: Mapping[str, Written],
+    ) -> list[UrlJob]:
+        """End the URLs that were written; the jobs of those that another crawl wants."""
+        write_of = {write.url: write for write in writes}
+        heirs = self.endings.end(
+            [
+                of_page(job, write_of[job.url], done.get(job.url))
+                for job in batch.jobs
+                if job.url not in left and job.url in write_of
+            ]
+        )
+        self.in_flight.clear(
+            [job.url for job in batch.jobs if job.url not in left and job.url not in write_of]
+        )
         self.spool.free([batch.token, *batch.bodies])
+        return heirs
+
+    def _log(self, batch: PageBatch, lost: set[str], stuck: set[str], spans: StageSpans) -> None:
         if spans or log.isEnabledFor(logging.INFO):
             for job in batch.jobs:
                 event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.politeness.lines import LineEntry, is_of_rules
+from aragog.crawl.politeness.lines import PAUSED, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S
 
 # Jobs leave the line this long before a task that reserves a new slot could have it. The line thus
@@ -23,12 +23,25 @@ class InLine(NamedTuple):
 
     job: UrlJob
     key: str
-    """The limiter's name of its domain; or the origin whose robots.txt it waits for."""
+    """
+    The limiter's name of its domain; the origin whose robots.txt it waits for; or `paused_line` of
+    its crawl.
+    """
     crawl_delay_s: float | None
     wait_ms: int
     """How long it is until the next slot of its domain, or until robots.txt is asked for again."""
     front: bool = False
     """It had a slot, and goes back to the front of the line."""
+
+
+def paused_line(crawl: int) -> str:
+    """The key of the line in which the URLs of a paused crawl wait."""
+    return f"{PAUSED}{crawl}"
+
+
+def crawl_of_line(key: str) -> int | None:
+    """The crawl whose URLs wait in a line until it is resumed; None: it is another line."""
+    return int(key.removeprefix(PAUSED)) if key.startswith(PAUSED) else None
 
 
 class LineStore(Protocol):
@@ -74,7 +87,7 @@ class WaitingLine:
         self._lines.look(origins, RULES_KNOWN_MS)
 
     def _entry(self, one: InLine) -> LineEntry:
-        ahead_ms = 0 if is_of_rules(one.key) else self._ahead_ms
+        ahead_ms = 0 if is_without_slots(one.key) else self._ahead_ms
         return LineEntry(
             one.key,
             one.job.priority,

@@ -32,9 +32,36 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, 
 
 from aragog.errors import ConfigError
 from aragog.observability.tracing.context import SpanContext, read
-from aragog.observability.tracing.export_log import ExportErrors
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart
+from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import DISTRIBUTION
+
+EVERY_S = 60.0
+MOST_CHARS = 300
+
+
+class ExportErrors(logging.Filter):
+    """A filter for the loggers of OpenTelemetry's exporter: one short line a minute."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__()
+        self._clock = clock or SystemClock()
+        self._logged_s: float | None = None
+        self._dropped = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is logged; if so, it is shortened to one line."""
+        now_s = self._clock.monotonic_s()
+        if self._logged_s is not None and now_s < self._logged_s + EVERY_S:
+            self._dropped += 1
+            return False
+        self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
+        text = record.getMessage().partition("\n")[0][:MOST_CHARS]
+        record.msg = "spans are not exported: %s (%d more since the last such line)"
+        record.args = (text, dropped)
+        record.exc_info = record.exc_text = None
+        return True
+
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000

@@ -42,7 +42,7 @@ ALIAS_URL = b"p:u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
-_MOVES = (b"m:", b"s:was:", b"s:from:")
+_MOVES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
@@ -138,7 +138,7 @@ class AliasMerger:
             for name in fields
             for column_of in (nodes.field_column, nodes.history_column)
         }
-        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT}
+        columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -315,7 +315,7 @@ class AliasMerger:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
         if nodes.CONTENT_KEY in own:
-            moved |= {column: own[column] for column in nodes.CONTENT if column in own}
+            moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
             values += self._copy_content(own, canonical, target_row)
         if not moved:
             return
@@ -361,6 +361,8 @@ class AliasMerger:
         self._content.put(key, stored[0], {**stored[1], "url": canonical})
         cells = {column: own[column].value for column in nodes.CONTENT if column in own}
         cells[nodes.CONTENT_KEY] = key.encode()
+        if response := nodes.response_of(own):
+            cells[nodes.RESPONSE] = response.value
         return [(cells, at_ms)]
 
     def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
 from aragog.urlstore.nodes import alias_of, facts_of
+from aragog.urlstore.records import use_of
 from aragog.urlstore.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
@@ -135,3 +139,20 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
     )
+
+
+def is_newly_reserved(plan: PageWritePlan) -> bool:
+    """Whether the page was stored, and is not allowed for a use that was not refused before."""
+    before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
+    if cell is None or not before.get("fetched_at_ms"):
+        return False
+    now = orjson.loads(cell)
+    return any(
+        use_of(now, purpose)[0] is False and use_of(before, purpose)[0] is not False
+        for purpose in PURPOSES
+    )
+
+
+def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
+    """The entry."""
+    return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

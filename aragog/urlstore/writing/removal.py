@@ -150,14 +150,16 @@ class Takedown:
         """
         Delete the data of a page that a URL sent which is taken down.
 
-        If the page's text comes from elsewhere by now, what is newer stays. Its watches and its
-        next fetch stay in any case: that fetch may bring a page that may be stored.
+        If the page's text comes from elsewhere by now, what is newer stays, with its links. Its
+        watches and its next fetch stay in any case: that fetch may bring a page that may be stored.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, gone)
-        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE)
+        # The links of a page replace those before, and keep their time if they are the same.
+        is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
+        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE, keeps_links=is_newer)
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
@@ -175,7 +177,7 @@ class Takedown:
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
         self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
         # What a later fetch found as it was keeps its time, and is not of before.
-        is_newer = int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
+        is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
             return
         if _has_page(row, upto_ms):
@@ -209,7 +211,7 @@ class Takedown:
         """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
         if (canonical := self.page_sent_by(url)) is None:
             return
-        row = self.zen.nodes.get(self.zen.node_id(canonical), list(nodes.CONTENT))
+        row = self.zen.nodes.get(self.zen.node_id(canonical), list(nodes.CONTENT_AND_RESPONSE))
         cell = row.get(nodes.CONTENT_KEY)
         if cell is not None and cell.at_ms <= upto_ms:
             self.content.delete(cell.value.decode())
@@ -252,6 +254,7 @@ class Takedown:
         upto_ms: int | None = None,
         unless: Collection[bytes] = (),
         links_ms: int | None = None,
+        keeps_links: bool = False,
     ) -> Row:
         """
         Delete the data of a page; returns its node as it was.
@@ -275,8 +278,9 @@ class Takedown:
         if key and nodes.CONTENT_KEY in old:
             self.content.delete(key)
         self._delete_cells(url, row, old.intersection(_POINTERS), at_ms)
-        links_ms = now_ms if links_ms is None else links_ms
-        self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
+        if not keeps_links:
+            links_ms = now_ms if links_ms is None else links_ms
+            self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)
         return row
 
     def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:
@@ -302,6 +306,11 @@ def _has_page(row: Row, upto_ms: int) -> bool:
         for column, cell in row.items()
         if cell.at_ms <= upto_ms
     )
+
+
+def _fetched_ms(row: Row) -> int:
+    """When a node's page was fetched last; 0: never."""
+    return int(facts_of(row).get("fetched_at_ms") or 0)
 
 
 def _last_ms(row: Row, column: bytes, now_ms: int) -> int:

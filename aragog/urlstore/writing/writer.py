@@ -39,10 +39,11 @@ from aragog.urlstore.writing.page_changes import (
     changes_of,
     has_another_page,
     is_failed_alias,
+    is_newly_reserved,
     redirected,
+    reserved_change,
 )
 from aragog.urlstore.writing.page_plan import PageWritePlan
-from aragog.urlstore.writing.reserved_changes import is_newly_reserved, reserved_change
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
 from zengraph import MultiGraph
@@ -351,6 +352,10 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
         if page.confirmation is not None:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
+        if brings and not plan.stale and page.url != plan.canonical:
+            # That URL may have another page soon. Its redirects are not part of this one's.
+            response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
+            rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 

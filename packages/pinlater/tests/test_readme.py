@@ -49,7 +49,7 @@ def run(text, names):
 
 @pytest.mark.redis
 def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, capsys):
-    (first,) = blocks("pycon")
+    first, body = blocks("pycon")
     promise, unique, gate, types = blocks("python")
     (section,) = blocks("toml")
     (tmp_path / "jobs.toml").write_text(section)
@@ -63,12 +63,14 @@ def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, ca
     with chdir(tmp_path):
         exec(types, names)
 
-    assert wrong == ""
+    assert wrong + run(body, names) == ""
     assert names["app"].conf.task_acks_late
     assert capsys.readouterr().out == "[False, True]\n"
     assert (shard.sizes("celery").due, shard.sizes("celery").later) == (1, 2)
     assert gates.opening("celery").lowest == gates.NOTHING
-    assert names["jobs"].types["thumbnail"].queue == "images"
+    kind = names["jobs"].types["thumbnail"]
+    assert (kind.queue, kind.cluster, kind.doors) == ("images", "bulk", ["http", "thrift"])
+    assert kind.policy()["max_attempts"] == 11
 
 
 def forms():

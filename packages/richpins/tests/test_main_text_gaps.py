@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from markdown_it import MarkdownIt
 
-from richpins.article.gaps import MissingGaps
 from richpins.document import parse
 from richpins.main_text import MARKDOWN, TEXT, find
 
@@ -52,18 +50,3 @@ def test_a_heading_that_is_nothing_but_code_is_a_heading():
     code = '<h2><code class="x"><span class="pre">autoescape</span></code><a class="headerlink" href="#a">¶</a></h2>'
 
     assert "## autoescape" in found(code, MARKDOWN)
-
-
-@pytest.mark.parametrize(
-    ("page", "text", "expected"),
-    [
-        ("Total Leeks", "TotalLeeks", "Total Leeks"),
-        ("a b c Leeks", "abc", "a b c"),
-        ("JavaScript and Java Script", "JavaScript", "JavaScript"),
-        ("Leeks grow. Total", "TotalLeeks", "TotalLeeks"),
-        ("", "anything", "anything"),
-        ("a " * 9, "a" * 300, "a" * 300),
-    ],
-)
-def test_a_word_is_divided_only_where_the_page_has_its_parts_together(page, text, expected):
-    assert MissingGaps(page).restored(text) == expected

@@ -52,7 +52,6 @@ PICTURE = '<img src="/a.jpg" alt="Desk" width=800 height=600>'
     [
         f"<figure>{PICTURE}<figcaption>My *desk*</figcaption></figure>",
         f"<figure><div><a href=/big>{PICTURE}</a></div><figcaption><p>My *desk*</p></figcaption></figure>",
-        f"<figure><figcaption>My *desk*</figcaption>{PICTURE}</figure>",
     ],
 )
 def test_markdown_has_the_caption_below_the_picture(figure):
@@ -60,6 +59,19 @@ def test_markdown_has_the_caption_below_the_picture(figure):
 
     assert text.count("![Desk](https://a.test/a.jpg)\n\nMy \\*desk\\*") == 1
     assert text.count("desk") == 1
+
+
+def test_a_caption_stands_where_the_page_has_it():
+    text = found(f"<figure><figcaption>My *desk*</figcaption>{PICTURE}</figure>", MARKDOWN)
+
+    assert "My \\*desk\\*\n\n![Desk](https://a.test/a.jpg)" in text
+
+
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+def test_hidden_signs_between_two_words_leave_a_space(form):
+    line = "<p><span>The valley<span aria-hidden=true>: </span></span>Rain in the morning.</p>"
+
+    assert "The valley Rain in the morning." in found(line, form)
 
 
 def test_a_caption_that_the_text_has_is_not_repeated():

@@ -42,6 +42,9 @@ SPELLINGS = {
     "reserved escapes stay and are upper-cased": ("http://a.test/a%2fb%3a?c=%26", "http://a.test/a%2Fb%3A?c=%26"),
     "reserved characters stay bare": ("http://a.test/!$&'()*+,;=:@", "http://a.test/!$&'()*+,;=:@"),
     "a percent sign that escapes nothing is escaped": ("http://a.test/90%?a=%zz&b=%", "http://a.test/90%25?a=%25zz&b=%25"),
+    "an escape of JavaScript's stays": ("http://a.test/%u011F?s=ni%u011fde&%uD83D%uDE00", "http://a.test/%u011F?%uD83D%uDE00&s=ni%u011fde"),
+    "what only begins like one is escaped": ("http://a.test/%u011?a=%U011f&b=%u%3011f&c=%%75011f&d=%u0g11", "http://a.test/%25u011?a=%25U011f&b=%25u011f&c=%25u011f&d=%25u0g11"),
+    "an escaped percent sign before it is another text": ("http://a.test/%25u011f", "http://a.test/%25u011f"),
     "decoding never makes a new escape": ("http://a.test/%%34%31", "http://a.test/%2541"),
     "what RFC 3986 forbids is escaped": ("http://a.test/{|}^?x[]=`\\", "http://a.test/%7B%7C%7D%5E?x%5B%5D=%60%5C"),
     "letters beyond ASCII are escaped UTF-8": ("http://a.test/ü?ß", "http://a.test/%C3%BC?%C3%9F"),
@@ -153,7 +156,7 @@ def test_a_key_is_16_bytes_and_the_same_everywhere():
 # Any text.
 
 pieces = st.sampled_from(
-    ["http://", "https://", "HTTP:", "//", "/", "\\", "?", "#", "&", "=", ";", "%", "%2", "%2e", "%2F", "%41", "%zz", "%25",
+    ["http://", "https://", "HTTP:", "//", "/", "\\", "?", "#", "&", "=", ";", "%", "%2", "%2e", "%2F", "%41", "%zz", "%25", "%u", "%u011f",
      "..", ".", "@", ":", "80", "[", "]", "::1", "|", "^", "{", "+", " ", "\t", "\x00", "ü", "ß", "ẞ", "。", "\u200d", "\ud800",
      "a", "A.b", "xn--", "xn--fa-hia", "0x7f", "127", "1", "utm_source=x", "sid=", "PHPSESSID=", ";jsessionid=", "sessionid=",
      "(S(4hqa0555fwsecu455xqckv45))", "example.com", "www.", "co.uk", "a=1", "b", "%C3%A9", "%ff", "~", "-"]

@@ -242,3 +242,13 @@ def test_a_url_is_looked_up_and_fetched_now(visit):
 
     page.get_by_role("link", name="https://shop.example/bowl").click()
     expect(page.get_by_label("URL")).to_have_value("https://shop.example/bowl")
+
+
+def test_the_list_of_tasks_says_which_urls_wait_in_no_task(visit):
+    """It showed one task where 266 URLs of a domain waited in its line."""
+    page = visit("/tasks")
+    note = page.locator("#aragog-waiting")
+
+    expect(note).to_contain_text("shop.example (")
+    assert "next " in note.inner_text()
+    assert violations(page, within="#aragog-waiting") == []

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from kombu import Consumer, Queue
+from kombu import Consumer, Exchange, Producer, Queue
 
 from pinlater import publish_receipts
 from pinlater.claims import stop_claims
@@ -93,6 +93,27 @@ def _consumes_here():
     """What a consumer in this very process started ends with its test."""
     yield
     stop_claims()
+
+
+@pytest.mark.usefixtures("_consumes_here")
+def test_a_consumer_of_broadcasts_is_subscribed_when_it_consumes(place):
+    """What was seen: one of ten workers on a busy machine did not hear its first ping."""
+    heard = []
+    exchanges = [Exchange(name, type="fanout") for name in ("news", "weather")]
+    with place.app.connection() as connection:
+        channel = connection.channel()
+        for exchange in exchanges:
+            queue = Queue(f"of {exchange.name}", exchange, auto_delete=True)
+            place.client.client_pause(300)  # the server takes no subscription meanwhile
+            Consumer(channel, [queue], callbacks=[lambda body, _: heard.append(body)]).consume()
+            # The server has taken it: there is no confirmation left to read.
+            assert not channel.subclient.connection.can_read(timeout=1)
+        for exchange in exchanges:
+            Producer(connection.channel(), exchange).publish(exchange.name)
+        while len(heard) < 2:
+            connection.drain_events(timeout=60)
+
+    assert sorted(heard) == ["news", "weather"]
 
 
 @on_both

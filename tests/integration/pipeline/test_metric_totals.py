@@ -11,7 +11,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.crawl.pipeline.metric_totals import MetricShipper, MetricTotals
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.observability.instruments import (
+from aragog.observability.metrics import (
     SLOT_LATENESS_SECONDS,
     SLOTS,
     STAGE_SECONDS,

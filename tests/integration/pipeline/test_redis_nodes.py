@@ -91,7 +91,7 @@ def test_a_sweep_drops_what_expired_on_every_server(nodes, in_flight):
         for key in client.hkeys("t:in_flight"):
             client.hset("t:in_flight", key, 1)
 
-    assert in_flight.sweep() == 300
+    assert in_flight.sweep().expired == 300
     assert sizes(nodes, "t:in_flight") == [0, 0, 0]
 
 

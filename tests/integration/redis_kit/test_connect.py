@@ -35,7 +35,7 @@ def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
 
 def test_a_socket_whose_path_is_too_long_is_named(tmp_path):
     path = f"{tmp_path}/{'x' * 108}/redis.sock"
-    with pytest.raises(InvalidConfig, match=r"redis\.url: .* too long a path for a unix socket"):
+    with pytest.raises(InvalidConfig, match=r"Redis URL: .* too long a path for a unix socket"):
         connect(f"unix://{path}")
 
 

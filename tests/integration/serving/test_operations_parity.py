@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack, closing
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from urllib.parse import quote
 
 import orjson
@@ -26,10 +26,18 @@ from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.errors import BAD_INPUT, BadInput, InvalidUrl, TakenDown, VersionConflict
+from aragog.errors import (
+    BAD_INPUT,
+    BadInput,
+    InvalidUrl,
+    TakenDown,
+    ValueTaken,
+    VersionConflict,
+)
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from pinlater.cluster import Cluster, connect_shards
+from tests.api_examples import crawls_of
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
@@ -149,7 +157,7 @@ def graphs():
 def ways(redis_url, store, changed, graphs):
     """A client of each way, over one store."""
     jobs = Jobs(Cluster(connect_shards([redis_url])))
-    shared = {"enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain, "graphs": graphs,
+    shared = {"crawls": crawls_of(redis_url, store), "enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain, "graphs": graphs,
               "takedowns_changed": lambda *, purge: changed.append(purge)}  # fmt: skip
     with ExitStack() as stack:
         stack.callback(jobs.close)
@@ -221,6 +229,10 @@ READS = {
                     ("ada", 16, PINS), ("lamp", 16, "in", PINS), ("ada", 17, PINS), ("ada", 1, PINS)],
     "takedowns": [({},), (1,), (2, "domain:e.example"), ({"cursor": "nonsense"},)],
     "token_view": [({},)],
+    "list_crawls": [({},)],
+    "get_crawl": [("docs",), ("enqueued",), ("none",)],
+    "crawl_report": [("docs",), ("none",)],
+    "try_scope": [("docs", A), ("docs", "HTTP://b.example", {"page_url": A}), ("none", A)],
     "fetch": [
         (A, {"max_wait_ms": 0, "max_age_s": 3}), (A, ["page.title"], {"field_max_age_s": {"x": 1.5}}),
         (A, {"content": True}), (A, {"field_max_age_s": {"x": -1.0}}),
@@ -401,6 +413,52 @@ def test_writes_do_the_same_over_every_way(ways):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
+def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
+    for client in ways.values():
+        client.put("http://first.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_page:
+            client.put("http://second.example/", {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as of_node:
+            client.put_node("d" * 32, {"team.code": b"taken"})
+        with pytest.raises(ValueTaken) as in_graph:
+            client.put_node("bob", {"user.email": b"a@x.example"}, graph="pins")
+        with pytest.raises(ValueTaken) as in_batch:
+            client.mutate(
+                "pins",
+                [GraphMutation("put_node", "bob", properties={"user.email": b"a@x.example"})],
+            )
+
+        named = [(r.value.name, r.value.url) for r in (of_page, of_node, in_graph, in_batch)]
+        ada = ("user.email", id_of("ada", "pins").hex())
+        assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
+
+
+def test_crawls_are_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        name = f"of-{way}"
+        started = client.start_crawl(
+            name, scope=["host:A.example"], depth=3, rate=0.5, purposes=["search"]
+        )
+        again = client.start_crawl(name, max_urls=9, nofollow=True)
+        paused = client.set_crawl_state(name, "paused")
+        with pytest.raises(BadInput, match="state"):
+            client.set_crawl_state(name, "asleep")
+        resumed = client.set_crawl_state(name, "running")
+        dry = client.cancel_urls(hosts=["a.example"], dry_run=True)
+        cancelled = client.cancel_urls(urls=[A], patterns=["*/x"])
+        with pytest.raises(BadInput, match="names nothing"):
+            client.cancel_urls()
+        deleted = client.delete_crawl(name)
+        views = [asdict(view) for view in (started, again, paused, resumed)]
+        for view in views:
+            assert view.pop("created_at_ms") <= view.pop("changed_at_ms")
+            assert view.pop("name") == name
+        seen.append([views, dry, cancelled, deleted, client.get_crawl(name)])
+    assert seen[1:] == [seen[0]] * 3, seen
+    assert [view["state"] for view in seen[0][0]] == ["running", "running", "paused", "running"]
+
+
 def test_jobs_are_the_same_over_every_way(ways):
     seen = []
     for way, client in ways.items():
@@ -421,6 +479,52 @@ def test_jobs_are_the_same_over_every_way(ways):
         with pytest.raises(BadInput, match="is of queue"):
             client.ack_jobs("other", claims)
     assert seen[1:] == [seen[0]] * 3, seen
+
+
+def test_queues_are_watched_over_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        queue, json = f"watched-{way}", "application/json"
+        jobs = [QueueJob(b"{}", name="mail", content_type=json) for _ in range(3)]
+        client.enqueue_jobs(queue, [*jobs, QueueJob(b"4", delay_ms=60_000, unique_key="k")])
+        claimed = client.dequeue_jobs(queue, 2)
+        kinds = [(job.name, job.content_type, job.body) for job in claimed]
+        client.nack_jobs(queue, [job.claim for job in claimed], reason="no", fail=True)
+        failed = client.list_jobs(queue)
+        first = client.retry_jobs(queue, [failed[0].job_id])
+        state = client.queue_state(queue)
+        settings = client.configure_queue(
+            queue=queue,
+            paused=True,
+            rate=3.5,
+            retry_policy="pinlater",
+            retry_growth=3.0,
+            max_age_ms=1000,
+        )
+        changed = client.configure_queue(
+            queue=queue, paused=False, rate=0.0, retry_policy="default"
+        )
+        seen.append(
+            [
+                kinds,
+                [(job.state, job.problem, job.body, job.attempts, job.name) for job in failed],
+                first,
+                (state.due, state.later, state.failed, state.running, state.paused, state.rate),
+                replace(settings, queue="", oldest_due_ms=0),
+                replace(changed, queue="", oldest_due_ms=0),
+                client.retry_jobs(queue),
+                [job.unique_key for job in client.list_jobs(queue, "PENDING", 10)],
+                client.delete_jobs(queue, "PENDING"),
+                queue in client.list_queues(),
+                client.queue_state("unknown"),
+                called(client, "delete_jobs", ({"queue": queue, "state": "RUNNING"},)),
+                called(client, "configure_queue", ({"queue": queue, "job_type": "x"},)),
+            ]
+        )
+    assert seen[1:] == [seen[0]] * 3, seen
+    assert seen[0][3] == (2, 1, 1, 0, False, None)
+    assert (seen[0][4].max_attempts, seen[0][4].retry_growth, seen[0][4].paused) == (11, 3.0, True)
+    assert (seen[0][5].max_attempts, seen[0][5].rate) == (10, None)
 
 
 def test_graph_writes_do_the_same_over_every_way(ways, store):
@@ -527,7 +631,7 @@ VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
     "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
-    "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
 
@@ -597,7 +701,9 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
     named = {*READS, "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
-             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs"}  # fmt: skip
+            "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls",
+            "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",
+            "list_queues", "queue_state", "list_jobs", "retry_jobs", "delete_jobs", "configure_queue"}  # fmt: skip
 
     assert named == set(OPERATIONS)
     for name, operation in OPERATIONS.items():

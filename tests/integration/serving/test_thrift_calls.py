@@ -585,4 +585,6 @@ def test_the_queues_of_the_crawler_are_out_of_reach(jobs, apache, redis_url):
 
     Cluster(connect_shards([redis_url])).enqueue("fetch", [NewJob(b"celery")])
 
-    assert jobs.dequeue("fetch", 10, apache.types.DequeueOptions()) == []
+    with pytest.raises(apache.types.Unauthorized, match="belongs to a Celery app") as refused:
+        jobs.dequeue("fetch", 10, apache.types.DequeueOptions())
+    assert refused.value.code == "forbidden"

@@ -66,6 +66,10 @@ NEED_NONE = {
     "scan_nodes": "graphs of applications",
     "batch_progress": "numbers",
     "explain": "operators",
+    "list_crawls": "numbers",
+    "get_crawl": "numbers",
+    "crawl_report": "numbers",
+    "try_scope": "rules of a crawl",
 }
 
 

@@ -12,8 +12,11 @@ import redis
 
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.standalone.redis_server import RedisServer
+from deploy.hbase.server import HBaseServer
 from pinlater.postgres.shard import PostgresShard
 from pinlater.redis_shard import RedisShard
+from tests.support.flower_server import FlowerSystem, flower_system
+from tests.support.hbase_server import start_hbase
 from tests.support.postgres_server import start_postgres
 
 _stack = ExitStack()
@@ -51,3 +54,17 @@ def redis_shard() -> RedisShard:
 def postgres_shard() -> PostgresShard:
     """The queues of a database of that PostgreSQL."""
     return PostgresShard(postgres_server().create_database("reports"), timeout_s=60)
+
+
+@cache
+def hbase_server() -> HBaseServer:
+    """One with two gateways for the process."""
+    server = start_hbase(folder(), gateways=2)
+    _stack.callback(server.kill)
+    return server
+
+
+@cache
+def flower(environ: tuple[tuple[str, str], ...]) -> FlowerSystem:
+    """A Flower with these variables, and a worker of upkeep."""
+    return _stack.enter_context(flower_system(["upkeep"], **dict(environ)))

@@ -14,13 +14,24 @@ Input: `steps`, each a list of a verb and its arguments:
     open               the gate, for tasks that wait for it
     wait n             until n notes were written; `done n` until n jobs have
                        ended, `claimed n` until n run
+    canvas key {…}     send a signature: a `chain`, `group` or `chord` of others, or a `task` with
+                       `args`, `si` (without the results before it) and `on_error`
+    result key         what it came to, or the name of the error
+    beat {…}           start `celery beat` with these entries, until `unbeat`
+    terminate id       revoke a task that runs; `asks` broadcasts a ping whose answers nobody reads
+    sent n             until n jobs wait; `idle` until none is left
+    forget pattern     delete keys of the server
 
-The answers: `notes` of the tasks in order, `said` by the workers, and `left`, the jobs that are
-neither done nor failed.
+The answers: `notes` of the tasks in order, `said` by the workers, `left`, the jobs that are
+neither done nor failed, `results` by key, and `boxes`, lists of replies that never expire.
 """
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -29,10 +40,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import redis
+from celery import chain, chord, group
 
 from aragog.standalone.redis_server import RedisServer
 from tests.reports.doors import _servers
-from tests.support.celery_worker import Worker
+from tests.support.celery_worker import OURS, ROOT, Worker
 from tests.support.job_places import RedisPlace, freeze, thaw
 from tests.support.waiting import wait_until
 
@@ -52,6 +64,9 @@ class Play:
         self.conf = dict(given.get("conf", {}))
         self.log = folder / "log"
         self.said: list[str] = []
+        self.results: dict[str, Any] = {}
+        self._sent: dict[str, Any] = {}
+        self._beat: subprocess.Popen[bytes] | None = None
         self._worker: Worker | None = None
 
     def worker(self) -> None:
@@ -98,6 +113,74 @@ class Play:
     def queues(self) -> None:
         answers = self.place.app.control.inspect(timeout=120, limit=1).active_queues() or {}
         self.said += [queue["name"] for queues in answers.values() for queue in queues]
+
+    def canvas(self, key: str, signature: Mapping[str, Any]) -> None:
+        self._sent[key] = self._signature(signature).apply_async()
+
+    def _signature(self, given: Mapping[str, Any]) -> Any:
+        app = self.place.app
+        if "task" in given:
+            made = app.signature(
+                given["task"], args=tuple(given.get("args", ())), immutable=given.get("si", False)
+            )
+        elif "chain" in given:
+            made = chain(*map(self._signature, given["chain"]), app=app)
+        elif "group" in given:
+            made = group(list(map(self._signature, given["group"])), app=app)
+        else:
+            header, body = given["chord"]
+            made = chord(list(map(self._signature, header)), self._signature(body), app=app)
+        if "on_error" in given:
+            made.on_error(self._signature(given["on_error"]))
+        return made
+
+    def result(self, key: str) -> None:
+        try:
+            self.results[key] = self._sent[key].get(timeout=60)
+        except Exception as error:
+            self.results[key] = type(error).__name__
+
+    def beat(self, entries: Mapping[str, Any]) -> None:
+        env = self.place.with_conf(
+            **self.conf, beat_schedule=dict(entries), beat_max_loop_interval=1
+        )
+        where = str(self.folder / "schedule")
+        command = ["-P", "-m", "celery", "-A", "tests.support.pinlater_app", "beat", "-s", where]
+        with self.log.open("ab") as out:
+            self._beat = subprocess.Popen(
+                [sys.executable, *command, "--pidfile="], env=os.environ | OURS | env, cwd=ROOT,
+                stdout=out, stderr=out,
+            )  # fmt: skip
+
+    def unbeat(self) -> None:
+        if self._beat is not None:
+            self._beat.terminate()
+            self._beat.wait(60)
+            self._beat = None
+
+    def terminate(self, task_id: str) -> None:
+        self.place.app.control.terminate(task_id)
+
+    def asks(self) -> None:
+        with self.place.app.connection() as connection:
+            box = self.place.app.control.mailbox(connection)
+            box._publish("ping", {}, reply_ticket="0f", channel=connection.default_channel)
+            key = f"{box.oid}.{box.reply_exchange.name}"
+        wait_until(lambda: self.place.client.exists(key))
+
+    def sent(self, count: int) -> None:
+        wait_until(lambda: self._sizes().due >= count)
+
+    def idle(self) -> None:
+        wait_until(lambda: self.left() == 0)
+
+    def forget(self, pattern: str) -> None:
+        for key in list(self.place.client.scan_iter(pattern)):
+            self.place.client.delete(key)
+
+    def boxes(self) -> int:
+        client = self.place.client
+        return sum(client.pttl(key) == -1 for key in client.scan_iter("*-*.reply.celery.pidbox"))
 
     def passes(self, seconds: int) -> None:
         self.place.pass_ms(seconds * 1000)
@@ -150,8 +233,16 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             for verb, *arguments in given["steps"]:
                 getattr(play, verb)(*arguments)
+            boxes = play.boxes()
+            play.unbeat()
             play.stop()
-            return {"notes": play.place.notes(), "said": play.said, "left": play.left()}
+            return {
+                "notes": play.place.notes(), "said": play.said, "left": play.left(),
+                "results": play.results, "boxes": boxes,
+            }  # fmt: skip
         finally:
+            play._sent.clear()
+            gc.collect()  # results unsubscribe when they are collected; the server ends here
+            play.unbeat()
             play.stop()
             play.place.close()

@@ -30,7 +30,7 @@ from parsel import Selector
 from scrapy.http import HtmlResponse, JsonRequest, TextResponse, XmlRpcRequest
 from scrapy.utils.request import fingerprint
 
-from aragog.addons.scrapy.item_json import value_json
+from aragog.addons.scrapy.item_pipeline import value_json
 from aragog.addons.scrapy.request_codec import from_json, to_json
 from aragog.addons.scrapy.responses import response_of
 from aragog.fetch_record.outcome import Fetched

@@ -3,7 +3,8 @@ Bytes to the Thrift services over a small store, on one connection.
 
 Input: `sends`, each one of `raw` (Latin-1, as it is), `frame` (Latin-1, with its length before it),
 or a call with `name`, `kind` (1 a call, 4 one without an answer), `number` and `arguments`
-(hexadecimal); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
+(hexadecimal; or three texts, of which `repeat` writes the second so often and the third once
+more); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
 `error` with the number of the call, and `closed` at the end of the connection; `others` says
 whether another client is served.
 """
@@ -56,13 +57,21 @@ def _bytes(send: Mapping[str, Any]) -> bytes:
     else:
         name = send["name"].encode()
         kind, number = send.get("kind", 1), send.get("number", 7)
-        arguments = bytes.fromhex(send.get("arguments", "00"))
+        arguments = _arguments(send)
         if send.get("old"):
             body = struct.pack(">I", len(name)) + name + struct.pack(">bi", kind, number)
         else:
             body = struct.pack(">II", STRICT | kind, len(name)) + name + struct.pack(">i", number)
         body += arguments
     return struct.pack(">I", len(body)) + body
+
+
+def _arguments(send: Mapping[str, Any]) -> bytes:
+    parts, times = send.get("arguments", "00"), send.get("repeat", 1)
+    if isinstance(parts, str):
+        return bytes.fromhex(parts)
+    begins, repeated, ends = map(bytes.fromhex, parts)
+    return begins + repeated * times + ends * (times + 1)
 
 
 def _reply(sock: Any) -> str:

@@ -6,8 +6,7 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from aragog.cli.earlier_output import read_earlier
-from aragog.cli.run_output import RunOutput
+from aragog.cli.run_output import RunOutput, read_earlier
 from aragog.errors import BadInput, ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings

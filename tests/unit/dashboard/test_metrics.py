@@ -17,7 +17,7 @@ from aragog.bootstrap.dashboard import components
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.observability.instruments import REFRESH_URLS, SLOTS
+from aragog.observability.metrics import REFRESH_URLS, SLOTS
 from aragog.runtime.clock import ManualClock
 from pinlater.admin import Admin
 from pinlater.cluster import Cluster

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.observability.durations import span
-from aragog.observability.formatting import at, moment, plain
+from aragog.observability.formatting import at, moment, plain, span
 
 
 @pytest.mark.parametrize(

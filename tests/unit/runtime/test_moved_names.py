@@ -18,6 +18,7 @@ DOCUMENTED = [
     "pinlater",
     "pinlater.brokers",
     "pinlater.job_types",
+    "pinlater.policy",
     "pipeline.enqueue_results",
     "pipeline.webhook_signatures",
     "politeness.robots_rules",
@@ -132,3 +133,46 @@ print(sorted({{name.removeprefix("aragog.") for name in names}} & {set(MOVED)!r}
 """
 
     assert run(code) == "[]\n"
+
+
+OLD_PACKAGE = f"""
+from {OLD}pages.document import Document
+from aragog.pages.extractors import Extracted
+
+def jobs(page):
+    assert isinstance(page.document, Document)
+    return Extracted({{"salary": page.document.tree.css_first("b").text()}})
+
+def main_text(page, form):
+    assert isinstance(page, Document)
+    return form + page.tree.css_first("b").text()
+"""
+POINTS = (
+    "[aragog.extractors]\njobs = jobboard:jobs\n[aragog.text_finders]\nmain = jobboard:main_text\n"
+)
+"""The groups of entry points have the names of version 0.1."""
+
+
+def test_a_package_for_version_0_1_extracts_and_finds_texts_with_a_warning(tmp_path):
+    (tmp_path / "jobboard.py").write_text(OLD_PACKAGE)
+    info = tmp_path / "jobboard-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jobboard\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    code = f"""
+import sys, warnings
+sys.path.insert(0, {str(tmp_path)!r})
+from aragog.pages import extractors, main_text
+from richpins.document import parse
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always", DeprecationWarning)
+    extract = extractors.load(("jobs",))["jobs"]
+page = parse(b"<b>90</b>", url="http://a.test/", content_type="text/html")
+print(dict(extract(extractors.ExtractorPage(page, None)).fields), main_text.load("main").find(page, "text"))
+print({{str(each.message) for each in caught if "{OLD}" in str(each.message)}})
+"""
+
+    said, warned = run(code).splitlines()
+
+    assert said == "{'salary': '90'} text90"
+    assert f"{OLD}pages.document is richpins.document now" in warned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -19,7 +19,6 @@ from aragog.api.server.http.calls import StoreCalls
 from aragog.api.server.http.compression import Compressed
 from aragog.api.server.http.fast_reads import FastReads
 from aragog.api.server.http.middleware import Guarded
-from aragog.api.server.http.negotiation import prefers_html
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.http.read_batches import ReadBatches
 from aragog.api.server.http.routes.changes import ChangesApi
@@ -220,3 +219,27 @@ def _scope_of(path: str, method: str) -> str:
 
 async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise Problem(404, "unknown path; see /openapi.json")
+
+
+HTML, JSON = "text/html", "application/json"
+
+
+def prefers_html(lines: Iterable[str]) -> bool:
+    """
+    True if a client asks for HTML by its name, and for JSON no more.
+
+    Args:
+        lines: the values of its Accept headers. Ranges such as `*/*` do not count: programs send
+            them by default.
+    """
+    weights = dict(map(_weighted, ",".join(lines).split(",")))
+    html = weights.get(HTML, 0.0)
+    return html > 0 and html >= weights.get(JSON, 0.0)
+
+
+def _weighted(text: str) -> tuple[str, float]:
+    """A media type and its weight; 0.0 for one that cannot be read."""
+    kind, *parameters = (part.strip().lower() for part in text.split(";"))
+    weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+    plain = weight.replace(".", "", 1)
+    return kind, float(weight) if plain.isascii() and plain.isdecimal() else 0.0

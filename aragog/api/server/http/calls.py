@@ -13,8 +13,7 @@ from starlette.responses import Response
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.steps import Run
 from aragog.api.operations.store_reads import HedgedResult, ReadStore, unhedged
-from aragog.api.server.http.preconditions import has_tag
-from aragog.api.server.http.read_batches import body_tag
+from aragog.api.server.http.etags import body_tag, has_tag
 from aragog.api.server.threads import CallThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore

@@ -17,12 +17,12 @@ from functools import partial
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aragog.api.server.http.etags import coded_tag
 from aragog.urlstore import zstd
 
 LEAST_BYTES = 1024
 INLINE_BYTES = 65_536
 TYPES = ("application/json", "application/problem+json", "text/")
-_TAG = re.compile(r'-(?:zstd|gzip)"$')
 _ZERO = re.compile(r"q=0(?:\.0{0,3})?$")
 
 
@@ -51,11 +51,6 @@ def coding_for(accepted: str) -> str | None:
 def compressed(coding: str, body: bytes) -> bytes:
     """The body in one of the codings that `coding_for` returns."""
     return _ENCODERS[coding](body)
-
-
-def plain_tag(tag: str) -> str:
-    """An ETag without the suffix that compression added to it."""
-    return _TAG.sub('"', tag)
 
 
 class Compressed:
@@ -104,7 +99,7 @@ class _Compressing:
         headers["Content-Encoding"] = self._coding
         headers["Content-Length"] = str(len(packed))
         if tag := headers.get("etag"):
-            headers["ETag"] = f'{tag[:-1]}-{self._coding}"'
+            headers["ETag"] = coded_tag(tag, self._coding)
         head["headers"] = headers.raw
         return {**message, "body": packed}
 

@@ -7,7 +7,6 @@ reads. Requests of a batch have their own results; one that fails does not affec
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.problems import Overloaded
 from aragog.api.server.http.compression import LEAST_BYTES, compressed
+from aragog.api.server.http.etags import body_tag, coded_tag
 from aragog.api.server.http.record_reads import RecordJson, read_hedged
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.threads import CallThreads, ThreadCall
@@ -175,9 +175,4 @@ def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
     tag = body_tag(result.version, result.data)
     if coding is None or len(result.data) < LEAST_BYTES:
         return Body(result.data, tag)
-    return Body(compressed(coding, result.data), f'{tag[:-1]}-{coding}"', coding)
-
-
-def body_tag(version: str, body: bytes) -> str:
-    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
-    return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
+    return Body(compressed(coding, result.data), coded_tag(tag, coding), coding)

@@ -1,4 +1,4 @@
-"""The exceptions of the contract for the errors of aragog."""
+"""The exceptions of the contract for the errors of aragog, by the table of errors."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import logging
 import math
 from typing import Any, NamedTuple
 
+from aragog.api import error_table
+from aragog.api.error_table import ErrorKind, kind_of
 from aragog.api.problems import Problem
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.tokens import TokenRateExceeded
-from aragog.errors import (
-    ALL,
-    BAD_INPUT,
-    TRANSIENT,
-    AccessDenied,
-    SlowDown,
-    TakenDown,
-    VersionConflict,
-)
+from aragog.errors import ALL, SlowDown, TakenDown, ValueTaken, VersionConflict
 
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_MS = 1000
+PLACES = {
+    "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
+    "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
+}  # fmt: skip
+"""The place of each exception in every `throws`."""
 
 
 class Missing(Exception):
@@ -39,36 +38,55 @@ def raised_for(error: BaseException) -> Raised:
     """The exception that a client gets for an error of a call."""
     match error:
         case Missing():
-            return Raised(2, idl.NotFound(message="there is no record of this URL"))
-        case TakenDown():
-            return Raised(8, idl.TakenDown(message=str(error), url=error.url))
-        case _ if isinstance(error, BAD_INPUT):
-            return Raised(1, idl.BadInput(message=str(error)))
-        case VersionConflict():
-            return Raised(3, idl.Conflict(message=str(error), found_version=error.found))
+            return _raised(error_table.NOT_FOUND, "there is no record of this URL")
         case TokenRateExceeded():
-            return unavailable(error.detail, math.ceil(error.wait_s * 1000))
+            wait_ms = math.ceil(error.wait_s * 1000)
+            return _raised(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
         case Problem():
-            return Raised(4, idl.Unauthorized(message=error.detail))
-        case AccessDenied():
-            return Raised(4, idl.Unauthorized(message=str(error)))
-        case SlowDown():
-            return unavailable(str(error), round(error.retry_after_s * 1000))
-        case _ if isinstance(error, TRANSIENT):
-            return unavailable(str(error))
+            kind = error_table.of_status(error.status) or error_table.INTERNAL
+            return _raised(kind, error.detail, **_waits(error, kind))
         case _ if isinstance(error, ALL):
-            return Raised(7, idl.InternalError(message=str(error)))
+            kind = kind_of(error)
+            return _raised(kind, str(error), **_members(error), **_waits(error, kind))
+        case TimeoutError():
+            return too_late()
         case _:
             log.error("a Thrift call raised", exc_info=error)
             message = "internal error; the server's log has the details"
-            return Raised(7, idl.InternalError(message=message))
+            return _raised(error_table.INTERNAL, message)
+
+
+def _raised(kind: ErrorKind, message: str, **members: Any) -> Raised:
+    exception = getattr(idl, kind.exception)
+    return Raised(PLACES[kind.exception], exception(message=message, code=kind.code, **members))
+
+
+def _members(error: BaseException) -> dict[str, Any]:
+    match error:
+        case VersionConflict():
+            return {"found_version": error.found}
+        case ValueTaken():
+            return {"found_version": "", "url": error.url, "property": error.name}
+        case TakenDown():
+            return {"url": error.url}
+        case _:
+            return {}
+
+
+def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
+    """When to call again."""
+    if kind.exception != "Unavailable":
+        return {}
+    if isinstance(error, SlowDown):
+        return {"retry_after_ms": round(error.retry_after_s * 1000)}
+    return {"retry_after_ms": RETRY_AFTER_MS}
 
 
 def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> Raised:
     """The server cannot do it now."""
-    return Raised(5, idl.Unavailable(message=message, retry_after_ms=retry_after_ms))
+    return _raised(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 
 def too_late() -> Raised:
     """The call missed its deadline."""
-    return Raised(6, idl.DeadlineExceeded(message="not answered within the deadline"))
+    return _raised(error_table.LATE, "not answered within the deadline")

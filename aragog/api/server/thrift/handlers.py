@@ -46,15 +46,19 @@ def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
         request = request_of(operation, arguments)
         if isinstance(request, ContentRequest):
             request = _bounded(request)
-        answer = operation.run(Caller(parts, arguments.token), checked(request))
+        answer = operation.run(_caller(parts, arguments), checked(request))
         return _value(answer, spec)
 
     def waiting_call(arguments: Any) -> Steps[Any]:
         request = checked(request_of(operation, arguments))
-        steps: Generator[Any, None, Any] = operation.run(Caller(parts, arguments.token), request)
+        steps: Generator[Any, None, Any] = operation.run(_caller(parts, arguments), request)
         return _value((yield from steps), spec)
 
     return waiting_call if operation.in_steps else call
+
+
+def _caller(parts: Parts, arguments: Any) -> Caller:
+    return Caller(parts, arguments.token, door="thrift")
 
 
 def _value(answer: Any, spec: Any) -> Any:

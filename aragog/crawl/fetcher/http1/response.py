@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import requests
 from requests.structures import CaseInsensitiveDict
 
+from aragog.crawl.fetcher.body_limits import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import (
     Fault,
@@ -20,7 +21,6 @@ from aragog.crawl.fetcher.faults import (
     TransportError,
     UnsupportedContent,
 )
-from aragog.crawl.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.http1.connection import HttpConnection
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead

@@ -14,7 +14,7 @@ import certifi
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
-from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
+from aragog.observability.metrics import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
@@ -57,6 +57,9 @@ def tls_context(
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
     context.check_hostname = verify and not names_checked_here
+    # Names are in subjectAltName (RFC 9110 section 4.3.4); OpenSSL would take the common name where
+    # there is none, and browsers do not.
+    context.hostname_checks_common_name = False
     if verify:
         context.load_verify_locations(certifi.where())
         context.load_default_certs()

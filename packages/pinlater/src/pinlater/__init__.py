@@ -8,6 +8,8 @@ For applications:
 
     worker.py            at_least_once, follow, RunLater: what a Celery worker does differently
     job_types.py         job types of a function and a section of a TOML file
+    job_body.py          bodies that programs in other languages read
+    doors.py             which other programs may use a queue
     brokers.py           broker URLs, and Celery's settings for each kind of broker
     publish_receipts.py  whether a published job was already there
     gates.py             how a worker leaves jobs on the server while it has no room for them
@@ -25,7 +27,9 @@ For applications:
 The parts:
 
     models.py            jobs, claims, states, sizes
-    policy.py            the delays between attempts
+    queue_settings.py    the settings of a queue: rate, pause, retries, retention
+    retry_policy.py      the delays between attempts, and when a job is given up
+    run_log.py           a line in the log for each run of a job
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
     job_codec.py         the stored format of a job
     shard.py             the port: the queues of one server

@@ -13,11 +13,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from pinlater import job_codec, run_log
 from pinlater.clock import Clock
 from pinlater.cluster import Cluster
-from pinlater.errors import BrokerUnavailable
+from pinlater.errors import BrokerUnavailable, InvalidMessage
 from pinlater.models import Claimed, JobState, Nack, Step
-from pinlater.policy import RetryPolicy
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
@@ -55,6 +56,12 @@ class Claim:
     """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
     ended_s: float | None = None
     """When an orphan's job was first found not running; None while it runs."""
+    task: str = ""
+    """The task that runs it; empty unless runs are logged."""
+    started_s: float | None = None
+    """When its task began; None unless runs are logged."""
+    run_s: float | None = None
+    """How long its task ran; None while it runs."""
     on_ack: Disposition | None = None
     on_reject: Disposition | None = None
 
@@ -102,7 +109,7 @@ class AckBuffer:
     def _nack(self, claim: Claim, disposition: Disposition) -> Nack:
         delay_ms, step = disposition.delay_ms, _STEPS.get(disposition.step)
         if step is not None:
-            policy = RetryPolicy.of(self._cluster.settings(claim.queue))
+            policy = RetryPolicy.of(self._cluster.settings(claim.queue), _job_type(claim.job))
             delay_ms = policy.delay_ms(claim.job.attempt, self._rng.random())
         explicit: Step = step or cast("Step", disposition.step)
         return Nack(claim.job.job_id, claim.job.token, explicit, delay_ms, disposition.problem)
@@ -141,6 +148,7 @@ class AckBuffer:
             return
         self._silent.discard(shard.name)
         for ack, accepted in zip(group, done, strict=True):
+            run_log.write(ack.claim, _state(accepted))
             if not accepted:
                 logger.warning(
                     "the ack of job %s of %s came too late: another worker has it, or its server "
@@ -155,3 +163,17 @@ class AckBuffer:
         logger.log(level, "%d acks wait for their shard: %s", len(group), error)
         self._pending.extendleft(reversed(group))
         self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S
+
+
+def _state(accepted: bool | JobState | None) -> JobState | None:
+    """The state after an ack (True: it was accepted) or a nack."""
+    if isinstance(accepted, JobState):
+        return accepted
+    return JobState.SUCCEEDED if accepted else None
+
+
+def _job_type(job: Claimed) -> str:
+    try:
+        return job_codec.decode(job.record).name
+    except InvalidMessage:
+        return ""

@@ -7,28 +7,17 @@ operations run in steps of 200 jobs per shard and report progress after each ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from pinlater.brokers import shard_urls
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.errors import BrokerUnavailable, InvalidArgument
 from pinlater.models import JobInfo, JobState, QueueStatus, Sizes
-from pinlater.policy import RetryPolicy
+from pinlater.queue_settings import check_settings, rate_settings
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
-
-SETTINGS: Mapping[str, str] = {
-    "paused": "1: no jobs are delivered",
-    "rate": "jobs delivered per second, over all workers and shards",
-    "burst": "jobs delivered at once after a pause; default a quarter of a second's worth",
-    "keep_succeeded_ms": "how long a finished job is remembered; default a day",
-    "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
-    "keep_failed_ms": "how long a failed job is kept; default 7 days",
-    "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
-    **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
-}
-"""The settings that `configure` accepts, with their descriptions."""
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
 """Receives jobs and their queue before they are deleted; one of them may still start to run."""
@@ -67,7 +56,7 @@ class Admin:
 
         Args:
             broker_url: a `pinlater://` URL in any of its forms.
-            shards: further URLs, as in `broker.shards`.
+            shards: URLs of further servers, as for `celery_settings`.
             prefix: `global_keyprefix` of the transport.
             before_delete: called with jobs before they are deleted.
 
@@ -152,19 +141,41 @@ class Admin:
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
         """Limit the jobs per second over all workers; None removes the limit."""
-        if rate_per_s is not None and rate_per_s <= 0:
-            raise InvalidArgument("rate: must be above 0; pause the queue to stop it")
-        self._change(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
+        changes = rate_settings(rate_per_s, burst)
+        self._change(lambda shard: shard.configure(queue, changes))
 
     def configure(self, queue: str, **changes: float | None) -> None:
-        """Change any of `SETTINGS`; None restores the default."""
-        unknown = changes.keys() - SETTINGS.keys()
-        if unknown:
-            names = ", ".join(SETTINGS)
-            raise InvalidArgument(
-                f"{', '.join(sorted(unknown))}: not a setting of a queue; use {names}"
-            )
+        """Change any of `queue_settings.SETTINGS`; None restores the default."""
+        check_settings(changes)
         self._change(lambda shard: shard.configure(queue, changes))
+
+    def retry_policy(self, queue: str, job_type: str = "") -> RetryPolicy:
+        """Return the retry policy of a queue, or of one job type in it."""
+        return RetryPolicy.of(self.status(queue).settings, job_type)
+
+    def set_retry_policy(
+        self, queue: str, word: str = "", *, job_type: str = "", **changes: float | None
+    ) -> None:
+        """
+        Change the retry policy of a queue, or of one job type in it; effective immediately.
+
+        Args:
+            queue: its name.
+            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`; it replaces the whole policy,
+                and the other arguments change it. Empty: the other arguments alone.
+            job_type: the type that it is for; empty: all that have no policy of their own.
+            changes: fields of `RetryPolicy`; None restores the default, or that of the queue.
+
+        Raises:
+            InvalidArgument: an unknown word or field.
+        """
+        if word:
+            named = RetryPolicy.NAMED.get(word)
+            if named is None:
+                words = ", ".join(RetryPolicy.NAMED)
+                raise InvalidArgument(f"{word}: not a retry policy; use {words}")
+            changes = {**dict.fromkeys(RetryPolicy.fields()), **named, **changes}
+        self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""

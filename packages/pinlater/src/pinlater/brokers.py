@@ -77,7 +77,7 @@ def kind_of(broker_url: str) -> Kind:
     except KeyError:
         schemes = ", ".join(f"{s}://" for s in SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise InvalidConfig(f"broker.url: {shown} is not one of {schemes}") from None
+        raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}") from None
 
 
 def celery_settings(
@@ -92,7 +92,7 @@ def celery_settings(
     Return Celery's settings for a broker, under Celery's own names.
 
     Args:
-        broker_url: as in `broker.url`.
+        broker_url: where the jobs are; its scheme is one of `SCHEMES`.
         shards: further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`); pinlater
             only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
@@ -104,7 +104,7 @@ def celery_settings(
     """
     kind = kind_of(broker_url)
     if shards and kind != "pinlater":
-        raise InvalidConfig(f"broker.shards: only pinlater:// has shards, not {kind}")
+        raise InvalidConfig(f"shards: only pinlater:// has shards, not {kind}")
     broker_url, shards = reveal(broker_url), tuple(reveal(url) for url in shards)
     common: dict[str, Any] = {
         "broker_url": broker_url,
@@ -191,11 +191,11 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     if scheme not in PINLATER_SCHEMES:
         schemes = ", ".join(f"{s}://" for s in PINLATER_SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
-        raise InvalidConfig(f"broker.url: {shown} is not one of {schemes}")
+        raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
     user, at, hosts_and_path = rest.rpartition("@")
     if "/" in user:
-        raise InvalidConfig("broker.url: in its password, write / as %2F (it is not shown here)")
+        raise InvalidConfig("broker URL: in its password, write / as %2F (it is not shown here)")
     hosts, slash, path = hosts_and_path.partition("/")
     return tuple(
         f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
@@ -251,7 +251,7 @@ def _host(host: str) -> str:
     except ValueError as error:
         # An unescaped / or # in the password would become part of the host.
         raise InvalidConfig(
-            "broker.url: its host is not host:port (it is not shown here)"
+            "broker URL: its host is not host:port (it is not shown here)"
         ) from error
     if has_port and not host.startswith(":"):
         return host
@@ -263,7 +263,7 @@ def _socket_url(rest: str) -> str:
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
         raise InvalidConfig(
-            f"broker.url: a unix socket needs an absolute path, got {path!r}; "
+            f"broker URL: a unix socket needs an absolute path, got {path!r}; "
             "write pinlater+socket:///path/to/redis.sock"
         )
     options = dict(parse_qsl(query))

@@ -109,11 +109,20 @@ class ClaimRegistry:
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
+    def note_start(self, tag: str, task: str) -> None:
+        """Record that a task begins the job of `tag`, so that its run is logged (`run_log.py`)."""
+        claim = self._claims.get(tag)
+        if claim is not None:
+            claim.task = task
+            claim.started_s = self._clock.monotonic_s()
+
     def note_end(self, tag: str) -> None:
         """Record that the job of `tag` was run, and its ack or reject will follow."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.ended = True
+            if claim.started_s is not None and claim.run_s is None:
+                claim.run_s = self._clock.monotonic_s() - claim.started_s
 
     def ack(self, tag: str) -> None:
         """Mark the job SUCCEEDED, unless `set_dispositions` chose another outcome."""

@@ -20,8 +20,11 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from pinlater.admin import SETTINGS, Admin, count_of
+from pinlater.admin import Admin, count_of
+from pinlater.errors import InvalidArgument
 from pinlater.models import JobInfo, JobState, QueueStatus
+from pinlater.queue_settings import SETTINGS
+from pinlater.retry_policy import RetryPolicy
 from pinlater.terminal import SafeConsole, echo, echo_json, print_table
 from pinlater.wording import span
 
@@ -216,6 +219,79 @@ def limit(
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
     _done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
+
+
+def _policy_option(
+    name: str, field: str, least: float, most: float, text: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    whole = field in ("max_attempts", "linear_attempts")
+    kind = click.IntRange(int(least), int(most)) if whole else click.FloatRange(least, most)
+    return click.option(name, field, type=kind, help=text)
+
+
+YEAR_S = 366 * 86_400
+
+
+@queue.command("retry-policy")
+@queue_name
+@click.argument("word", required=False, type=click.Choice([*RetryPolicy.NAMED, "default"]))
+@click.option("--job-type", default="", help="Of this job type alone.")
+@_policy_option("--max-attempts", "max_attempts", 1, 1000, "Deliveries before a job is FAILED.")
+@_policy_option(
+    "--linear-attempts", "linear_attempts", 0, 1000, "Failures whose delay grows by a step."
+)
+@_policy_option("--step-s", "retry_step_ms", 0, YEAR_S, "Seconds before the second attempt.")
+@_policy_option("--growth", "retry_growth", 1, 10, "Factor of each delay after the linear ones.")
+@_policy_option("--cap-s", "retry_cap_ms", 0, YEAR_S, "The longest delay, in seconds.")
+@_policy_option("--jitter", "retry_jitter", 0, 1, "Random share of each delay.")
+@_policy_option(
+    "--max-age-s",
+    "max_age_ms",
+    0,
+    YEAR_S,
+    "A job is FAILED when its next attempt is later than this after it was enqueued.",
+)
+@as_json
+@click.pass_context
+def retry_policy(
+    context: click.Context, /, queue_name: str, word: str | None, job_type: str, as_json: bool,
+    **options: float | None,
+) -> None:  # fmt: skip
+    """
+    Show how failed jobs are retried, or change it.
+
+    WORD is a whole policy: pinlater (ten retries, five of them linear, then exponential), once, or
+    default. Options change single values of it, or of what is there.
+    """
+    admin = _admin(context)
+    given = {
+        name: value * 1000 if name.endswith("_ms") else value
+        for name, value in options.items()
+        if value is not None
+    }
+    if any(map(math.isnan, given.values())):  # `nan` is in every range of click
+        raise click.BadParameter("nan is not a number")
+    changes: dict[str, float | None] = {**given}
+    if word == "default":
+        changes = {**dict.fromkeys(RetryPolicy.fields()), **given}
+    if word or changes:
+        known = word if word and word in RetryPolicy.NAMED else ""
+        try:
+            admin.set_retry_policy(queue_name, known, job_type=job_type, **changes)
+        except InvalidArgument as error:
+            raise click.BadParameter(str(error)) from error
+    policy = admin.retry_policy(queue_name, job_type)
+    if as_json:
+        _print_json({"queue": queue_name, "job_type": job_type, **asdict(policy)})
+        return
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in asdict(policy).items():
+        table.add_row(name, f"{value:g}")
+    delays = [span(policy.delay_ms(n)) for n in range(1, min(policy.max_attempts, 13))]
+    table.add_row("delays", ", ".join(delays) + (" …" if policy.max_attempts > 13 else ""))
+    print_table(table)
 
 
 @queue.command()

@@ -375,7 +375,7 @@ def _postgres(url: str, name: str, prefix: str) -> ServerShard:
     except ImportError as error:
         shown = without_password(url)
         raise InvalidConfig(
-            f"broker: {shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
+            f"{shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
         ) from error
     shard: ServerShard = shards.PostgresShard(reveal(url), name=name, prefix=prefix)
     return shard
@@ -385,7 +385,7 @@ def _client(url: str, socket_timeout_s: float) -> redis.Redis:
     """Return a client that retries a broken connection once and never retries a timeout."""
     return connect(
         url,
-        setting="broker.url",
+        setting="broker URL",
         timeout_s=socket_timeout_s,
         connect_timeout_s=CONNECT_TIMEOUT_S,
         attempts=2,

@@ -4,6 +4,9 @@ Conversion of task messages to jobs and back.
 A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
 to the header `x_eta`, so an unmodified worker never delays the task itself.
 
+A message with the header `plain_body` becomes a plain body (job_body.py) that programs in other
+languages read as well, and a plain body becomes the message of the task that runs it.
+
 A message with a list may share jobs with other messages: it opts in with the header `collect`, a
 `Collection` as JSON. Each element of the list in the task's first argument becomes an item with its
 own delay. Jobs with fewer than `most` elements that wait for the same span of time are thus one
@@ -16,18 +19,26 @@ import base64
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from kombu.utils import json
 
-from pinlater.errors import InvalidMessage
+from pinlater import job_body
+from pinlater.errors import InvalidArgument, InvalidMessage
+from pinlater.job_body import JobBody
 from pinlater.models import JobFrame, JobItem, NewJob
 
 _json: Any = json
 TAGGED = "pinlater"
 """The property that marks a delivered message as a job; its value is the attempt number."""
 HEADER = "collect"
+PLAIN = "plain_body"
+"""The header of a message whose arguments become a plain body."""
+MOST_SHOWN = 1024
+"""Characters of arguments in events, as Celery has them."""
+_CANVAS = ("callbacks", "errbacks", "chain", "chord")
+_ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
 # Control characters are escaped in JSON, and no URL or name contains one.
 _PLACE = "\x1e"
 _SPLIT_AT = orjson.dumps(orjson.dumps(_PLACE).decode())[1:-1]
@@ -52,6 +63,7 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
 
     Raises:
         InvalidMessage: the eta is not an ISO 8601 time.
+        InvalidArgument: a plain body cannot carry what the message has.
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
@@ -60,8 +72,12 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     unique_key = properties.pop("unique_key", None) or in_headers or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
     even_when_full = bool(headers.pop("even_when_full", False))
+    if headers.pop(PLAIN, False):
+        body = job_body.encode(to_plain(message))
+    else:
+        body = _json.dumps(message | {"headers": headers, "properties": properties}).encode()
     return NewJob(
-        body=_json.dumps(message | {"headers": headers, "properties": properties}).encode(),
+        body=body,
         priority=priority,
         delay_ms=delay_ms,
         max_attempts=int(attempts),
@@ -107,6 +123,114 @@ def payload(message: Mapping[str, Any]) -> list[Any]:
     return list(_json.loads(text))
 
 
+def to_plain(message: Mapping[str, Any]) -> JobBody:
+    """
+    Return the arguments of a task message as a plain body.
+
+    Raises:
+        InvalidArgument: it has more than arguments (a link, a chain, an expiry), or an argument is
+            no value of JSON.
+        InvalidMessage: it is not a task message in JSON.
+    """
+    headers = message["headers"]
+    try:
+        args, kwargs, embedded = payload(message)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+    extras = [name for name in _ONLY_CELERY if headers.get(name)]
+    extras += [name for name in _CANVAS if embedded.get(name)]
+    if extras:
+        raise InvalidArgument(
+            f"job: {', '.join(extras)} cannot travel in a queue with doors; only Celery knows them"
+        )
+    return job_body.of_arguments(args, kwargs)
+
+
+def for_others(stored: bytes) -> JobBody:
+    """
+    Return a stored body as programs without Celery get it: of a task message its arguments.
+
+    Raises:
+        InvalidMessage: only Celery can run it, or nobody can read it.
+    """
+    if job_body.is_plain(stored):
+        return job_body.decode(stored)
+    try:
+        return to_plain(_json.loads(stored))
+    except InvalidArgument as error:
+        raise InvalidMessage("job body", f"is for Celery alone: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+
+
+def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
+    """
+    Return the message of a claimed job with a plain body.
+
+    Raises:
+        InvalidMessage: the body is not of its content type.
+    """
+    args, kwargs = job_body.arguments(body)
+    text = _json.dumps([args, kwargs, dict.fromkeys(_CANVAS)])
+    properties: dict[str, Any] = {
+        "correlation_id": job.key,
+        "reply_to": "",
+        "delivery_mode": 2,
+        "delivery_info": {"exchange": "", "routing_key": job.queue},
+        "priority": job.priority,
+        "body_encoding": "base64",
+        "delivery_tag": job.tag,
+        TAGGED: job.attempt,
+    }
+    headers = {
+        "lang": "py",
+        "task": job.task,
+        "id": job.key,
+        "root_id": job.key,
+        "parent_id": None,
+        "argsrepr": _shown(args),
+        "kwargsrepr": _shown(kwargs),
+        "retries": 0,
+        "timelimit": [None, None],
+        "ignore_result": True,
+    }
+    message = {
+        "body": base64.b64encode(text.encode()).decode(),
+        "content-encoding": "utf-8",
+        "content-type": job_body.JSON,
+        "headers": headers,
+        "properties": properties,
+    }
+    return _marked(message, job.attempt)
+
+
+class PlainJob(NamedTuple):
+    """What the message of a plain body needs beside it."""
+
+    task: str
+    key: str
+    """The task's id."""
+    queue: str
+    priority: int
+    tag: str
+    attempt: int
+
+
+def _shown(value: Any) -> str:
+    """A value as Celery's events show it."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+def _marked(message: dict[str, Any], attempt: int) -> dict[str, Any]:
+    """The message, marked as delivered again where it is."""
+    headers, properties = message["headers"], message["properties"]
+    if attempt > 1:
+        headers["redelivered"] = True
+        properties.setdefault("delivery_info", {})["redelivered"] = True
+    return message
+
+
 def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
     """
     Return the message of a claimed job with its delivery tag.
@@ -116,15 +240,12 @@ def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
     """
     try:
         message: dict[str, Any] = _json.loads(body)
-        properties, headers = message["properties"], message["headers"]
+        properties = message["properties"]
         properties["delivery_tag"] = tag
         properties[TAGGED] = attempt
-        if attempt > 1:
-            headers["redelivered"] = True
-            properties.setdefault("delivery_info", {})["redelivered"] = True
+        return _marked(message, attempt)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
-    return message
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ LOCKED = (
     "alone FLOWER_UNAUTHENTICATED_API=true."
 )
 """What Flower says where its API is closed."""
-BASE = "base.html"
+BASE, TASKS = "base.html", "tasks.html"
+NOTE = "tasks_note.html"
+CONTAINER = "{% block container %}"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
 """Disables Flower's own buttons, with the reason, where its API refuses what they ask for."""
 AdminOf = Callable[[Any], Admin]
@@ -106,7 +108,8 @@ class Loader(template.Loader):
     """
     Looks for a template in `folders`, then in Flower's.
 
-    Each folder may have a `links.html` with items for Flower's navigation.
+    Each folder may have a `links.html` with items for Flower's navigation, and a `tasks_note.html`
+    to be shown above Flower's list of tasks.
     """
 
     def __init__(self, root: str, folders: Sequence[Traversable]) -> None:
@@ -119,6 +122,8 @@ class Loader(template.Loader):
         if name == NAVIGATION:
             links = [folder / LINKS for folder in self._folders if (folder / LINKS).is_file()]
             source = with_links(source, "".join(path.read_text("utf-8") for path in links))
+        if name == TASKS and any((folder / NOTE).is_file() for folder in self._folders):
+            source = source.replace(CONTAINER, f'{CONTAINER}{{% module Template("{NOTE}") %}}', 1)
         if name == BASE:
             source = source.replace("</body>", f"{STOCK_ACTIONS}</body>")
         return template.Template(source, name=name, loader=self)

@@ -3,29 +3,41 @@ Job types defined by a function and a section of a TOML file.
 
     [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
     queue = "images"
-    max_attempts = 5             @jobs.job
+    retry = "pinlater"           @jobs.job
     rate_per_s = 20              def thumbnail(path: str) -> None: ...
 
 The function becomes a Celery task of the same name. When it raises, its job runs again according to
-the queue's retry policy, and is FAILED after the last attempt. The rate and the policy belong to
-the queue: a worker writes them when it starts, and the command `pinlater` changes them live until
-the next start. A job may run more than once, so the function must be safe to repeat.
+the retry policy, and is FAILED after the last attempt. A worker writes rates, policies and doors to
+the queues when it starts, and the command `pinlater` changes them live until the next start. A job
+may run more than once, so the function must be safe to repeat.
+
+With `doors`, programs in other languages use the same queue: their jobs run the function, and the
+jobs of `delay` and `apply_async` have plain bodies that they read (job_body.py).
 """
 
 from __future__ import annotations
 
+import inspect
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from celery import Celery, signals
+from celery import Celery, Task, signals
+from kombu import pools
+from kombu.connection import Connection
 
+from pinlater import doors, envelope
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 from pinlater.errors import InvalidConfig
+from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import follow
+
+CLUSTERS = "clusters"
+"""The section with the broker URLs of clusters by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +45,98 @@ class JobType:
     """One section of the configuration. None keeps the queue's current setting, or the default."""
 
     queue: str
+    retry: str = ""
+    """A retry policy by its name, such as `pinlater`; the other settings change it."""
     max_attempts: int | None = None
     """Deliveries before a job is FAILED; default 10."""
+    linear_attempts: int | None = None
+    """Failures whose delay grows by a step; default 5."""
     retry_step_s: float | None = None
     """Delay before the second attempt; default 10."""
+    retry_growth: float | None = None
+    """Factor of each delay after the linear ones, 1 to 10; default 2."""
+    retry_cap_s: float | None = None
+    """The longest delay; default 3,600."""
+    max_age_s: float | None = None
+    """A job whose next attempt would be later than this after it was enqueued is FAILED."""
     rate_per_s: float | None = None
     """Jobs a second, over all workers of the queue; default: unlimited."""
     time_limit_s: float | None = None
     """A run that takes longer is ended, and fails."""
+    doors: Sequence[str] = ()
+    """`http`, `thrift`: programs in other languages may use the queue there."""
+    cluster: str = ""
+    """The cluster that has the queue, by its name in the section `clusters`; empty: the app's."""
 
-    def settings(self) -> dict[str, float]:
-        """Settings to apply to the queue."""
-        settings = {
+    def policy(self) -> dict[str, float]:
+        """The settings of its retry policy."""
+        given = {
             "max_attempts": self.max_attempts,
-            "retry_step_ms": self.retry_step_s and self.retry_step_s * 1000,
-            "rate": self.rate_per_s,
+            "linear_attempts": self.linear_attempts,
+            "retry_step_ms": _ms(self.retry_step_s),
+            "retry_growth": self.retry_growth,
+            "retry_cap_ms": _ms(self.retry_cap_s),
+            "max_age_ms": _ms(self.max_age_s),
         }
-        return {name: value for name, value in settings.items() if value is not None}
+        own = {name: value for name, value in given.items() if value is not None}
+        return {**RetryPolicy.NAMED.get(self.retry, {}), **own}
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+class JobTask(Task):  # type: ignore[misc]
+    """The task of a job type."""
+
+    abstract = True
+    job_type: JobType
+    cluster_connection: Connection | None = None
+    """To the cluster of its queue; None: the app's own."""
+
+    def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
+        """
+        Enqueue a job; see Celery's.
+
+        Raises:
+            InvalidArgument: the queue has doors, and an argument is no value of JSON, or an option
+                is one that only Celery knows.
+        """
+        args, kwargs = tuple(args or ()), dict(kwargs or {})
+        if self.job_type.doors:
+            args, kwargs = by_name(self.run, args, kwargs)
+            options["headers"] = {**(options.get("headers") or {}), envelope.PLAIN: True}
+        is_elsewhere = self.cluster_connection is not None and not self.app.conf.task_always_eager
+        if not is_elsewhere or "producer" in options:
+            return super().apply_async(args, kwargs, **options)
+        with pools.producers[self.cluster_connection].acquire(block=True) as producer:
+            return super().apply_async(args, kwargs, producer=producer, **options)
+
+
+def by_name(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """
+    Return the arguments of a call by the names of its parameters, where all have one.
+
+    Other languages then read `{"path": "a.png", "width": 10}`, whichever way Python passed them. A
+    single argument of bytes stays by position: it is the body. Pure.
+
+    Raises:
+        TypeError: they do not fit the function.
+    """
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
+    parameters = bound.signature.parameters
+    if any(parameters[name].kind in kinds for name in bound.arguments):
+        return bound.args, bound.kwargs
+    values = dict(bound.arguments)
+    if len(values) == 1 and isinstance(value := next(iter(values.values())), bytes):
+        return (value,), {}
+    for name in list(values):
+        if parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            values |= values.pop(name)
+    return (), values
 
 
 class JobTypes:
@@ -57,20 +144,34 @@ class JobTypes:
     The job types of one Celery app.
 
     Args:
-        app: its workers will record how jobs end (`pinlater.worker`).
+        app: its workers will record how jobs end (`pinlater.worker`), and log each run.
         types: the job types by function name.
+        clusters: the broker URLs of other clusters, by the names that `JobType.cluster` uses. A
+            worker serves one cluster: `celery -A app -b URL worker`.
     """
 
-    def __init__(self, app: Celery, types: Mapping[str, JobType]) -> None:
+    def __init__(
+        self, app: Celery, types: Mapping[str, JobType], clusters: Mapping[str, str] | None = None
+    ) -> None:
         self.types = dict(types)
         self._app = app
+        self._clusters = dict(clusters or {})
+        connect: Any = Connection
+        self._connections = {name: connect(url) for name, url in self._clusters.items()}
         follow(app)
         signals.worker_init.connect(self._configure, weak=False)
 
     @classmethod
-    def from_toml(cls, app: Celery, path: Path) -> JobTypes:
+    def from_toml(
+        cls, app: Celery, path: Path, clusters: Mapping[str, str] | None = None
+    ) -> JobTypes:
         """
         Read job types from a file with one section per type.
+
+        Args:
+            app: see the class.
+            path: the file; its section `clusters` may have broker URLs by name.
+            clusters: broker URLs that precede those of the file, which may contain passwords.
 
         Raises:
             InvalidConfig: the file, a key or a value is invalid; lists all problems at once.
@@ -79,10 +180,16 @@ class JobTypes:
             sections = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise InvalidConfig(f"{path}: {error}") from error
-        problems = [p for name, section in sections.items() for p in _problems(name, section)]
+        urls = sections.pop(CLUSTERS, {})
+        problems = _cluster_problems(urls)
+        urls = {**(urls if not problems else {}), **(clusters or {})}
+        problems += [
+            p for name, section in sections.items() for p in _problems(name, section, urls)
+        ]
+        problems += _door_problems(sections)
         if problems:
             raise InvalidConfig(*problems)
-        return cls(app, {name: JobType(**section) for name, section in sections.items()})
+        return cls(app, {name: JobType(**section) for name, section in sections.items()}, urls)
 
     def job(self, function: Callable[..., None]) -> Any:
         """
@@ -95,10 +202,15 @@ class JobTypes:
         kind = self.types.get(name)
         if kind is None:
             raise InvalidConfig(f"{name}: has no section in the configuration of job types")
+        if kind.doors:
+            doors.open_type(kind.queue, name)
         return self._app.task(
             function,
+            base=type("AppJobTask", (JobTask, self._app.Task), {"abstract": True}),
             name=name,
             queue=kind.queue,
+            job_type=kind,
+            cluster_connection=self._connections.get(kind.cluster),
             acks_late=True,
             reject_on_worker_lost=True,
             acks_on_failure_or_timeout=False,
@@ -106,6 +218,28 @@ class JobTypes:
             broker_retries=True,
             time_limit=kind.time_limit_s,
         )
+
+    def settings(self, broker_url: str) -> dict[str, dict[str, float | None]]:
+        """
+        Return the settings of each queue that a worker of this broker serves.
+
+        A policy is the queue's where the queue has one job type, else that of the type.
+        """
+        own = {
+            name: kind
+            for name, kind in self.types.items()
+            if not kind.cluster or self._clusters.get(kind.cluster) == broker_url
+        }
+        count = Counter(kind.queue for kind in own.values())
+        result: dict[str, dict[str, float | None]] = {}
+        for name, kind in own.items():
+            settings = result.setdefault(kind.queue, {doors.SETTING: None})
+            opened = int(settings[doors.SETTING] or 0) | doors.number_of(kind.doors)
+            settings[doors.SETTING] = opened or None
+            settings |= RetryPolicy.settings(kind.policy(), name if count[kind.queue] > 1 else "")
+            if kind.rate_per_s is not None:
+                settings["rate"] = kind.rate_per_s
+        return result
 
     def _configure(self, **_: Any) -> None:
         conf = self._app.conf
@@ -117,12 +251,37 @@ class JobTypes:
             options.get("shards", ()),
             prefix=options.get("global_keyprefix", ""),
         )
-        for kind in self.types.values():
-            if kind.settings():
-                admin.configure(kind.queue, **kind.settings())
+        for queue, settings in self.settings(conf.broker_url).items():
+            admin.configure(queue, **settings)
 
 
-def _problems(name: str, section: Any) -> list[str]:
+def _cluster_problems(urls: Any) -> list[str]:
+    if not isinstance(urls, dict):
+        return [f"{CLUSTERS}: must be a section"]
+    return [
+        f"{CLUSTERS}.{name}: must be a broker URL"
+        for name, url in urls.items()
+        if not isinstance(url, str) or "://" not in url
+    ]
+
+
+def _door_problems(sections: Mapping[str, Any]) -> list[str]:
+    """Programs behind a door claim any job of a queue, so all its job types have the same doors."""
+    first: dict[str, tuple[str, Any]] = {}
+    problems = []
+    for name, section in sections.items():
+        if isinstance(section, dict) and isinstance(queue := section.get("queue"), str):
+            opened = section.get("doors", [])
+            other, others = first.setdefault(queue, (name, opened))
+            if opened != others:
+                problems.append(
+                    f"{name}.doors: queue {queue} has {others!r} in section {other}; give both the "
+                    "same doors, or queues of their own"
+                )
+    return problems
+
+
+def _problems(name: str, section: Any, clusters: Mapping[str, str]) -> list[str]:
     if not isinstance(section, dict):
         return [f"{name}: must be a section"]
     settings = {field.name for field in fields(JobType)}
@@ -131,8 +290,19 @@ def _problems(name: str, section: Any) -> list[str]:
     ]
     if not isinstance(section.get("queue"), str):
         problems.append(f"{name}.queue: must be the name of a queue")
-    for key in (section.keys() & settings) - {"queue"}:
+    if section.get("retry", "") not in ("", *RetryPolicy.NAMED):
+        words = " or ".join(RetryPolicy.NAMED)
+        problems.append(f"{name}.retry: must be {words}, got {section['retry']!r}")
+    if section.get("cluster", "") not in ("", *clusters):
+        problems.append(f"{name}.cluster: {section['cluster']!r} is not in section {CLUSTERS}")
+    opened = section.get("doors", [])
+    if not isinstance(opened, list) or not all(door in doors.DOORS for door in opened):
+        problems.append(f"{name}.doors: must be a list of {', '.join(doors.DOORS)}, got {opened!r}")
+    numbers = (section.keys() & settings) - {"queue", "retry", "cluster", "doors"}
+    for key in sorted(numbers):
         value = section[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             problems.append(f"{name}.{key}: must be a number above 0, got {value!r}")
+        elif key == "retry_growth" and not 1 <= value <= 10:
+            problems.append(f"{name}.{key}: must be a number from 1 to 10, got {value!r}")
     return problems

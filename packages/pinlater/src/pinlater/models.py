@@ -36,7 +36,7 @@ class NewJob:
     unique_key: str = ""
     """While a job with this key waits or runs, another one is not accepted."""
     name: str = ""
-    """The task's name, for display."""
+    """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
     key: str = ""
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
@@ -105,6 +105,8 @@ class Claimed:
     """1 for the first delivery."""
     record: bytes
     """Header and body as stored; see `pinlater.job_codec`."""
+    claimed_at_ms: int = 0
+    """By the shard's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,7 +158,9 @@ class RedisShard:
             next_due_ms=reply[1] if reply[1] >= 0 else None,
             more=bool(reply[2]),
             claims=tuple(
-                models.Claimed(reply[i].decode(), int(reply[i + 1]), reply[i + 2], reply[i + 3])
+                models.Claimed(
+                    reply[i].decode(), int(reply[i + 1]), reply[i + 2], reply[i + 3], reply[0]
+                )
                 for i in range(3, len(reply), 4)
             ),
         )

@@ -27,7 +27,7 @@ from celery.worker.request import Request
 from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
 from redis.exceptions import RedisError
 
-from pinlater import dead_letters, envelope
+from pinlater import dead_letters, envelope, run_log
 from pinlater.acks import Disposition
 from pinlater.errors import BrokerUnavailable, InvalidMessage
 from pinlater.models import Step
@@ -93,6 +93,13 @@ class JobRequest(Request):
     """A request that records in its job how the task ended, before the acknowledgement."""
 
     _problem = "rejected"
+
+    def on_accepted(self, pid: Any, time_accepted: float) -> None:
+        claims = getattr(self.message.channel, "claims", None)
+        is_job_type = hasattr(self.task, "job_type")
+        if claims is not None and self.app.conf.get(run_log.SETTING, is_job_type):
+            claims.note_start(self.message.delivery_tag, self.task_name)
+        super().on_accepted(pid, time_accepted)
 
     def on_failure(
         self,

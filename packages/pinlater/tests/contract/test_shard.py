@@ -23,6 +23,15 @@ for at = 1, #KEYS do
     for i = 1, #all, 2 do redis.call('ZADD', KEYS[at], all[i + 1] - ARGV[1], all[i]) end
   elseif kind == 'hash' and redis.call('HEXISTS', KEYS[at], 'filled_at') == 1 then
     redis.call('HINCRBY', KEYS[at], 'filled_at', -ARGV[1])
+  elseif at == 3 and kind == 'hash' then
+    local all = redis.call('HGETALL', KEYS[at])
+    for i = 1, #all, 2 do
+      local before, created, rest = all[i + 1]:match('^([12]|%d|%d+|)(%d+)(|.*)$')
+      if created then
+        local earlier = string.format('%.0f', created - ARGV[1])
+        redis.call('HSET', KEYS[at], all[i], before .. earlier .. rest)
+      end
+    end
   end
 end
 """

@@ -148,3 +148,30 @@ def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, two_shards):
 
     assert status.missing_shards == ("1",)
     assert status.sizes.due > 0
+
+
+def test_a_retry_policy_is_changed_as_a_word_by_value_and_by_job_type(admin, run):
+    admin.cluster.enqueue("mail", [NewJob(b"")])
+
+    def policy(*args):
+        return json.loads(run("retry-policy", "mail", *args, "--json"))
+
+    word = policy("pinlater")
+    typed = policy(
+        "--job-type", "digest", "--max-attempts", "3", "--max-age-s", "60", "--growth", "4"
+    )
+    queue_wide = policy()
+    default = policy("default", "--cap-s", "5")
+
+    assert (word["max_attempts"], word["linear_attempts"], word["retry_growth"]) == (11, 5, 2)
+    assert (typed["max_attempts"], typed["max_age_ms"], typed["retry_growth"]) == (3, 60_000, 4)
+    assert (queue_wide["max_attempts"], queue_wide["max_age_ms"]) == (11, 0)
+    assert (default["max_attempts"], default["retry_cap_ms"]) == (10, 5000)
+    assert admin.retry_policy("mail", "digest").max_attempts == 3
+    assert "10 s, 20 s" in run("retry-policy", "mail", "pinlater")
+    with pytest.raises(InvalidArgument, match="not a retry policy"):
+        admin.set_retry_policy("mail", "never")
+    with pytest.raises(InvalidArgument, match="not a setting"):
+        admin.configure("mail", **{"rate@digest": 3})
+    with pytest.raises(AssertionError, match="nan is not a number"):
+        run("retry-policy", "mail", "--growth", "nan")

@@ -15,6 +15,12 @@ INSTANTS = (
 )  # fmt: skip
 # Few rows: deleting them costs less than new files for each table.
 EMPTY = [SqlCall(f"DELETE FROM pinlater.{table}") for table in TABLES]
+CREATED = """
+UPDATE pinlater.job SET head = convert_to(array_to_string(
+  part[1:3] || (part[4]::bigint - {ms})::text || part[5:], '|'), 'UTF8')
+FROM (SELECT id, string_to_array(convert_from(head, 'UTF8'), '|') AS part FROM pinlater.job) x
+WHERE x.id = job.id
+"""
 RESTART = SqlCall("ALTER SEQUENCE pinlater.number RESTART")
 
 
@@ -32,4 +38,4 @@ class PostgresWorld:
             SqlCall(f"UPDATE pinlater.{table} SET {instant} = {instant} - {ms}")
             for table, instant in INSTANTS
         ]
-        self.shard.run_all(changes)
+        self.shard.run_all([*changes, SqlCall(CREATED.format(ms=ms))])

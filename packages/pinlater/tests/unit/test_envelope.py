@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
 
-from pinlater import envelope, job_codec
-from pinlater.errors import InvalidMessage
+from pinlater import envelope, job_body, job_codec
+from pinlater.errors import InvalidArgument, InvalidMessage
+from pinlater.job_body import JobBody
 from pinlater.models import NewJob
 from pinlater.worker import RunLater, dispositions
 
@@ -135,3 +137,57 @@ def test_what_is_no_record_is_refused(data):
 )
 def test_how_a_task_ended_says_what_its_job_becomes(error, retries, ack, reject):
     assert [end and end.step for end in dispositions(error, retries=retries)] == [ack, reject]
+
+
+def plain(args, kwargs=None, embedded=None, **headers):
+    body = json.dumps([args, kwargs or {}, embedded or {}])
+    return message(**{envelope.PLAIN: True}, **headers) | {"body": body}
+
+
+def test_a_plain_body_has_no_envelope_and_becomes_a_message_again():
+    job = envelope.to_job(plain([], {"path": "a", "width": 3}), priority=1, now=NOW)
+
+    body = job_body.decode(job.body)
+    told = envelope.PlainJob("t", job.key, "images", job.priority, "tag", 2)
+    opened = envelope.from_plain(body, told)
+    assert (body.data, body.content_type) == (b'{"path": "a", "width": 3}', "application/json")
+    assert (job.name, job.key) == ("t", "1")
+    assert envelope.payload(opened)[:2] == [[], {"path": "a", "width": 3}]
+    assert opened["headers"]["redelivered"] is True
+    assert opened["properties"][envelope.TAGGED] == 2
+
+
+def test_bytes_of_another_program_are_the_argument():
+    told = envelope.PlainJob("t", "1", "q", 0, "tag", 1)
+
+    opened = envelope.from_plain(JobBody(b"\x00\xff", "image/png"), told)
+
+    assert envelope.payload(opened)[0] == [b"\x00\xff"]
+
+
+@pytest.mark.parametrize(
+    "given_message",
+    [
+        plain([1], embedded={"chain": [{}]}),
+        plain([1], expires="2026-11-02T00:00:00+00:00"),
+        plain([1], retries=1),
+    ],
+)
+def test_what_only_celery_knows_does_not_travel_in_a_plain_body(given_message):
+    with pytest.raises(InvalidArgument, match="only Celery knows"):
+        envelope.to_job(given_message, priority=1, now=NOW)
+
+
+def test_other_programs_get_the_arguments_of_a_message_that_celery_wrote():
+    written = envelope.to_job(message() | {"body": '[["a", 3], {}, {}]'}, priority=1, now=NOW)
+
+    assert envelope.for_others(written.body) == JobBody(b'["a", 3]', "application/json")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [b"", b"\x02", b"{}", b'{"body": "[[1], {\\"a\\": 2}, {}]", "headers": {}, "properties": {}}'],
+)
+def test_what_only_celery_can_run_is_kept_from_other_programs(stored):
+    with pytest.raises(InvalidMessage):
+        envelope.for_others(stored)

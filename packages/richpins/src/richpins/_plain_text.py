@@ -31,6 +31,8 @@ _HIDDEN = re.compile(
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
+_WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
+"""Elements that the parser finds no others in."""
 UNSHOWN = "script,style,template,noscript"
 """Selects elements in which nothing is text for readers."""
 _PARTED = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
@@ -92,21 +94,27 @@ def parted_lines(element: LexborNode) -> list[str]:
     return [line for part in text.splitlines() if (line := " ".join(part.split()))]
 
 
-def text_without(element: LexborNode, left_out: str, gap: str = " ") -> str:
+def text_without(
+    element: LexborNode, left_out: str, gap: str = " ", max_chars: int | None = None
+) -> str:
     """
     Return the text of an element, with a space between others, and `gap` for those of a selector.
 
     Their texts are cut out of the whole: removing them from a copy of the tree takes three times as
     long. If an equal text stands before one, it is cut instead: the words are the same, two pairs
-    of neighbors are not.
+    of neighbors are not. What comes after `max_chars` may be missing.
     """
     text, at, parts = element.text(separator=" "), 0, []
+    left = len(text) if max_chars is None else max_chars
     for node in _outermost(element, left_out):
         own = node.text(separator=" ")
         start = text.find(own, at) if own and not own.isspace() else -1
         if start >= 0:
             parts.append(text[at:start])
+            left -= start - at
             at = start + len(own)
+            if left <= 0:
+                return gap.join(parts)
     return gap.join([*parts, text[at:]])
 
 
@@ -116,6 +124,8 @@ def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
     for node in element.css(selector):
         if inside:
             inside -= 1
+        elif node.tag in _WITHOUT_ELEMENTS:
+            yield node
         elif node.mem_id != element.mem_id:
             inside = sum(each.mem_id != node.mem_id for each in node.css(selector))
             yield node

@@ -11,7 +11,7 @@ from __future__ import annotations
 from richpins._plain_text import text_without
 from richpins.document import Document
 from richpins.structured_data.words import NOT_MAIN
-from richpins.text_sketch import sketch_of
+from richpins.text_sketch import MOST_CHARS, sketch_of
 
 
 def sketch(page: Document) -> str:
@@ -25,5 +25,9 @@ def compared_text(page: Document) -> str:
     if main is None:
         return page.title or ""
     names = [tag[1:] for tag in NOT_MAIN if tag in page.words]
-    text = text_without(main, ",".join(names)) if names else main.text(separator=" ")
+    text = (
+        text_without(main, ",".join(names), max_chars=MOST_CHARS)
+        if names
+        else main.text(separator=" ")
+    )
     return f"{page.title or ''} {text}"

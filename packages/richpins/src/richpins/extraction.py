@@ -100,12 +100,17 @@ def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candi
             bylines.bylines(sources),
             bylines.names_behind_by(sources),
             bylines.names_behind_a_caption(sources),
+            bylines.names_below_heading(sources),
         )
 
 
 def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
-        yield from chain(bylines.shown_times(sources), bylines.days_behind_heading(sources))
+        yield from chain(
+            bylines.shown_times(sources),
+            bylines.days_behind_heading(sources),
+            bylines.shown_times(sources, elsewhere=True),
+        )
 
 
 def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:

@@ -20,7 +20,10 @@ class Candidate(NamedTuple):
 
     value: Any
     syntax: str
-    """json-ld, microdata, rdfa, opengraph, twitter, applinks, oembed, dublin-core, meta or html."""
+    """
+    json-ld, microdata, rdfa, microformats, opengraph, twitter, applinks, oembed, dublin-core, meta
+    or html.
+    """
     where: str
     """Its position: `json-ld[0].offers[0].price`, `meta[12]`, `h1`."""
 

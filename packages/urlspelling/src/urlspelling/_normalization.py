@@ -19,8 +19,12 @@ from urlspelling._query import QueryRules, SiteRule, packaged_rules
 from urlspelling.domain import host
 from urlspelling.errors import InvalidUrl
 
-NORMALIZATION_VERSION = 1
-"""Incremented when the result for any URL changes, because stored URLs then have other keys."""
+NORMALIZATION_VERSION = 2
+"""
+Incremented when the result for any URL changes, because stored URLs then have other keys.
+
+2 keeps JavaScript's escapes (`%u011f`), which 1 changed to `%25u011f`.
+"""
 
 MAX_URL_CHARS = 8_192
 """

@@ -17,7 +17,7 @@ _NEVER_BARE = "[]\\^`{|}"
 _BAD_ESCAPE = (
     r"2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee]"  # unreserved
     r"|(?=[0-9A-Fa-f]?[a-f])[0-9A-Fa-f]{2}"  # lower case
-    r"|(?![0-9A-Fa-f]{2})"  # a bare %
+    r"|(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"  # a bare %, and not JavaScript's escape
 )
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 TO_DO = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
@@ -54,7 +54,8 @@ def escapes(text: str) -> str:
     Normalize the escapes of a path or query (RFC 3986 sections 2.3, 2.4 and 6.2.2).
 
     Escaped letters, digits and `-._~` are decoded, other escapes get upper-case digits, and
-    characters that must be escaped are escaped, including a bare `%`.
+    characters that must be escaped are escaped, including a bare `%`. `%u011f`, an escape of
+    JavaScript's, stays, as in browsers: servers that decode it read `%25u011f` as another text.
     """
     return _NOT_NORMAL.sub(_spelling, text)
 

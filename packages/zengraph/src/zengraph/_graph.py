@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from zengraph._indexes import PAGE_BYTES, Schema
 from zengraph._multigraph import MultiGraph
@@ -38,9 +38,26 @@ class RepairedGraph(NamedTuple):
     """Counts that were wrong."""
 
 
+class _Closed:
+    """Stands for the parts of a graph that was closed: an engine may open its files again."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        del name
+        _refuse()
+
+
+_CLOSED: Any = _Closed()
+
+
+def _refuse(*_args: Any, **_options: Any) -> NoReturn:
+    raise InvalidArgument("the graph is closed; open another one")
+
+
 class Graph:
     """
     A graph with simple edges. Any number of processes may open it.
+
+    Every call after `close` raises InvalidArgument.
 
     Args:
         tables: its own.
@@ -181,5 +198,9 @@ class Graph:
         self._tables.create()
 
     def close(self) -> None:
-        """Close files and connections."""
-        self._base.close()
+        """Close files and connections. Safe to repeat; calls that run in other threads may fail."""
+        if self._base is not _CLOSED:
+            self._base.close()
+            self._base = self._edges = self._tables = _CLOSED
+            self.get_node = self.get_nodes = self.lookup = self.lookup_unique = _refuse
+            self.put_edges = self.edges = self.count_edges = self.walk_edges = _refuse

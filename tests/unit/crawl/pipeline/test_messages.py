@@ -23,7 +23,11 @@ JUNK = st.recursive(
 )
 
 
-KNOWN = [field.name for field in fields(UrlJob) if field.name != "unknown"]
+KNOWN = [
+    "c" if field.name == "crawl" else field.name
+    for field in fields(UrlJob)
+    if field.name != "unknown"
+]
 
 
 def urls(message):

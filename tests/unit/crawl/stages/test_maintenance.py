@@ -2,6 +2,7 @@
 
 import pytest
 
+from aragog.crawl.pipeline.in_flight import Swept as Sweep
 from aragog.crawl.stages.maintenance import MaintenanceStage
 from tests.support.stores import page
 
@@ -12,8 +13,8 @@ class Swept:
     def __init__(self):
         self.sites, self.freed = [], []
 
-    def sweep(self):
-        return 3
+    def sweep(self, ended=()):
+        return Sweep(expired=3, cancelled=0)
 
     def replace(self, sites):
         self.sites = sorted(sites)

@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.crawl.fetcher.http1.body import Bounds, collect
+from aragog.crawl.fetcher.body_limits import Bounds, collect
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.pages.sitemaps import parse as parse_sitemap
 from richpins import document, links

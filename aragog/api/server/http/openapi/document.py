@@ -8,6 +8,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from aragog.api.error_table import statuses
 from aragog.api.operations.operation import Form, Pool
 from aragog.api.operations.operation import Operation as AnyOperation
 from aragog.api.operations.scopes import ANY, READ
@@ -53,25 +54,9 @@ def _body(text: str) -> dict[str, Any]:
     return {"description": text, "content": {"*/*": {"schema": {}}}}
 
 
-_PROBLEMS = {
-    "400": _problem("The request is malformed; `detail` gives the reason."),
-    "401": _problem("No bearer token, or an unknown one."),
-    "403": _problem("The token lacks the scope, or the URL was taken down."),
-    "404": _problem("Nothing is known of the URL."),
-    "409": _problem("Another record has this value of a unique property."),
-    "412": _problem("The record has another version than `If-Match`."),
-    "413": _problem("The body is longer than serving.max_body_bytes."),
-    "415": _problem("The body is not declared to be JSON."),
-    "416": _problem("The range begins after the end of the content."),
-    "421": _problem("The server does not serve this Host."),
-    "429": _problem("The token exceeds its rate; see `Retry-After`."),
-    "500": _problem("A defect of the server; its log has the traceback."),
-    "501": _problem("This server has no such service."),
-    "503": _problem("Too many requests at once, or the store does not respond."),
-    "504": _problem("Not answered within the deadline."),
-}
+_PROBLEMS = {status: _problem(text) for status, text in statuses()}
 _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
-_UNIQUE = ("put", "put_node")
+_UNIQUE = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 SERVER = "Server"
 _GROUPS = {
@@ -79,7 +64,9 @@ _GROUPS = {
     "field_sizes": "Read: fields",
     "writing": "Write",
     "crawling": "Fetch",
+    "crawls": "Crawls",
     "job_queues": "Job queues",
+    "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",
     "graph_edges": "Graph: edges",
     "administration": "Administration",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Any, get_args
 
+from aragog.api.error_table import KINDS
 from aragog.api.operations.operation import HttpRoute, Operation
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.values import PageLink, PageRecord, PastValue
@@ -293,8 +294,13 @@ SCHEMAS: dict[str, Any] = {
         title=_TEXT,
         status=_NUMBER,
         detail=_TEXT,
-        code={**_TEXT, "description": "`taken_down`: the URL `url` was taken down."},
-        url=_TEXT,
+        code={
+            **_TEXT,
+            "description": "The cause, the same over Thrift.",
+            "enum": [kind.code for kind in KINDS],
+        },
+        url={**_TEXT, "description": "The URL that was taken down, or that has the unique value."},
+        property={**_TEXT, "description": "With `value_taken`: the unique property."},
         found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),

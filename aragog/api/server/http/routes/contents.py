@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
-from aragog.api.server.http.preconditions import has_tag
+from aragog.api.server.http.etags import has_tag
 
 # Fetched HTML is served from our origin: a browser must not run it as a page of this server.
 _SANDBOX = {

@@ -22,8 +22,8 @@ from aragog.api.problems import Problem
 from aragog.api.server.call_spans import call_span
 from aragog.api.server.http.batch_get import read_urls
 from aragog.api.server.http.calls import StoreCalls, json_response, tagged
+from aragog.api.server.http.etags import expected_version
 from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
-from aragog.api.server.http.preconditions import expected_version
 from aragog.api.server.http.routes.contents import content_response
 from aragog.api.server.memory import GrowingBytes, MemoryLimit
 from aragog.api.server.tokens import Tokens
@@ -104,7 +104,7 @@ class OperationRoutes:
         """
         accepted = checked(made)
         admit = None if held is None else held.require
-        caller = Caller(self._parts, request.scope.get("aragog.token"), admit)
+        caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
             return await finished_async(steps, self._calls.runner(operation.pool))

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.api.problems import Problem
-from aragog.api.server.http.preconditions import has_tag
+from aragog.api.server.http.etags import has_tag
 from aragog.crawl.identity.published_files import Publication
 
 

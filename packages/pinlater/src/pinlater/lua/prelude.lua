@@ -60,10 +60,19 @@ end
 -- Return the fields of a record that scripts use. A record that this version cannot read counts as all
 -- body and allows no second attempt: its job becomes FAILED, where a person or a newer version can find it.
 local function header(record)
-  local priority, allowed, unique, body_at =
-    record:match('^[12]|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
-  if not priority then return {priority = '9', allowed = 1, unique = '', body_at = 1} end
-  return {priority = priority, allowed = tonumber(allowed), unique = unique, body_at = body_at}
+  local priority, allowed, created, unique, name, body_at =
+    record:match('^[12]|(%d)|(%d+)|(%d+)|%d+|([^|]*)|([^|]*)|[^|]*|()')
+  if not priority then
+    return {priority = '9', allowed = 1, created = NOW, unique = '', name = '', body_at = 1}
+  end
+  return {priority = priority, allowed = tonumber(allowed), created = tonumber(created),
+    unique = unique, name = name, body_at = body_at}
+end
+
+-- Return a setting of the retry policy: that of the job's type, `max_attempts@thumbnail`, or the queue's.
+local function policy(head, name, default)
+  local values = redis.call('HMGET', CONFIG, name .. '@' .. head.name, name)
+  return tonumber(values[1] or values[2] or default)
 end
 
 local function claim_of(id)
@@ -113,8 +122,9 @@ local function finish(id, set, record, head, claim, problem)
   unlock(id, head.unique)
 end
 
--- End a claim: the job is PENDING again after `delay_ms`, or FAILED when no attempt is left. Return its
--- new state.
+-- End a claim: the job is PENDING again after `delay_ms`, or FAILED when no attempt is left or it would be
+-- too old by then. `attempts` is less than those of the claim when the attempt does not count; then its age
+-- does not count either. Return its new state.
 local function again(id, claim, delay_ms, attempts, problem)
   local record = redis.call('HGET', BODIES, id)
   local head = record and header(record)
@@ -125,8 +135,10 @@ local function again(id, claim, delay_ms, attempts, problem)
     return 'GONE'
   end
   local allowed = head.allowed
-  if allowed == 0 then allowed = setting('max_attempts', 10) end
-  if attempts >= allowed then
+  if allowed == 0 then allowed = policy(head, 'max_attempts', 10) end
+  local most_ms = attempts >= claim.attempts and policy(head, 'max_age_ms', 0) or 0
+  local is_old = most_ms > 0 and NOW + delay_ms - head.created > most_ms
+  if attempts >= allowed or is_old then
     finish(id, BAD, record, head, claim, problem)
     count('failed', 1)
     return 'FAILED'

@@ -352,22 +352,31 @@ BEGIN
   END IF;
 END $$;
 
--- End a claim: the job is PENDING again after the delay, or FAILED if no attempt is left. Returns its
--- new state, which the caller counts.
+-- A setting of the retry policy: that of the job's type, `max_attempts@thumbnail`, or the queue's.
+CREATE OR REPLACE FUNCTION pinlater.policy(s jsonb, setting text, kind text, usual float8)
+RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce((s ->> (setting || '@' || kind))::float8, (s ->> setting)::float8, usual)
+$$;
+
+-- End a claim: the job is PENDING again after the delay, or FAILED if no attempt is left or it would be
+-- too old by then. `used` is less than the attempts of the claim when this one does not count; then its
+-- age does not count either. Returns its new state, which the caller counts.
 CREATE OR REPLACE FUNCTION pinlater.again(
   r pinlater.running, wait_ms bigint, used int, problem bytea, now_ms bigint
 ) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE j pinlater.job; allow int;
+DECLARE
+  j pinlater.job; s jsonb; allow int; most_ms float8 := 0;
+  head text[];  -- version, priority, attempts, created, due, unique key, name, key
 BEGIN
   DELETE FROM pinlater.running WHERE id = r.id;
   SELECT * INTO j FROM pinlater.job WHERE id = r.id;
   IF NOT FOUND THEN RETURN 'GONE'; END IF;
+  SELECT settings INTO s FROM pinlater.queue WHERE id = r.queue;
+  head := string_to_array(encode(j.head, 'escape'), '|');
   allow := j.allowed;
-  IF allow = 0 THEN
-    SELECT coalesce((settings ->> 'max_attempts')::float8, 10)::int INTO allow
-      FROM pinlater.queue WHERE id = r.queue;
-  END IF;
-  IF used >= allow THEN
+  IF allow = 0 THEN allow := pinlater.policy(s, 'max_attempts', head[7], 10)::int; END IF;
+  IF used >= r.attempts THEN most_ms := pinlater.policy(s, 'max_age_ms', head[7], 0); END IF;
+  IF used >= allow OR (most_ms > 0 AND now_ms + wait_ms - head[4]::bigint > most_ms) THEN
     PERFORM pinlater.give_up(r, j, problem, now_ms);
     RETURN 'FAILED';
   END IF;

@@ -17,7 +17,7 @@ from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefu
 
 LAYOUT = 2
 """The version of the tables."""
-CODE = 4
+CODE = 5
 """The version of the functions: higher with every change of their text."""
 UPGRADES: Mapping[int, str] = {
     # Programs of the version before still check with `waiter` that they may write.

@@ -53,7 +53,7 @@ _STATES = {
     ),
 }
 _FULL = ("53100", "53200")
-IS_FULL = "its disk is full: free space there, add a shard (broker.shards), or delete ended jobs"
+IS_FULL = "its disk is full: free space there, add a shard, or delete ended jobs"
 
 
 class PostgresShard:
@@ -173,7 +173,7 @@ class PostgresShard:
             next_due_ms=next_due_ms if next_due_ms >= 0 else None,
             more=bool(more),
             claims=tuple(
-                models.Claimed(job_id_of(number), token, attempt, record)
+                models.Claimed(job_id_of(number), token, attempt, record, now_ms)
                 for number, token, attempt, record in rows
             ),
         )

@@ -41,7 +41,7 @@ PAUSE_S = 0.05
 def connect(
     url: str,
     *,
-    setting: str = "redis.url",
+    setting: str = "Redis URL",
     timeout_s: float = 10.0,
     connect_timeout_s: float = 5.0,
     attempts: int = 1,
@@ -52,7 +52,7 @@ def connect(
 
     Args:
         url: one of the forms of `pinlater.redis.address`.
-        setting: the setting that contains the URL, for error messages.
+        setting: what contains the URL, for error messages.
         timeout_s: for the response to a command.
         connect_timeout_s: for a TCP or TLS connection.
         attempts: how often a command is sent before its error is raised. With more than one it may

@@ -11,8 +11,7 @@ from redis.sentinel import MasterNotFoundError
 from pinlater.errors import BrokerFull, BrokerUnavailable
 
 IS_FULL = (
-    "its memory is full: raise its maxmemory, add a shard (broker.shards), "
-    "or wait until workers have made room"
+    "its memory is full: raise its maxmemory, add a shard, or wait until workers have made room"
 )
 
 _STATES = (

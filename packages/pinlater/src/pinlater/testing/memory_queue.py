@@ -14,10 +14,10 @@ from pinlater.models import (
     NewJob,
     Sizes,
 )
+from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH
 
 DEFAULTS = {
-    "max_attempts": 10.0,
     "keep_succeeded_ms": 86_400_000.0,
     "keep_succeeded_max": 100_000.0,
     "keep_failed_ms": 604_800_000.0,
@@ -128,11 +128,14 @@ class MemoryQueue:
         self.stats[state.lower()] += 1
 
     def end_attempt(
-        self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False
-    ) -> JobState:
-        """Make a job PENDING again, or FAILED if no attempt is left; returns its state."""
-        allowed = job.job.max_attempts or self.setting("max_attempts")
-        if fail or job.attempts >= allowed:
+        self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False,
+        counts: bool = True,
+    ) -> JobState:  # fmt: skip
+        """Make a job PENDING again, or FAILED by its retry policy; returns its state."""
+        policy = RetryPolicy.of(self.settings, job.job.name)
+        age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
+        is_old = counts and 0 < policy.max_age_ms < age_ms
+        if fail or is_old or job.attempts >= (job.job.max_attempts or policy.max_attempts):
             self.finish(job, JobState.FAILED, job_codec.cut(problem), now_ms)
         else:
             job.state, job.at_ms = JobState.PENDING, now_ms + delay_ms

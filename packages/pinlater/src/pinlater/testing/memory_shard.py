@@ -95,7 +95,7 @@ class MemoryShard:
                 q.stats["limited"] += 1
                 more = False
                 next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * request.share))
-        claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
+        claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record, now_ms) for j in due)
         return ClaimResult(now_ms, next_due_ms, more, claims)
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
@@ -128,6 +128,7 @@ class MemoryShard:
                 self._clock.now_ms(),
                 delay_ms=nack.delay_ms,
                 fail=nack.step == "fail",
+                counts=nack.step != "release",
             )
             q.stats["retried"] += state is JobState.PENDING and nack.step != "release"
             states.append(state)

@@ -204,6 +204,55 @@ class ShardContract:
         assert shard.retry("q", ids=[failed.job_id]) == 1
         assert [c.attempt for c in claim(shard).claims] == [1]
 
+    def test_a_job_type_has_a_number_of_attempts_of_its_own(self, shard: Shard) -> None:
+        shard.configure("q", {"max_attempts": 3, "max_attempts@once": 1})
+        put(shard, b"a", name="once")
+        put(shard, b"b", name="other")
+
+        first, second = claim(shard).claims
+        states = shard.nack("q", [Nack(c.job_id, c.token) for c in (first, second)])
+
+        assert states == [JobState.FAILED, JobState.PENDING]
+
+    def test_a_job_that_would_be_too_old_at_its_next_attempt_fails(self, world: ShardWorld) -> None:
+        shard = world.shard
+        shard.configure("q", {"max_age_ms": 2 * HOUR_MS, "max_age_ms@patient": 9 * HOUR_MS})
+        put(shard, b"a", b"b", max_attempts=9)
+        put(shard, b"c", name="patient", max_attempts=9)
+        world.pass_ms(HOUR_MS)
+        soon, late, patient = claim(shard, timeout_ms=FOREVER_MS).claims
+
+        states = shard.nack(
+            "q",
+            [
+                Nack(soon.job_id, soon.token, delay_ms=1000),
+                Nack(late.job_id, late.token, delay_ms=HOUR_MS + 1000),
+                Nack(patient.job_id, patient.token, delay_ms=HOUR_MS + 1000),
+            ],
+        )
+
+        assert states == [JobState.PENDING, JobState.FAILED, JobState.PENDING]
+
+    def test_an_attempt_that_does_not_count_fails_no_old_job(self, world: ShardWorld) -> None:
+        world.shard.configure("q", {"max_age_ms": 1000})
+        put(world.shard, b"a")
+        world.pass_ms(HOUR_MS)
+        [job] = claim(world.shard).claims
+
+        released = world.shard.nack("q", [Nack(job.job_id, job.token, "release")])
+        [again] = claim(world.shard).claims
+        world.shard.nack("q", [Nack(again.job_id, again.token)])
+
+        assert released == [JobState.PENDING]
+        assert world.shard.sizes("q").failed == 1
+
+    def test_a_claim_says_when_it_was_made(self, world: ShardWorld) -> None:
+        put(world.shard, b"a")
+
+        answer = claim(world.shard)
+
+        assert [c.claimed_at_ms for c in answer.claims] == [answer.now_ms]
+
     def test_an_error_that_is_no_utf8_fails_its_job_and_the_others_with_it_are_acknowledged(
         self, shard: Shard
     ) -> None:

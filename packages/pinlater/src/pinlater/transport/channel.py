@@ -23,9 +23,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ExecAbortError, OutOfMemoryError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from pinlater import envelope, job_codec, publish_receipts
+from pinlater import doors, envelope, job_body, job_codec, publish_receipts
 from pinlater.admin import BeforeDelete, delete_some
-from pinlater.claims import ClaimRegistry, claims_for
+from pinlater.claims import TAG, ClaimRegistry, claims_for
 from pinlater.clock import SystemClock
 from pinlater.cluster import Cluster
 from pinlater.consumer import JobConsumer
@@ -34,7 +34,7 @@ from pinlater.models import Claimed, JobState, Sizes
 from pinlater.redis.address import is_sentinel
 from pinlater.redis.errors import redis_errors
 from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
-from pinlater.transport import connections
+from pinlater.transport import connections, subscriptions
 from pinlater.transport.publishing import JobBatch
 from pinlater.transport.qos import QoS, is_job_tag
 from pinlater.transport.replies import reply_kept_ms
@@ -237,6 +237,7 @@ class Channel(connections.OneClient):
             if listener.connection is None:
                 listener.connection = listener.connection_pool.get_connection()
             self._subscribe()
+            subscriptions.confirm(self, self.socket_timeout)
         return tag
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
@@ -314,6 +315,13 @@ class Channel(connections.OneClient):
         tag = self.claims.add(shard, queue, job)
         try:
             record = job_codec.decode(job.record)
+            if job_body.is_plain(record.body):
+                plain = envelope.PlainJob(
+                    doors.task_of(queue, record.name),
+                    record.key or tag.removeprefix(TAG),
+                    queue, record.priority, tag, job.attempt,
+                )  # fmt: skip
+                return envelope.from_plain(job_body.decode(record.body), plain)
             return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
         except InvalidMessage as error:
             logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400

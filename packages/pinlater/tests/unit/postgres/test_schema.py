@@ -6,7 +6,12 @@ from importlib import resources
 from pinlater import postgres
 from pinlater.postgres.schema import CODE, FUNCTIONS, LAYOUT, UPGRADES
 
-DIGESTS = {2: "1025c325280e1a77", 3: "d4995aa887625870", 4: "d39e7cd3ee3019ef"}
+DIGESTS = {
+    2: "1025c325280e1a77",
+    3: "d4995aa887625870",
+    4: "d39e7cd3ee3019ef",
+    5: "4fc51ff4249f8610",
+}
 """Of the functions by version; a release keeps its entry."""
 
 

@@ -1,9 +1,8 @@
 """
-Put one character of text where an image stands, so that the library keeps what is near it.
+Find the images of a page that may stand in its main text, and the text that each belongs to.
 
 trafilatura can keep images itself. It then keeps more teasers and captions: F1 of the main text
-falls by 1.5 points. A character changes nothing in its choice, and shows afterward which images
-stand in the text.
+falls by 1.5 points. An image is therefore kept afterward, if the text next to it was chosen.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from richpins.article.selection import INLINE
 from urlspelling import resolve as parse_url
 
-_FIRST, _LAST = 0x30000, 0x3134A
-"""CJK Extension G: ideographs that are printable, and in hardly any page."""
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 _SETS = ("data-srcset", "srcset")
 _APART = ("aside", "nav", "footer", "menu", "form", "header")
@@ -29,46 +27,47 @@ _WRAPPERS = frozenset({"figure", "picture", "noscript"})
 _TEXT_BLOCKS = ("p", "li", "dd", "blockquote", "h2", "h3", "h4")
 _MAX_CLIMB = 5
 _MAX_SEARCHED = 200
+_MAX_IMAGES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleImage:
     """An image that may stand in the main text."""
 
+    element: Any
     source: str
     """Absolute, http(s)."""
     alt: str
     """Its alternative text on one line; may be empty."""
     alone: bool
     """It stands between blocks of text and not within a line."""
-    caption: str = ""
-    """The caption of its figure on one line, if that has no other picture."""
+    near: Any
+    """The block of text that it stands in, or next to."""
+    caption: Any = None
+    """The caption of its figure, if that has no other picture."""
 
 
-def place_images(tree: Any, base_url: str, markup: str) -> dict[str, ArticleImage]:
-    """Replace the images of a tree by characters that `markup` does not contain."""
-    free = (c for c in map(chr, range(_FIRST, _LAST + 1)) if c not in markup)
-    images: dict[str, ArticleImage] = {}
-    for image in list(islice(tree.iter("img"), _LAST - _FIRST)):
-        source = image_source(image.attrib, base_url)
-        sign = next(free, None) if source is not None else None
-        if source is None or sign is None:
-            continue
-        alt = " ".join((image.get("alt") or "").split())
-        wrapper = _wrapper(image)
-        if wrapper is not image and _is_decoration(image):
-            continue
-        place = image if wrapper is image else _neighbor(wrapper)
-        if place is None:
-            continue
-        alone = wrapper is not image
-        images[sign] = ArticleImage(source, alt, alone, _caption(image) if alone else "")
-        if wrapper is image:
-            _put_after(image, sign)
-        else:
-            block, at_start = place
-            _put_into(block, sign, at_start=at_start)
-    return images
+def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
+    """The images of a tree, each address once."""
+    found: dict[str, ArticleImage] = {}
+    for element in islice(tree.iter("img"), _MAX_IMAGES):
+        source = image_source(element.attrib, base_url)
+        image = _image(element, source) if source is not None and source not in found else None
+        if image is not None:
+            found[image.source] = image
+    return list(found.values())
+
+
+def _image(element: Any, source: str) -> ArticleImage | None:
+    alt = " ".join((element.get("alt") or "").split())
+    wrapper = _wrapper(element)
+    if wrapper is element:
+        block = next((each for each in element.iterancestors() if each.tag not in INLINE), None)
+        return ArticleImage(element, source, alt, alone=False, near=block)
+    near = None if _is_decoration(element) else _neighbor(wrapper)
+    if near is None:
+        return None
+    return ArticleImage(element, source, alt, alone=True, near=near, caption=_caption(element))
 
 
 def image_source(attributes: Any, base_url: str) -> str | None:
@@ -110,13 +109,12 @@ def _wrapper(image: Any) -> Any:
     )
 
 
-def _caption(image: Any) -> str:
+def _caption(image: Any) -> Any:
     figure = next(image.iterancestors("figure"), None)
     captions = [] if figure is None else list(figure.iter("figcaption"))
     if figure is None or len(captions) != 1 or len(list(figure.iter("img"))) != 1:
-        return ""
-    text = " ".join(" ".join(captions[0].itertext()).split())
-    return text if len(text) <= _MAX_CAPTION_CHARS else ""
+        return None
+    return captions[0] if len(captions[0].text_content()) <= _MAX_CAPTION_CHARS else None
 
 
 _MAX_CAPTION_CHARS = 500
@@ -138,16 +136,16 @@ def _in_line(found: Any, image: Any) -> Any:
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else found
 
 
-def _neighbor(wrapper: Any) -> tuple[Any, bool] | None:
-    """The block of text next to an element, and whether its start is nearer."""
+def _neighbor(wrapper: Any) -> Any:
+    """The block of text next to an element."""
     element = wrapper
     for _ in range(_MAX_CLIMB):
         before = element.getprevious()
         if before is not None and before.tag in _TEXT_BLOCKS and before.text_content().strip():
-            return before, False
+            return before
         after = next(_blocks_of(element.itersiblings()), None)
         if after is not None:
-            return after, True
+            return after
         element = element.getparent()
         if element is None or element.tag in {"body", "html", "article", "main"}:
             return None
@@ -159,16 +157,3 @@ def _blocks_of(elements: Iterator[Any]) -> Iterator[Any]:
         for element in islice(sibling.iter(*_TEXT_BLOCKS), _MAX_SEARCHED):
             if element.text_content().strip():
                 yield element
-
-
-def _put_after(image: Any, sign: str) -> None:
-    image.tail = f" {sign} {image.tail or ''}"
-
-
-def _put_into(block: Any, sign: str, *, at_start: bool) -> None:
-    if at_start:
-        block.text = f"{sign} {block.text or ''}"
-    elif len(block):
-        block[-1].tail = f"{block[-1].tail or ''} {sign}"
-    else:
-        block.text = f"{block.text or ''} {sign}"

@@ -2,7 +2,7 @@
 Make the tree that trafilatura reads from the page's own tree, so that both agree on what is there.
 
 The page's parser writes the tree out, and lxml reads it. Links become absolute (`<base>` included),
-and those that are not http(s) lose their target. Each image becomes one character. Permalinks and
+and those that are not http(s) lose their target. Permalinks and
 templates are removed, and code becomes a single text.
 """
 
@@ -17,18 +17,13 @@ from urllib.parse import quote
 from lxml import etree, html
 
 from richpins._permalinks import is_permalink
-from richpins.article.images import ArticleImage, place_images
-from richpins.article.restoration import Structure, structures_of
+from richpins.article.images import ArticleImage, images_of
+from richpins.article.selection import INLINE, NO_TEXT
 
 if TYPE_CHECKING:
     from richpins.document import Document
 
 _PARSER_OPTIONS = {"remove_comments": True, "remove_pis": True, "huge_tree": True}
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
-    " small span strike strong sub sup time tt u var wbr".split()
-)
-_NO_TEXT = frozenset({"script", "style", "noscript"})
 _NO_XML = dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF], " ")
 for _kept in (0x9, 0xA, 0xD):
     del _NO_XML[_kept]
@@ -48,16 +43,12 @@ _NOT_SHOWN = dict.fromkeys(map(ord, _INVISIBLE))
 
 @dataclass(slots=True)
 class ArticleTree:
-    """A tree for trafilatura, and what its stand-ins stand for."""
+    """A tree for trafilatura, its images, and what its stand-ins stand for."""
 
     tree: Any
-    images: dict[str, ArticleImage] = field(default_factory=dict)
-    """By the character that stands for it."""
+    images: list[ArticleImage] = field(default_factory=list)
     characters: dict[int, str] = field(default_factory=dict)
     """By the code point that stands for it; for `str.translate`."""
-    structures: list[Structure] = field(default_factory=list)
-    text: str = ""
-    """The text of the tree with single spaces, and one at the border of each block."""
 
 
 def prepare(page: Document, *, with_images: bool) -> ArticleTree:
@@ -77,9 +68,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     _prepare_code(tree)
     _tidy_space(tree)
     if with_images:
-        article.images = place_images(tree, page.base_url, markup)
-    article.text = _text_of(tree)
-    article.structures = structures_of(tree)
+        article.images = images_of(tree, page.base_url)
     return article
 
 
@@ -123,11 +112,15 @@ def _remove_hidden(tree: Any) -> None:
     """
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
         parent = element.getparent()
-        if element.tag not in _INLINE or element.get("hidden") == "until-found" or parent is None:
+        if element.tag not in INLINE or element.get("hidden") == "until-found" or parent is None:
             continue
-        rest = len(" ".join(parent.text_content().split()))
-        if rest > len(" ".join(element.text_content().split())) + 1:
+        own = element.text_content()
+        if len(" ".join(parent.text_content().split())) <= len(" ".join(own.split())) + 1:
+            continue
+        if own.isalnum() or not own:
             element.drop_tree()
+        else:
+            _only_text(element, " ")  # it may be what divides two words
 
 
 def _prepare_link(link: Any, page: Document) -> None:
@@ -162,10 +155,10 @@ def _tidy_space(tree: Any) -> None:
     How a page's source is indented then changes nothing.
     """
     for element in tree.iter():
-        if element.tag == "code" or element.tag in _NO_TEXT:
+        if element.tag == "code" or element.tag in NO_TEXT:
             inner = element.text
         else:
-            is_block = element.tag not in _INLINE
+            is_block = element.tag not in INLINE
             inner = _tidied(element.text, at_start=is_block, at_end=is_block and not len(element))
         element.text = inner
         following = element.getnext()
@@ -178,7 +171,7 @@ def _tidy_space(tree: Any) -> None:
 
 
 def _is_block(element: Any) -> bool:
-    return element is not None and element.tag not in _INLINE and element.tag != "img"
+    return element is not None and element.tag not in INLINE and element.tag != "img"
 
 
 def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
@@ -190,20 +183,6 @@ def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
     if at_end:
         single = single.rstrip(" ")
     return single or None
-
-
-def _text_of(tree: Any) -> str:
-    parts: list[str] = []
-    for event, element in etree.iterwalk(tree, events=("start", "end")):
-        is_inline = element.tag in _INLINE
-        if not is_inline:
-            parts.append(" ")
-        if event == "start":
-            if element.text and element.tag not in _NO_TEXT:
-                parts.append(element.text)
-        elif element.tail:
-            parts.append(element.tail)
-    return " ".join("".join(parts).split())
 
 
 def _prepare_code(tree: Any) -> None:

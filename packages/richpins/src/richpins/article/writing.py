@@ -1,5 +1,5 @@
 """
-Write what trafilatura found of a page as Markdown (CommonMark with GitHub's tables) or as text.
+Write the main text of a page as Markdown (CommonMark with GitHub's tables) or as text.
 
 Every character of the page's text that Markdown would read as markup is escaped: what a page shows
 as text stays text, also where a program renders the Markdown. Links and images are http(s) only.
@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from richpins.article.gaps import MissingGaps
-from richpins.article.images import ArticleImage
 from richpins.article.preparation import ArticleTree
-from richpins.article.restoration import letters_of
 
 _SPACE = re.compile(r"[^\S\u00a0]+")
 _ESCAPED = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{1,32};)")
@@ -29,8 +26,6 @@ _HEADING_LEVEL = re.compile(r"h([1-6])")
 _MARKERS = {"#b": "**", "#i": "*"}
 _HTML_TAGS = {"#sup": "sup", "#sub": "sub"}
 _BLOCKS = frozenset({"p", "head", "list", "item", "table", "quote", "div", "body", "main", "row"})
-_MAX_COMPARED = 12
-"""Characters on each side of a border that are looked up in the page."""
 _MAX_DEPTH = 60
 """Elements nested deeper are written as the text that they contain."""
 
@@ -49,12 +44,12 @@ class _Place:
 
 
 def to_markdown(body: Any, article: ArticleTree) -> str:
-    """Return the body that trafilatura found as Markdown; `article` has its images."""
+    """Return a body (`richpins.article.composition`) as Markdown."""
     return "\n\n".join(_Writer(article, markdown=True).body(body))
 
 
 def to_text(body: Any, article: ArticleTree) -> str:
-    """Return the body that trafilatura found as plain text, one block a line, without images."""
+    """Return a body as plain text, one block a line."""
     return "\n".join(_Writer(article, markdown=False).body(body))
 
 
@@ -62,31 +57,17 @@ class _Writer:
     def __init__(self, article: ArticleTree, *, markdown: bool) -> None:
         self._article = article
         self._markdown = markdown
-        self._gaps = MissingGaps(article.text)
-        alone = [sign for sign, image in article.images.items() if image.alone]
-        self._captions = {s: i.caption for s, i in article.images.items() if i.caption}
-        self._alone_signs = {ord(sign): f"\0{sign}\0" for sign in alone}
 
     def body(self, body: Any) -> list[str]:
-        """The blocks of a body, with its images."""
-        found = self.blocks(body, _Place())
-        if not self._article.images:
-            return found
-        shown = letters_of("".join(body.itertext())) if self._captions else ""
-        found = [part for block in found for part in self._with_caption(block, shown)]
-        written = {ord(sign): self._image(image) for sign, image in self._article.images.items()}
-        return [block.translate(written) for block in found]
+        """The blocks of a body."""
+        return self.blocks(body, _Place())
 
-    def _with_caption(self, block: str, shown: str) -> list[str]:
-        """A block, and behind an image alone its caption, unless the text has it already."""
-        caption = self._captions.get(block)
-        if caption is None or letters_of(caption) in shown:
-            return [block]
-        return [block, *self._paragraph(self._text(caption))]
+    def _image(self, element: Any) -> str:
+        alt = _ESCAPED.sub(r"\\\g<0>", element.get("alt")).replace("|", r"\|")
+        return f"![{alt}]({_address(element.get('src'))})"
 
-    def _image(self, image: ArticleImage) -> str:
-        alt = _ESCAPED.sub(r"\\\g<0>", image.alt).replace("|", r"\|")
-        return f"![{alt}]({_address(image.source)})"
+    def _image_alone(self, element: Any, _: _Place) -> list[str]:
+        return [self._image(element)]
 
     def blocks(self, element: Any, place: _Place) -> list[str]:
         """The blocks of an element's content; a run of text between two of them is one, too."""
@@ -109,6 +90,8 @@ class _Writer:
         tag = str(element.tag)
         if tag == "code":
             return self._code_block if _is_block_code(element) else None
+        if tag == "graphic":
+            return self._image_alone if element.get("alone") else None
         named = {"head": self._heading, "list": self._list, "table": self._table}
         named["quote"] = self._quote
         return named.get(tag) or (self._container if tag in _BLOCKS else None)
@@ -117,15 +100,10 @@ class _Writer:
         return self.blocks(element, place.inside())
 
     def _paragraph(self, run: str) -> list[str]:
-        blocks = self._with_images_alone(_tidy(run))
-        return [self._as_lines(text) for text in blocks] if self._markdown else blocks
-
-    def _with_images_alone(self, text: str) -> list[str]:
-        """The text, and the images before and after it that stand alone."""
-        if not self._alone_signs:
-            return [text] if text else []
-        parts = text.translate(self._alone_signs).split("\0")
-        return [part for part in map(str.strip, parts) if part]
+        text = _tidy(run)
+        if not text:
+            return []
+        return [self._as_lines(text) if self._markdown else text]
 
     def _as_lines(self, text: str) -> str:
         """Escape what would begin a block at the start of one of the lines."""
@@ -133,18 +111,12 @@ class _Writer:
 
     def _heading(self, element: Any, place: _Place) -> list[str]:
         text = _tidy(self._inline(element, place)).replace("\n", " ")
-        text, *images = self._heading_parts(text)
         if not text or not self._markdown:
-            return [text, *images] if text else images
+            return [text] if text else []
         level = _HEADING_LEVEL.match(element.get("rend") or "")
         if text.endswith("#"):
             text = f"{text[:-1]}\\#"
-        return [f"{'#' * int(level[1] if level else 2)} {text}", *images]
-
-    def _heading_parts(self, text: str) -> list[str]:
-        parts = self._with_images_alone(text)
-        words = [part for part in parts if part not in self._article.images]
-        return [" ".join(words), *(part for part in parts if part in self._article.images)]
+        return [f"{'#' * int(level[1] if level else 2)} {text}"]
 
     def _quote(self, element: Any, place: _Place) -> list[str]:
         blocks = self.blocks(element, place.inside())
@@ -226,29 +198,12 @@ class _Writer:
 
     def _add_tail(self, run: list[str], child: Any) -> None:
         text = self._text(child.tail)
-        if text and self._is_parted("".join(child.itertext()), child.tail):
-            text = f" {text}"
         if text:
             run.append(text)
 
-    def _is_parted(self, before: str, after: str) -> bool:
-        """
-        Return True if white space is missing between two texts.
-
-        trafilatura removes it between some elements that the page has it between.
-        """
-        if not before or not after or before[-1].isspace() or after[0].isspace():
-            return False
-        left = " ".join(before[-_MAX_COMPARED:].split())
-        right = " ".join(after[:_MAX_COMPARED].split())
-        page = self._article.text
-        if not left or not right or f"{left}{right}" in page:
-            return False
-        return (left[-1].isalnum() and right[0].isalnum()) or f"{left} {right}" in page
-
     def _add_inline(self, run: list[str], child: Any, place: _Place) -> None:
         text = self._inline_element(child, place)
-        if child.tag in _BLOCKS or self._is_parted(_text_before(child), "".join(child.itertext())):
+        if child.tag in _BLOCKS:
             text = f" {text} "
         elif text.startswith("`") and run and run[-1].endswith("`"):
             text = f" {text}"  # two spans of code would be one
@@ -259,6 +214,8 @@ class _Writer:
     def _inline_element(self, child: Any, place: _Place) -> str:
         if child.tag == "lb":
             return " " if place.cell else "\n"
+        if child.tag == "graphic":
+            return self._image(child)
         if child.tag == "code" or (child.tag == "hi" and child.get("rend") == "#t"):
             return self._code_span(child)
         if child.tag == "ref":
@@ -303,20 +260,12 @@ class _Writer:
 
     def _text(self, text: str | None) -> str:
         """Text with single spaces, and escaped in Markdown."""
-        shown = _SPACE.sub(" ", self._plain(self._gaps.restored(text) if text else text))
+        shown = _SPACE.sub(" ", self._plain(text))
         if not self._markdown or not shown.strip():
             return shown
         if "\\" not in shown:
             return _ESCAPED.sub(r"\\\g<0>", shown)
         return _with_math(shown)
-
-
-def _text_before(element: Any) -> str:
-    """The text that ends where an element begins, in the same parent."""
-    previous, parent = element.getprevious(), element.getparent()
-    if previous is None:
-        return "" if parent is None else parent.text or ""
-    return previous.tail or "".join(previous.itertext())
 
 
 def _is_block_code(element: Any) -> bool:

@@ -46,7 +46,7 @@ def without_site(title: str, site_names: set[str]) -> str:
     return _SECTION_AND_SITE.sub("", title) if "_" in title else title
 
 
-_MARKUP = frozenset({"json-ld", "microdata", "rdfa"})
+_MARKUP = frozenset({"json-ld", "microdata", "rdfa", "microformats"})
 _METAS = (
     "og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title", "title",
     "parsely-title", "sailthru.title",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from richpins._list_entries import addresses_of, has_address
-from richpins.page_facts import breadcrumbs
+from richpins.page_facts import breadcrumbs, url_codes
 from richpins.page_types import PageType, article
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
@@ -78,70 +78,123 @@ T = TypeVar("T")
 Finder = Callable[[Sources], Iterable[Candidate]]
 
 
-def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product of `nodes`, most trusted first, and of the visible text after them."""
-    ledger = sources.ledger
-    price = _price(sources, nodes, partial(shown_price, is_product=True))
-    offers = _taken_first(list(offers_of(nodes)), price)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Picks the values of one product from its items, its offers, and the page."""
+
+    sources: Sources
+    nodes: list[Node]
+    offers: list[Node]
 
     def pick(
+        self,
         name: str,
         parse: Callable[[Any], T | None],
         *candidates: Iterable[Candidate],
         expected: str = "a value",
         otherwise: Finder | None = None,
     ) -> T | None:
-        return ledger.pick(
+        return self.sources.ledger.pick(
             f"product.{name}",
             parse,
             chain.from_iterable(candidates),
-            otherwise=_deferred(sources, otherwise),
+            otherwise=_deferred(self.sources, otherwise),
             expected=expected,
         )
 
-    def of(owners: list[Node], *properties: str) -> Iterator[Candidate]:
-        return sources.scalars(owners, *properties)
+    def own(self, *properties: str) -> Iterator[Candidate]:
+        """Yield the values that the product's items have for these properties."""
+        return self.sources.scalars(self.nodes, *properties)
 
-    meta = sources.meta
-    name = next(filter(None, (scalars.text(node.first("name")) for node in nodes)), None)
-    gtins = (of([*nodes, *offers], name) for name in _GTINS)
-    conditions = (of([*offers, *nodes], "itemcondition"), meta("product:condition", "og:condition"))
-    brands = (of(nodes, "brand", "manufacturer"), meta("product:brand", "og:brand"))
-    return Product(
+    def offered(self, *properties: str) -> Iterator[Candidate]:
+        return self.sources.scalars(self.offers, *properties)
+
+    @property
+    def name(self) -> str | None:
+        return next(filter(None, (scalars.text(node.first("name")) for node in self.nodes)), None)
+
+
+def read(sources: Sources, nodes: list[Node]) -> Product:
+    """Return the product of `nodes`, most trusted first, and of the visible text after them."""
+    price = _price(sources, nodes, partial(shown_price, is_product=True))
+    reader = _Reader(sources, nodes, _taken_first(list(offers_of(nodes)), price))
+    product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
         list_price=price.listed if price else None,
         currency=price.currency if price else None,
+        availability=_availability(sources, price, reader.offers, nodes),
+        rating=rating_of(sources, "product.rating", nodes),
+    )
+    return _described(reader, _identified(reader, _offered(reader, product)))
+
+
+def _offered(reader: _Reader, product: Product) -> Product:
+    """Return the product with what its offers say beside the price."""
+    pick, offered, meta = reader.pick, reader.offered, reader.sources.meta
+    conditions = chain(offered("itemcondition"), reader.own("itemcondition"))
+    return replace(
+        product,
         price_valid_until=pick(
-            "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
+            "price_valid_until", _day, offered("pricevaliduntil"), expected="a date"
         ),
-        availability=_availability(sources, price, offers, nodes),
-        condition=pick("condition", condition, *conditions, expected="a condition"),
+        condition=pick(
+            "condition",
+            condition,
+            conditions,
+            meta("product:condition", "og:condition"),
+            expected="a condition",
+        ),
+        seller=pick("seller", scalars.name, offered("seller", "offeredby")),
+        offer_count=pick("offer_count", numbers.count, offered("offercount")),
+    )
+
+
+def _identified(reader: _Reader, product: Product) -> Product:
+    """Return the product with its brand and its numbers."""
+    pick, own, meta = reader.pick, reader.own, reader.sources.meta
+    gtins = (chain(own(name), reader.offered(name)) for name in _GTINS)
+    return replace(
+        product,
         brand=pick(
-            "brand", scalars.name, *brands, expected="a name", otherwise=product_details.brands
+            "brand",
+            brand,
+            own("brand", "manufacturer"),
+            meta("product:brand", "og:brand"),
+            expected="a name",
+            otherwise=product_details.brands,
         ),
-        seller=pick("seller", scalars.name, of(offers, "seller", "offeredby")),
         sku=pick(
-            "sku",
-            partial(sku, name=name),
-            of(nodes, "sku", "productid"),
-            otherwise=product_details.skus,
+            "sku", partial(sku, name=reader.name), own("sku", "productid"), otherwise=_shown_skus
         ),
         gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
-        mpn=pick("mpn", scalars.text, of(nodes, "mpn"), otherwise=product_details.mpns),
-        color=pick("color", scalars.text, of(nodes, "color")),
-        size=pick("size", scalars.text, of(nodes, "size")),
-        material=pick("material", scalars.text, of(nodes, "material")),
+        mpn=pick("mpn", scalars.text, own("mpn"), otherwise=product_details.mpns),
+    )
+
+
+def _described(reader: _Reader, product: Product) -> Product:
+    """Return the product with what it is like, and its category."""
+    pick, own = reader.pick, reader.own
+    name = reader.name or reader.sources.document.heading
+    return replace(
+        product,
+        color=pick("color", scalars.text, own("color")),
+        size=pick("size", scalars.text, own("size")),
+        material=pick("material", scalars.text, own("material")),
         category=pick(
             "category",
             scalars.text,
-            of(nodes, "category"),
-            meta("product:category"),
-            otherwise=partial(breadcrumbs.categories, name=name or sources.document.heading),
+            own("category"),
+            reader.sources.meta("product:category"),
+            otherwise=partial(breadcrumbs.categories, name=name),
         ),
-        offer_count=pick("offer_count", numbers.count, of(offers, "offercount")),
-        rating=rating_of(sources, "product.rating", nodes),
     )
+
+
+def _shown_skus(sources: Sources) -> Iterator[Candidate]:
+    yield from url_codes.asins(sources)
+    yield from product_details.skus(sources)
+    yield from url_codes.codes(sources)
 
 
 def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
@@ -202,11 +255,29 @@ def condition(value: Any) -> Condition | None:
     return _CONDITION.get(word_of(value))
 
 
+def brand(value: Any) -> str | None:
+    """Return a brand without the words of a link to its page: `Visit the Pot & Co Store`."""
+    name = scalars.name(value)
+    if name is None:
+        return None
+    match = _BRAND_LINK.fullmatch(name)
+    return (match[1] or match[2]).strip() if match else name
+
+
+_BRAND_LINK = re.compile(
+    r"visit\sthe\s(.{1,60})\sstore"
+    r"|(?:[^:]{0,40}\b)?(?:brand|marke|marca|marque|merk|märke|mærke|značka|marka|бренд)\s?:\s?(.{1,60})",
+    re.IGNORECASE,
+)
+
+
 def sku(value: Any, name: str | None) -> str | None:
-    """Return a number of a product without its label; None for the product's name."""
+    """Return a number of a product without its label and its name; None for the name alone."""
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
-    is_name = name is not None and text.casefold() == name.casefold() and " " in text
-    return None if is_name else text or None
+    if name is not None and " " in text and text.casefold().startswith(name.casefold()):
+        rest = text[len(name) :].strip(" -–—:|#/()[]")
+        return rest if any(map(str.isdigit, rest)) else None
+    return text or None
 
 
 _SKU_LABEL = re.compile(

@@ -10,11 +10,11 @@ from urllib.parse import urljoin
 
 from richpins.document import Document
 from richpins.provenance import Candidate, Ledger
-from richpins.structured_data import jsonld, microdata_rdfa
+from richpins.structured_data import jsonld, microdata_rdfa, microformats
 from richpins.structured_data.graph import Graph, Node
 from richpins.structured_data.metatags import MetaTags, syntax_of
 from richpins.structured_data.shop_texts import ShopTexts
-from richpins.structured_data.words import HEADING, HEADING_END
+from richpins.structured_data.words import HEADING, HEADING_END, MICROFORMATS
 
 MAX_URL_CHARS = 4_096
 
@@ -22,7 +22,12 @@ _BLANK = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
 """A host that a template put before an absolute URL."""
-_TRUST = {jsonld.SYNTAX: 0, microdata_rdfa.MICRODATA: 1, microdata_rdfa.RDFA: 2}
+_TRUST = {
+    jsonld.SYNTAX: 0,
+    microdata_rdfa.MICRODATA: 1,
+    microdata_rdfa.RDFA: 2,
+    microformats.SYNTAX: 3,
+}
 
 
 class Sources:
@@ -41,6 +46,8 @@ class Sources:
             microdata_rdfa.read_microdata(document.tree, graph)
         if words.is_attribute("typeof"):
             microdata_rdfa.read_rdfa(document.tree, graph)
+        if words.in_class(*MICROFORMATS):
+            microformats.read(document.tree, graph)
         _name_recipes(graph)
         self._fronts: dict[str, str] = {}
 
@@ -168,5 +175,5 @@ _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:
-    """Sort JSON-LD before microdata before RDFa, each in document order."""
+    """Sort JSON-LD before microdata before RDFa before microformats, each in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

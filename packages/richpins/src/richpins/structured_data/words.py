@@ -20,6 +20,7 @@ JSON_LD = ("ld+json", "ld&#", "ld&plus;")
 """`ld&#43;json` and `ld&plus;json` are the same type."""
 AUTHORS_IN_TAGS = ("author", "autor", "auteur", "redakteur", "forfatter", "skribent", "yazar")
 AUTHORS = (*AUTHORS_IN_TAGS, "byline")
+MICROFORMATS = ("h-recipe", "h-product", "hrecipe", "hproduct")
 DATES = ("publish", "date", "timestamp", "post-meta")
 TIME = "<time"
 HEADING, HEADING_END = "<h1", "</h1"
@@ -27,7 +28,8 @@ UNITS = ("tsp", "tbsp")
 # bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
 INGREDIENTS = {
     "": ("ingred",),
-    "de": ("zutat",), "nl": ("benodigd",), "cs": ("surovin",), "sk": ("surovin",),
+    "de": ("zutat",), "nl": ("benodigd", "nodig:", "nodig<"),
+    "cs": ("surovin",), "sk": ("surovin",),
     "tr": ("malzeme",), "hr": ("sastojc",), "sr": ("sastojc",), "bs": ("sastojc",),
     "fi": ("ainekse",), "fr": ("ingré", "ingr&e"), "pl": ("składnik",), "hu": ("hozzávaló",),
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
@@ -59,7 +61,7 @@ MAX_PLACES = 300
 """Maximum number of places of one word that are examined."""
 
 _GROUPS = (
-    (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *INGREDIENTS[""]),
+    (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *MICROFORMATS, *INGREDIENTS[""]),
     *((word,) for word in (HEADING, HEADING_END, *UNITS)),
     tuple(dict.fromkeys(word for words in list(INGREDIENTS.values())[1:] for word in words)),
     PRICES,

@@ -142,8 +142,28 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
             return
         if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:
             large = image
+    large = large or _of_the_article(sources)
     if large is not None:
         yield large, Candidate(large.url, "html", "img")
+
+
+def _of_the_article(sources: Sources) -> Image | None:
+    """Return the first picture of a figure in the page's only article, or in its main part."""
+    tree = sources.document.tree
+    articles = tree.css("article")
+    around = articles[0] if len(articles) == 1 else tree.css_first("main")
+    for node in around.css("figure img")[:MAX_SHOWN] if around is not None else ():
+        attributes = node.attributes
+        raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
+        url = sources.absolute(raw)
+        image = (
+            _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
+            if url
+            else None
+        )
+        if image is not None and is_presentable(image) and not _is_logo(node, attributes):
+            return image
+    return None
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:

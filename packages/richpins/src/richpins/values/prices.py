@@ -8,6 +8,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
@@ -124,12 +126,30 @@ def country_of(sources: Sources) -> str | None:
 
 def _names_no_other_dollar(sources: Sources) -> bool:
     """Return True if a page in English of no country names no dollar but that of the USA."""
-    return _OTHER_DOLLARS.search(sources.words.body) is None
+    body = sources.words.body
+    return not any(_OTHER_DOLLAR.match(body, at) for at in _places_of_dollars(body))
 
 
-_OTHER_DOLLARS = re.compile(
-    rb"\b(?:AUD|CAD|NZD|HKD|SGD|TWD|MXN|ARS|CLP|COP)\b|\b(?:A|AU|C|CA|NZ|HK|S)\$(?=\s?\d)"
-    rb"|\b(?:Australia|Canada|Canadian|New Zealand|Singapore|Hong Kong)\b"
+def _places_of_dollars(body: bytes) -> Iterator[int]:
+    """Yield where another dollar may be named: the expression alone takes 1 ms for 60 KB."""
+    for start in range(0, len(body), _PIECE_BYTES):
+        piece = body[start : start + _PIECE_BYTES + _LONGEST]
+        for _, at, _ in _NAMES_OF_DOLLARS.find_matches_as_indexes(piece):
+            yield start + at
+
+
+_CODES = ("AUD", "CAD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
+_COUNTRIES = ("Australia", "Canada", "Canadian", "New Zealand", "Singapore", "Hong Kong")
+_SIGNS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
+_NAMES_OF_DOLLARS = BytesAhoCorasick(
+    [name.encode() for name in (*_CODES, *_COUNTRIES, *_SIGNS)],
+    matchkind=MatchKind.LeftmostLongest,
+)
+_LONGEST = 20
+_PIECE_BYTES = 262_144
+_OTHER_DOLLAR = re.compile(
+    rf"\b(?:{'|'.join((*_CODES, *_COUNTRIES))})\b"
+    rf"|\b(?:{'|'.join(map(re.escape, _SIGNS))})(?=\s?\d)".encode()
 )
 
 

@@ -80,6 +80,28 @@ _CAPTIONED = re.compile(
 )
 
 
+def names_below_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield a bold name right below the first h1, if a date follows it."""
+    start = sources.heading_end
+    match = _BOLD_NAME.match(sources.words.body, start) if start >= 0 else None
+    if match is None:
+        return
+    text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
+    if _PERSON.fullmatch(text) and not _NO_NAME.fullmatch(text):
+        yield Candidate([text], "html", "bold below the h1")
+
+
+_BOLD_NAME = re.compile(
+    rb"</h1\s{0,9}>\s{0,99}(?:</?(?:div|p|span|header|section)\b[^<>]{0,200}>\s{0,99}){0,6}"
+    rb"<(?:b|strong)\b[^<>]{0,200}>\s{0,99}([^<>]{5,60})</(?:b|strong)>"
+    rb"(?=(?:[^<>]{0,80}<[^<>]{0,200}>){0,6}[^<>]{0,40}(?:(?:19|20)\d\d\b|<time\b))",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"(?:[^\W\d_a-z][\w.’'-]*\s){1,2}(?:(?:de|van|von|der|la)\s){0,2}[^\W\d_a-z][\w’'-]+"
+)
+
+
 def _may_say_by(sources: Sources) -> bool:
     """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
     start = sources.heading_end
@@ -139,11 +161,13 @@ _SECTION = re.compile(
     re.IGNORECASE,
 )
 _NO_NAME = re.compile(
-    r"(?:news|newsroom|log\s?in|sign\s?(?:in|up)|login|subscribe|read\smore|more|follow|share|"
+    r"(?:news|newsroom|log\s?(?:in|out)|sign\s?(?:in|up|out)|subscribe|read\smore|more|follow|share|"
+    r"home|menu|search|(?:my\s)?account|register|contact(?:\sus)?|about(?:\sus)?|privacy|political|"
+    r"(?:\S{1,20}\s){1,3}(?:news|media|magazine|times|tv|radio|newsroom|network)|"
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Links and offices where a name may stand."""
+"""Menus, publishers and offices where a name may stand."""
 
 
 def _text_in(node: LexborNode) -> str | None:
@@ -200,24 +224,34 @@ def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Return author or byline elements, those after the first h1 before those above it."""
     words = sources.words
     called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]
-    if not called and not words.in_class("byline"):
+    has_address = b"<address" in words.lowered
+    if not called and not has_address and not words.in_class("byline"):
         return []
     named = [f'a[href*="/{word}" i],[class*="{word}" i]' for word in called]
+    if has_address:
+        named.append("article address,main address,header address")
     marked = sources.document.tree.css(",".join(["h1", _BYLINES, *named]))
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
     ordered = [*marked[at:], *marked[:at]]
     return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
 
 
-def shown_times(sources: Sources) -> Iterator[Candidate]:
-    """Yield times from elements with a time tag or a class name for times, except in comments."""
+def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
+    """
+    Yield times from elements with a time tag or a class name for times, except in comments.
+
+    Those in teasers, asides and menus, which belong to other articles, are yielded if `elsewhere`
+    is true, and only then.
+    """
     tree = sources.document.tree
-    if "itemprop" in sources.words:
+    if "itemprop" in sources.words and not elsewhere:
         yield from _marked_times(tree)
     if not sources.words.in_class(*DATES) and TIME not in sources.words:
         return
     for node in tree.css("time[datetime]")[:3]:
-        if not _is_declared(node) and not is_in_comments(node):
+        if _is_declared(node) or is_in_comments(node):
+            continue
+        if _is_elsewhere(node) is elsewhere:
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
     for node in tree.css(_DATES)[:_MAX_DATES]:
         if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
@@ -226,7 +260,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
         marked = node.attributes.get("title") if node.tag == "abbr" else None
         if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
             continue
-        if not is_in_comments(node):
+        if not is_in_comments(node) and _is_elsewhere(node) is elsewhere:
             shown = marked or _BEFORE_DATE.sub("", text)
             if dates.moment(shown, sources.document.language) is None:
                 continue
@@ -307,7 +341,7 @@ _BEFORE_DATE = re.compile(
 
 
 def _is_elsewhere(node: LexborNode) -> bool:
-    """Return True for the author of a comment, or of another article that the page links."""
+    """Return True for a part of a comment, or of another article that the page links."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:

@@ -26,7 +26,8 @@ _SERVES = re.compile(
     r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
     r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
     r"份量)\b" + _GAP + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
-    r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients|min|mins|"
+    r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients|yields?|"
+    r"serves|makes|for|per|pro|kcal|kj|nutrition|difficulty|min|mins|"
     r"minutes|minuten|h|hours?|hrs?|std|uur)\b)[^\W\d_]{3,15})?)",
     re.IGNORECASE,
 )
@@ -37,6 +38,16 @@ _FOR_PEOPLE = re.compile(
     r"osób|osoby|adag|főre|порц\w*|personas|annosta|人份|人分)\b",
     re.IGNORECASE,
 )
+
+
+_INGREDIENTS_FOR = re.compile(
+    r"\b(?:ingredients?|ingrédients|zutaten|ingrediënten|ingredientes|ingredienti|ingredienser|"
+    r"składniki|suroviny|malzemeler)\s+(?:for|pour|für|voor|per|para|till|til|na)\s+"
+    r"(?:(?:about|approx\w{0,9}\.?|environ|etwa|ca\.?|ongeveer|circa|około|cirka)\s+)?"
+    r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?\s+[^\W\d_]{3,20})",
+    re.IGNORECASE,
+)
+"""`Ingredients for 10 rolls`; an amount of an ingredient has a shorter unit."""
 
 
 def text_of(document: Document, *, anywhere: bool) -> str:
@@ -96,13 +107,36 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(shown: str) -> tuple[Yield, str] | None:
-    """Return the yield and its source text."""
-    for pattern in (_SERVES, _FOR_PEOPLE):
-        match = next((match for match in pattern.finditer(shown) if not _lasts(shown, match)), None)
-        read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1]) if match else None
-        if match and read is not None:
-            return read, match[0].strip()
+    """Return the yield and its source text; the first one that is no size of a single portion."""
+    for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
+        for match in islice(pattern.finditer(shown), _MAX_TOKENS):
+            if _lasts(shown, match) or _PER_PORTION.match(match[0]):
+                continue
+            read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1])
+            if read is not None and not _is_of_a_portion(read):
+                return read, match[0].strip()
     return None
+
+
+_PER_PORTION = re.compile(
+    r"(?:per|pro|par|por)\b|(?:serving|portion)\b[\s:=–|·•-]{0,6}1(?!\d)"
+    r"|1\s(?:serving|porti|porz|porc|raci|porsjon|份|人份)",
+    re.IGNORECASE,
+)
+"""What tables of nutrients begin with: `per portion`, `Serving: 1 cup`, `1 portion`."""
+
+
+def _is_of_a_portion(read: Yield) -> bool:
+    """Return True for the energy of a portion, and for a part measured by the spoon."""
+    if read.unit == "servings":
+        return read.quantity >= _MOST_SERVINGS
+    return _SPOONS.match(read.unit) is not None
+
+
+_MOST_SERVINGS = 100
+_SPOONS = re.compile(
+    r"(?:tbsps?|tsps?|tablespoons?|teaspoons?|esslöffel|teelöffel|kcal|kj|gram|g)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +161,19 @@ _DURATION = (
 _DAYS = r"(?:days?|dage|dagen|tage?n?|jours?|d[ií]as?|giorn[oi])\b"
 _ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
 _PREP = (
-    r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
-    r"temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"
+    r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*(?:time)?|active\s*time|"
+    r"vorbereitungs?zeit|arbeitszeit|temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"
     r"voorbereidingstijd|czas\s*przygotowania|förberedelse|előkészítési\s*idő|előkészület"
 )
 _COOK = (
     r"cook(?:ing)?\s*(?:time)?|bake\s*time|baking\s*time|kochzeit|backzeit|garzeit|"
     r"temps\s*de\s*cuisson|cuisson|tiempo\s*de\s*cocci[óo]n|cottura|tempo\s*de\s*cozimento|"
-    r"kooktijd|baktijd|czas\s*gotowania|főzési\s*idő|sütési\s*idő"
+    r"kooktijd|baktijd|oventijd|czas\s*gotowania|főzési\s*idő|sütési\s*idő"
 )
 _TOTAL = (
     r"totale?\s*(?:time|tijd)?|ready\s*in|takes|gesamtzeit|zubereitungszeit|temps\s*total|"
-    r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|elkészítési\s*idő|(?:teljes|összes)\s*idő|összidő|tilberedningstid|arbejdstid|tid\s*i\s*alt"
+    r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|elkészítési\s*idő|"
+    r"(?:teljes|összes)\s*idő|összidő|tilberedningstid|arbejdstid|tid\s*i\s*alt"
 )
 _CAPTION = (
     rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
@@ -150,7 +185,8 @@ _BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
 _AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
 _LAST_WORDS = (
-    "time", "prep", "preparation", "cook", "cooking", "total", "totale", "takes", "in", "zeit",
+    "time", "hands-on", "hands on", "prep", "preparation", "cook", "cooking", "total", "totale",
+    "takes", "in", "zeit",
     "préparation", "cuisson", "preparación", "preparacion", "cocción", "coccion", "preparazione",
     "cottura", "preparo", "prepara", "cozimento", "tijd", "przygotowania", "gotowania",
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
@@ -182,6 +218,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
             if len(run) < _LEAST_RUN and _IN_A_STEP.match(shown, start, end):
                 continue
             result.setdefault(name, (lasts, shown[start:end].strip()))
+    _part(result)
     if not result:
         bare = next(_bare(shown), None)
         if bare is None and behind is not None:
@@ -190,6 +227,24 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
         if bare and lasts_minutes is not None:
             result["total_minutes"] = lasts_minutes, bare[0].strip()
     return result
+
+
+def _part(result: dict[str, tuple[int, str]]) -> None:
+    """Read the time of preparing next to one of cooking or baking as a part of the total."""
+    whole, cooked = result.get("total_minutes"), result.get("cook_minutes")
+    if whole is None or cooked is None or "prep_minutes" in result:
+        return
+    if _MAY_BE_A_PART.match(whole[1]):
+        result["prep_minutes"] = whole
+        del result["total_minutes"]
+
+
+_MAY_BE_A_PART = re.compile(
+    r"\W*(?:zubereitungszeit|bereidingstijd|tempo\s*de\s*preparo|elkészítési\s*idő|"
+    r"tilberedningstid)",
+    re.IGNORECASE,
+)
+"""These mean the whole time where they stand alone."""
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:

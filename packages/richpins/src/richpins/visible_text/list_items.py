@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
 from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
+from richpins.visible_text.group_titles import GroupTitle, is_called_title, titled
 from richpins.visible_text.vocabulary import (
     IS_AMOUNT_ALONE,
     IS_CONTROL,
@@ -26,7 +27,7 @@ from richpins.visible_text.vocabulary import (
 SectionKind = Literal["ingredients", "steps"]
 
 NOT_CONTENT = frozenset(
-    {"script", "style", "nav", "footer", "form", "aside", "header", "noscript", "select", "button"}
+    "script style nav footer form aside header noscript select button figcaption".split()
 )
 LISTS = frozenset({"ul", "ol", "table", "dl"})
 MAX_ITEMS = 120
@@ -50,17 +51,22 @@ _SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the entries of a list or the rows of a table."""
     if node.tag == "table":
-        rows = (parted_text(row) for row in node.css("tr") if row.css("td"))
-        return [row for row in rows if row]
+        texts = (parted_text(row) for row in node.css("tr") if row.css("td"))
+        return [text for text in texts if text]
     items = node.css("li,dd") or node.css("dt")
     if kind == "steps":
         return _without_common_end(_steps_in(items[: 2 * MAX_ITEMS]))
-    entries = [_row(item) for item in items[: 2 * MAX_ITEMS] if not _holds_items(item)]
-    return _without_common_end(entries)
+    rows = [item for item in items[: 2 * MAX_ITEMS] if not _holds_items(item)]
+    return _titled_rows(rows, _without_common_end([_row(item) for item in rows]))
+
+
+def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
+    """Mark the rows whose element is called a title or is one; none if most of them are."""
+    return titled(rows, [is_called_title(node) for node in nodes])
 
 
 def _steps_in(items: list[LexborNode]) -> list[str]:
-    """Return the lines of items, without the lists of ingredients that steps repeat."""
+    """Return the steps in items, without the lists of ingredients that steps repeat."""
     entries: list[str] = []
     inner: set[int] = set()
     numbers = _own_numbers(items)
@@ -76,8 +82,24 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
         number = numbers.get(item.mem_id)
         if number and shown and shown[0].startswith(number):
             shown[:1] = [rest] if (rest := shown[0].removeprefix(number).strip()) else []
-        entries.extend(shown)
+        entries.extend(shown if len(items) < _LEAST_ITEMS or holds_items else _as_one(shown))
     return entries
+
+
+_LEAST_ITEMS = 2
+
+
+def _as_one(shown: list[str]) -> list[str]:
+    """Return the lines of an item as one step, unless they are numbered steps themselves."""
+    kept = [line for line in shown if cleaned(line, "steps")]
+    counted = sum(COUNTED.match(line) is not None for line in kept)
+    if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):
+        return shown
+    ended = [line if line.endswith(_ENDS_OF_LINES) else f"{line}." for line in kept[:-1]]
+    return [" ".join([*ended, kept[-1]])]
+
+
+_ENDS_OF_LINES = tuple(".!?:;,–-…。！？：、)")
 
 
 def _own_lines(item: LexborNode) -> list[str]:
@@ -91,7 +113,13 @@ def step_lines(node: LexborNode) -> list[str]:
     beside = [each for each in node.css(_BESIDE) if _is_beside(each, node)]
     if not beside:
         return lines
-    return _left_of(lines, Counter(chain.from_iterable(map(lines_of, beside))))
+    unseen = [text for each in beside if _is_unseen(each) for text in lines_of(each)]
+    left = _left_of(lines, Counter(chain.from_iterable(map(lines_of, beside))))
+    return [_without_prefixes(line, unseen) for line in left] if unseen else left
+
+
+def _without_prefixes(line: str, texts: list[str]) -> str:
+    return next((line[len(text) :].lstrip() for text in texts if line.startswith(text)), line)
 
 
 def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
@@ -119,7 +147,8 @@ _MAX_LEVELS = 4
 _NUMBER_ALONE = re.compile(r"0?[1-9]\d?[.):]?")
 _BESIDE = (
     '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
-    '[class*="timer" i],[class*="equipment" i],[class*="caption" i],figcaption,form,ul,ol'
+    '[class*="timer" i],[class*="equipment" i],[class*="caption" i],[class*="sr-only" i],'
+    '[class*="screen-reader" i],[class*="visually-hidden" i],figcaption,form,button,ul,ol'
 )
 _BESIDE_CLASS = re.compile(
     r"(?:^|[-_ a-z])(?:ingredients?|tips?|notes?|point|timer|equipment|caption)(?:$|[-_ A-Z])",
@@ -133,10 +162,22 @@ def _is_beside(element: LexborNode, step: LexborNode) -> bool:
     if element.tag in LISTS:
         lines = lines_of(element)
         return 2 * amounts(lines) > len(lines)
-    if element.tag in {"figcaption", "form"}:
+    if element.tag in {"figcaption", "form", "button"}:
         return True
     named = element.attributes.get("class") or ""
+    if _UNSEEN.search(named):
+        return _is_unseen(element)
     return element.tag in _BLOCKS and _BESIDE_CLASS.search(named) is not None
+
+
+def _is_unseen(element: LexborNode) -> bool:
+    """Return True for a label for screen readers; a longer text is the step itself."""
+    named = element.attributes.get("class") or ""
+    return _UNSEEN.search(named) is not None and len(element.text()) <= _MAX_UNSEEN_CHARS
+
+
+_UNSEEN = re.compile("sr-only|screen-reader|visually-hidden", re.IGNORECASE)
+_MAX_UNSEEN_CHARS = 30
 
 
 _BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
@@ -156,15 +197,37 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the lines of an element that is no list; similar short blocks are a line each."""
     if kind == "steps":
-        return [line for line in step_lines(node) if len(line) > 2]
-    if _is_row(node):
-        return [_row(node)]
+        return titled([line for line in step_lines(node) if len(line) > 2], node)
+    if is_row(node):
+        return [GroupTitle(row) if is_called_title(node) else row for row in [_row(node)]]
     children = [child for child in node.iter() if child.tag not in NOT_CONTENT]
     if len(children) == 1 and len(normalize_space(node.text(deep=False) or "")) < 2:
         return paragraphs_of(children[0], kind)
-    if len(children) > 2 and all(map(_is_row, children)):
-        return [row for row in map(_row, children) if row]
-    return lines_of(node)
+    if len(children) > 2 and all(map(is_row, children)):
+        return [row for row in _titled_rows(children, list(map(_row, children))) if row]
+    if _holds_rows(node, children):
+        return [line for child in children for line in _named_or_rows(child)]
+    return titled(lines_of(node), node)
+
+
+def _named_or_rows(node: LexborNode) -> list[str]:
+    if is_called_title(node):
+        return [GroupTitle(text)] if (text := parted_text(node)) else []
+    return paragraphs_of(node, "ingredients")
+
+
+def _holds_rows(node: LexborNode, children: list[LexborNode]) -> bool:
+    """Return True for an element that has nothing but blocks, some of them with similar rows."""
+    if len(node.text()) > _MAX_ROWS_CHARS or any(
+        child.tag not in _BLOCKS and not is_called_title(child) for child in children
+    ):
+        return False
+    if normalize_space(node.text(deep=False) or ""):
+        return False
+    return any(is_row(inner) for child in children for inner in islice(child.iter(), 1))
+
+
+_MAX_ROWS_CHARS = 4_000
 
 
 def cleaned(entry: str, kind: SectionKind) -> str | None:
@@ -197,7 +260,9 @@ def with_amounts(entries: list[str]) -> list[str]:
     joined: list[str] = []
     amount = ""
     for entry, is_amount in zip(entries, bare, strict=True):
-        if is_amount and bare[first]:
+        if isinstance(entry, GroupTitle):
+            joined.append(entry)
+        elif is_amount and bare[first]:
             amount = f"{amount} {entry}".strip()
         elif is_amount and joined:
             joined[-1] = f"{entry} {joined[-1]}"
@@ -235,7 +300,7 @@ def _without_common_end(entries: list[str]) -> list[str]:
     return [" ".join(word[: len(word) - same]) for word in words]
 
 
-def _is_row(node: LexborNode) -> bool:
+def is_row(node: LexborNode) -> bool:
     """Return True for one of several similar short blocks without lists or line breaks."""
     if (node.tag or "") not in {"div", "li", "p", "tr", "label"} or node.css("br,p p,li li,tr tr"):
         return False

@@ -131,6 +131,43 @@ def brands(sources: Sources) -> Iterator[Candidate]:
         if _is_name(each.value) and not _COMPANY.search(each.value):
             yield each
     yield from _brands_in_pictures(sources)
+    yield from _brands_in_links(sources)
+
+
+def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one link to a brand's page after the first h1, if the page names it."""
+    if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
+        return
+    nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
+    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
+    near = nodes[max(0, first - _LINKS_BEFORE) : first + _MAX_PICTURES]
+    names = {
+        text.casefold(): text
+        for node in near
+        if node.tag != "h1" and not _is_framed(node)
+        if (text := _MORE_OF.sub("", normalize_space(node.text())).strip(" -:›»>"))
+        if _is_name(text) and _names(sources, text)
+    }
+    if len(names) == 1:
+        yield Candidate(next(iter(names.values())), "html", "link to a brand")
+
+
+_BRAND_WORDS = ("brand", "marke", "marque", "marca", "manufacturer", "hersteller")
+_BRAND_LINKS = ",".join(
+    [
+        *(
+            f'a[href*="/{word}" i],a[class*="{word}" i],[class*="{word}" i] a'
+            for word in _BRAND_WORDS
+        ),
+    ]
+)
+_LINKS_BEFORE = 3
+_MORE_OF = re.compile(
+    r"\A(?:visit\sthe|shop\s(?:all|the)|(?:view|see|show)\s(?:all|more)(?:\s(?:from|by|of))?|more\s(?:from|by|of)|by|"
+    r"brand|mehr\s(?:von|aus)|alle\s(?:artikel|produkte)\svon|von|marke|marca|marque|merk|"
+    r"tous\sles\sproduits|voir\splus\sde|par|plus\sde)\s?:?\s|\s(?:store|shop)\Z",
+    re.IGNORECASE,
+)
 
 
 def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:

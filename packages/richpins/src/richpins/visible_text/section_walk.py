@@ -15,6 +15,8 @@ from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
+from richpins.visible_text.beside_lists import is_beside_the_list, is_menu, is_trail
+from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_list
 from richpins.visible_text.list_items import (
     COUNTED,
     LISTS,
@@ -34,6 +36,7 @@ from richpins.visible_text.vocabulary import (
     amounts,
     are_listed_steps,
     are_steps,
+    is_heading_again,
     is_step,
 )
 
@@ -102,20 +105,38 @@ class Section:
         if self.kind == "steps":
             self._add_steps(entries, surely=surely)
             return
-        entries = with_amounts(entries)
+        was_closed = self.is_closed
+        entries = self._until_the_end(with_amounts(entries))
         if self.then or (self.count > 1 and are_steps(entries)):
             _extend(self.then, entries, "steps")
-        elif surely or not (self.is_closed or sum(map(len, entries)) > _room_for(entries)):
+        elif surely or not (was_closed or sum(map(len, entries)) > _room_for(entries)):
             _extend(self.groups, entries, "ingredients")
+
+    def _until_the_end(self, entries: list[str]) -> list[str]:
+        """Return the entries before a line such as `Equipment`, which begins another part."""
+        if not (self.is_enough or len(entries) > self.least):
+            return entries
+        ends = (
+            n
+            for n, entry in enumerate(entries)
+            if self.count + n >= self.least
+            and len(entry) <= MAX_HEADING_CHARS
+            and (entry.endswith(("?", "？")) or ENDS.fullmatch(entry))
+            and not any(map(str.isnumeric, entry))
+        )
+        end = next(ends, None)
+        self.is_closed = self.is_closed or end is not None
+        return entries[:end]
 
     def _add_steps(self, entries: list[str], *, surely: bool) -> None:
         """Add steps up to a line that begins another part, such as `Notes:`."""
         counted = self._counted(entries)
         bare = [COUNTED.sub("", entry) for entry in entries]
         may_end = self.is_enough and not (surely or counted)
-        if self.is_closed or (may_end and not any(map(is_step, bare))):
-            return
         end = next((n for n, text in enumerate(bare) if ENDS.fullmatch(text)), len(entries))
+        if self.is_closed or (may_end and not any(map(is_step, bare))):
+            self.is_closed = self.is_closed or end < len(entries)
+            return
         _extend(self.groups, entries[:end], "steps")
         self.listed += min(counted, end)
         self.is_closed = end < len(entries) and self.is_enough
@@ -128,6 +149,8 @@ class Section:
 
     def add_list(self, element: LexborNode) -> None:
         """Add the entries of a list."""
+        if self.kind == "steps" and is_menu(element):
+            return
         before = self.count
         entries = entries_of(element, self.kind)
         is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
@@ -143,11 +166,17 @@ class Section:
 
 
 def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
-    texts = [text for entry in entries if (text := cleaned(entry, kind))]
-    if texts:
+    """Add entries to the last group, and begin one at each line that names those after it."""
+    for entry in entries[:MAX_ITEMS]:
+        text = cleaned(entry, kind)
+        if not text or is_heading_again(text):
+            continue
+        if is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
+            groups.append((text.rstrip(" :："), []))
+            continue
         if not groups:
             groups.append((None, []))
-        groups[-1][1].extend(texts[:MAX_ITEMS])
+        groups[-1][1].append(text)
 
 
 def _room_for(ingredients: list[str]) -> int:
@@ -215,7 +244,8 @@ class _SectionWalk:
             return False
         if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and node.css_first("br") is None:
             return self._visit_subheading(node)
-        self._add_block(node, tag)
+        if not is_beside_the_list(node):
+            self._add_block(node, tag)
         return True
 
     def _add_text(self, text: str) -> None:
@@ -258,6 +288,8 @@ class _SectionWalk:
         elements = [node] if tag in LISTS else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
         if any(element.tag in LISTS for element in elements):
             self._add_lists(elements[:_MAX_EXAMINED], node)
+        elif names_a_list(node):
+            self._visit_name(node)
         elif tag in _TEXTUAL or tag[:1] == "h":
             self._section.add(self._without_afterwords(paragraphs_of(node, self._section.kind)))
 
@@ -265,7 +297,8 @@ class _SectionWalk:
         """Return the texts without tips and invitations, of which the first text is none."""
         if self._section.kind != "steps":
             return texts
-        return [text for n, text in enumerate(texts) if not n or not IS_AFTERWORD.search(text)]
+        begun = self._section.count
+        return [t for n, t in enumerate(texts) if not (n or begun) or not IS_AFTERWORD.search(t)]
 
     def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
         """Add lists and headings in a block, and paragraphs between them once there are steps."""
@@ -279,9 +312,20 @@ class _SectionWalk:
             elif not self._visit_subheading(element):
                 return
 
+    def _visit_name(self, node: LexborNode) -> None:
+        """Begin a group at the name of the list after it, or end with that of another part."""
+        name = normalize_space(node.text()).rstrip(" :：")
+        if ENDS.fullmatch(name):
+            self._section.is_closed = self._section.is_closed or self._section.is_enough
+        elif not is_heading_again(name):
+            self._section.begin_group(name)
+
     def _add_paragraph(self, element: LexborNode) -> None:
         section = self._section
-        if section.kind != "steps" and section.count <= 1:
+        if names_a_list(element):
+            self._visit_name(element)
+            return
+        if (section.kind != "steps" and section.count <= 1) or is_beside_the_list(element):
             return
         paragraphs = paragraphs_of(element, "steps")
         if section.is_enough and any(IS_AFTERWORD.search(text) for text in paragraphs):
@@ -292,9 +336,9 @@ class _SectionWalk:
 
 def _is_off(node: LexborNode, block: LexborNode) -> bool:
     """Return True for a part of a form, menu or footer inside a block."""
-    at = node.parent
+    at: LexborNode | None = node
     while at is not None and at.mem_id != block.mem_id:
-        if at.tag in NOT_CONTENT:
+        if at.tag in NOT_CONTENT or is_trail(at):
             return True
         at = at.parent
     return False

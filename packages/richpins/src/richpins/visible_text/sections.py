@@ -23,6 +23,7 @@ from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_o
 from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS, Section, collect_after
 from richpins.visible_text.vocabulary import (
     ENDS,
+    IS_AFTERWORD,
     IS_INGREDIENTS,
     IS_NEEDED,
     IS_STEPS,
@@ -54,6 +55,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     heads = _once_only(list(_heads(sources)))
     found = _joined(_by_headings(heads))
     found["steps"] = [section for section in found["steps"] if _score(section)]
+    if len(found["steps"]) < _LEAST_RECIPES:
+        found["ingredients"] = _parts_of_one(found["ingredients"])
     is_clear = all(len(found[kind]) == 1 and _is_plausible(found[kind][0]) for kind in _KINDS)
     for kind in () if is_clear else _KINDS:
         called = _by_class(sources, kind)
@@ -102,6 +105,35 @@ def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
         else:
             same.append(section)
     return found
+
+
+def _parts_of_one(sections: list[Section]) -> list[Section]:
+    """Join the ingredients under equal headings where the page has the steps of one recipe only."""
+    joined: list[Section] = []
+    for section in sections:
+        before = joined[-1] if joined else None
+        if before is not None and _is_another_part(before, section):
+            before.groups.extend(section.groups)
+        else:
+            joined.append(section)
+    return joined
+
+
+_LEAST_RECIPES = 2
+
+
+def _is_another_part(before: Section, section: Section) -> bool:
+    """Return True for two lists of amounts under the same heading that have no entry in common."""
+    first, other = before.at, section.at
+    return (
+        first is not None
+        and other is not None
+        and before.heading.lower() == section.heading.lower()
+        and (first.tag, first.attributes) == (other.tag, other.attributes)
+        and _is_plausible(before)
+        and _is_plausible(section)
+        and not set(before.entries) & set(section.entries)
+    )
 
 
 def _nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
@@ -206,15 +238,31 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
         if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
             text = next(filter(_is_heading, (parts[-1], parts[0])), text)
         if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
-            yield node, "ingredients", text
+            if not _is_in_menu(node):
+                yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
-            yield node, "steps", text
+            if not _is_in_menu(node):
+                yield node, "steps", text
         elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
             yield node, "end", text
 
 
 _TITLES = frozenset({"h2", "h3", "h4", "h5"})
 _PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+
+
+def _is_in_menu(node: LexborNode) -> bool:
+    at = node.parent
+    for _ in range(_MAX_CLIMB):
+        if at is None:
+            return False
+        if at.tag in {"nav", "footer"}:
+            return True
+        at = at.parent
+    return False
+
+
+_MAX_CLIMB = 12
 
 
 def _is_heading(text: str) -> bool:
@@ -278,6 +326,23 @@ def _around(node: LexborNode) -> set[int]:
     }
 
 
+def _steps_of(node: LexborNode) -> list[str]:
+    return [line for line in lines_of(node) if not IS_AFTERWORD.search(line)]
+
+
+def _is_beside(before: Section, section: Section) -> bool:
+    """Return True for another list of the same class in the same element, without its entries."""
+    first, other = before.at, section.at
+    if first is None or other is None or first.parent is None or other.parent is None:
+        return False
+    return (
+        first.parent.mem_id == other.parent.mem_id
+        and (first.tag, first.attributes.get("class")) == (other.tag, other.attributes.get("class"))
+        and section.count >= section.least
+        and not set(before.entries) & set(section.entries)
+    )
+
+
 _CLASS_QUERIES = {
     "ingredients": (
         '[class*="ingredient" i],[id*="ingredient" i],[class*="zutat" i],[class*="ingredienser" i]'
@@ -304,7 +369,9 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             if element.mem_id not in read:
                 read[element.mem_id] = entries_of(element, kind)
             section.add(read[element.mem_id])
-        if best is None or section.count > best.count:
+        if best is not None and _is_beside(best, section):
+            best.groups.extend(section.groups)
+        elif best is None or section.count > best.count:
             best = section
         if lists or any(
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
@@ -312,7 +379,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             continue  # the smaller ones inside it are examined separately
         text = parted_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
-            loose.extend([text] if kind == "ingredients" else lines_of(node))
+            loose.extend([text] if kind == "ingredients" else _steps_of(node))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
         return best
     if len(loose) >= (3 if kind == "ingredients" else 1):

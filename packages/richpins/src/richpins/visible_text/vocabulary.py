@@ -17,11 +17,12 @@ _INGREDIENTS = (
     "nguyên\\s+liệu bahan ingredienslista 用料 配料"
 ).split()
 _STEPS = (
-    "directions? instructions? method preparation preparations? steps? procedure "
+    "directions? instructions? method preparation(?:\\s+steps)? preparations? steps? procedure "
     "how\\s+to\\s+make.* how\\s+to\\s+cook.* here.s\\s+how.* préparation étapes? "
     "zubereitung anleitung "
     "preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento bereiding "
     "bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
+    "przygotowanie\\s+krok\\s+po\\s+kroku krok\\s+po\\s+kroku "
     "gör\\s+så\\s+här tillagning instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du "
     "εκτέλεση εκτελεση приготовление способ\\s+приготовления приготування elkészítés "
     "elkészítése postup příprava přípravy hazırlanışı yapılışı 作り方 만드는\\s*법 做法 priprema "
@@ -43,7 +44,11 @@ IS_INGREDIENTS = re.compile(
 IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
 IS_NEEDED = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
-    r"(?:was )?du brauchst|det skal du bruge|du trenger|вам понадобится|benodigdheden)\s*[:：]?",
+    r"(?:was )?(?:du brauchst|ihr braucht|man braucht)|det skal du bruge|du skal bruge|du trenger|"
+    r"вам понадобится|benodigdheden|(?:dit )?(?:heb je )?nodig|je hebt nodig|du behöver|"
+    r"(?:il (?:vous )?faut|vous aurez besoin(?: de)?)|(?:lo que )?necesit(?:as|arás|amos)|"
+    r"(?:cosa|che cosa) serve|você (?:vai )?precisa(?:r)?|potrzebujesz|"
+    r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
 """Headings for things needed for any purpose; they belong to a recipe if amounts follow."""
@@ -52,16 +57,34 @@ ENDS = re.compile(
     r"you may also.*|share.*|nährwert.*|valeurs.*|storage|faq.*|did you make.*|more recipes|"
     r"about.*|print.*|newsletter|subscribe.*|leave a.*|similar.*|rate this.*|"
     r"serving suggestions?|pro tips.*|tools.*|substitutions.*|variations?.*|common mistakes.*|"
-    r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*)\s*[:!]?",
+    r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*|freezing.*|conseils?|astuces?|"
+    r"le conseil.*|note de l.auteur|ustensiles?|matériel|consejos?|utensilios|consigli|"
+    r"attrezzatura|dicas?|utensílios|anmerkung(?:en)?|hinweise?|zubehör|küchengeräte|"
+    r"opmerkingen|benodigd keukengerei|keukenhulpjes|nyttige råd|redskap|tags|"
+    r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
 IS_AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
-    r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us))\b"
+    r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
+    r"rate\s(?:it|this|the\srecipe)|bewerte|bewertung)\b"
+    r"|\A(?:photograph(?:y|s|ed)|photos?|recipe|adapted|inspired|text|foto)\s"
+    r"(?:and\s\w+\s)?(?:by|from|adapted|inspired|created|courtesy|developed|von)\b"
+    r"|\Aoriginally\s(?:published|appeared)\b|\A(?:source|quelle|kilde|fonte|fuente|bron|källa)\s?:\s?\S"
     r"|\A(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
     re.IGNORECASE,
 )
 """What a paragraph after the steps has that is none: a tip, or an invitation to follow the site."""
+_PORTIONS = (
+    r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
+    r"pers|personnes|persone|porzioni|porc[eí]\w*|porç(?:ão|ões)|raciones|dose/?s?|adag|főre|osob\w*|osób|pieces?|"
+    r"人分|人份|人前)"
+)
+_NUTRIENTS = (
+    r"(?:calories|kcal|kalorien|energi\w*|energy|énergie|brennwert|protein\w*|eiwit\w*|eiweiß|fat|saturates|fett|"
+    r"carb\w*|karbohydrat\w*|kolhydrat\w*|kohlenhydrate|koolhydraten|glucides|lipides|fib(?:er|re)s?|sodium|"
+    r"sugars?|cholesterol)"
+)
 _TIME = (
     r"\d[\d.,/ ½¼¾-]{0,8}(?:h(?:ours?|rs?|\d\d)?|m(?:in(?:ute[ns]?|s|uti)?)?|std\.?|stunden?)\b\.?"
 )
@@ -79,13 +102,16 @@ IS_CONTROL = re.compile(
     r"|check\s?list|(?:step|schritt|étape|paso|passo|stap|steg|krok)\s?\d{0,2}"
     r"|(?:select|deselect|uncheck)\sall|ingredients?|instructions?|directions?|method"
     r"|(?:[½\d]{1,2}\s?[x×]\s?){1,4}|advertisement|anzeige|publicité|werbung"
-    r"|(?:servings?|serves|yields?|makes|portion(?:s|en)|für|pour|per|voor)\s?:?\s?\d{1,3}"
-    r"(?:\s?[-–]\s?\d{1,3})?(?:\s(?:servings|people|portion(?:s|en)|personen|personnes|persone))?"
-    r"|\d{1,3}\s(?:servings?|people|portion(?:s|en)|personen|personnes|persone|porzioni|porc[eí]\w*|personer|personas|raciones)"
-    r"|(?:(?:prep\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
+    r"|(?:servings?|serves|yields?|makes|portion(?:s|en)(?:\s:)?|for|für|pour|per|voor|för|til|para)\s?:?"
+    rf"\s?(?:für\s)?\d{{1,3}}(?:\s?(?:[-–]|to|bis|à)\s?\d{{1,3}})?(?:\s{_PORTIONS})?"
+    rf"|\(?(?:op\sbasis\svan\s)?(?:\d{{1,3}}\s?)?{_PORTIONS}\.?\)?"
+    r"|(?:makes|yields?)\b\W{0,2}(?:about|approx\w{0,9}\.?|around)?\s?\d.{0,40}"
+    r"|adjust\s(?:the\s)?(?:servings?|portions?)(?:\s.{0,12})?|shopping\slist|en\slire\splus|serves|servings?"
+    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,12}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
+    r"|(?:prevent|disable)\s(?:sleep|screen).{0,40}"
+    r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
     rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
-    r"|(?:calories|kcal|kalorien|protein|fat|carb\w*|fiber|sodium|sugar|cholesterol|eiweiß|fett)"
-    r"\s?:?\s?\d[\d.,]{0,6}\s?(?:k?cal|kj|g|mg|%)?|\d[\d.,]{0,6}\s?(?:kcal|kj|calories)"
+    rf"|{_NUTRIENTS}(?:\s?:?\s?\d[\d.,]{{0,6}}\s?(?:k?cal|kj|g|mg|%)?){{1,4}}|\d[\d.,]{{0,6}}\s?(?:kcal|kj|calories)"
     r")\W*",
     re.IGNORECASE,
 )
@@ -144,6 +170,16 @@ def are_listed_steps(entries: list[str]) -> bool:
     """
     several = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
     return 4 * several >= 3 * len(entries) and 3 * amounts(entries) <= len(entries)
+
+
+def is_heading_again(text: str) -> bool:
+    """Return True for a heading of a part that is repeated above its list."""
+    if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
+        return False
+    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+
+
+_MAX_HEADING_CHARS = 40
 
 
 def is_step(text: str) -> bool:

@@ -1,0 +1,163 @@
+"""
+The errors of the API, once for all doors: their codes, HTTP statuses and exceptions of Thrift.
+
+A client reads `code`, whichever door it uses: it is a member of each problem over HTTP and a field
+of each exception over Thrift. Statuses and exceptions group codes by what a client does about them.
+The OpenAPI document and the tables of docs/http.md and docs/thrift.md are made from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from aragog.errors import (
+    BAD_INPUT,
+    TRANSIENT,
+    AccessDenied,
+    NotUnique,
+    SizeExceeded,
+    TakenDown,
+    Unsupported,
+    ValueTaken,
+    VersionConflict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """One row of the table."""
+
+    code: str
+    status: int
+    """Over HTTP."""
+    exception: str
+    """Over Thrift; empty: there is no such error there."""
+    meaning: str
+    remedy: str
+
+
+INVALID = ErrorKind(
+    "invalid",
+    400,
+    "BadInput",
+    "the request cannot be read, or an argument is invalid or unknown",
+    "fix the call",
+)
+UNAUTHENTICATED = ErrorKind(
+    "unauthenticated", 401, "Unauthorized", "no token, or an unknown one", "send a token"
+)
+FORBIDDEN = ErrorKind(
+    "forbidden", 403, "Unauthorized",
+    "the token lacks the scope, a field or queue is not open to the caller, or a page of another "
+    "site caused the call", "use another token",
+)  # fmt: skip
+TAKEN_DOWN = ErrorKind(
+    "taken_down", 403, "TakenDown", "the URL was taken down; `url` names it", "give it up"
+)
+NOT_FOUND = ErrorKind(
+    "not_found", 404, "NotFound",
+    "nothing is stored under this name, or its site withholds it from the purpose", "enqueue it",
+)  # fmt: skip
+VALUE_TAKEN = ErrorKind(
+    "value_taken", 409, "Conflict",
+    "another record has this value of a unique property; `url` names it", "use another value",
+)  # fmt: skip
+CONFLICT = ErrorKind(
+    "conflict", 412, "Conflict", "a conditional write found another version", "read again"
+)
+TOO_LARGE = ErrorKind(
+    "too_large", 413, "BadInput",
+    "a body above `serving.max_body_bytes`, a record above `store.max_record_bytes` or "
+    "`store.max_record_fields`, or a read of more than 32 MiB at once", "send or ask for less",
+)  # fmt: skip
+TOO_MANY = ErrorKind(
+    "too_many", 429, "Unavailable", "the token exceeds its rate", "wait as long as the answer says"
+)
+INTERNAL = ErrorKind(
+    "internal", 500, "InternalError", "damaged data, or a defect", "see the server's log"
+)
+UNSUPPORTED = ErrorKind(
+    "unsupported", 501, "BadInput", "this server lacks the part that the call needs",
+    "ask its operator",
+)  # fmt: skip
+BUSY = ErrorKind(
+    "busy", 503, "Unavailable",
+    "too many calls at once, a part does not answer, or the server stops",
+    "wait as long as the answer says",
+)  # fmt: skip
+LATE = ErrorKind(
+    "late", 504, "DeadlineExceeded", "not done within the deadline; a write may have happened",
+    "repeat",
+)  # fmt: skip
+
+KINDS = (
+    INVALID, UNAUTHENTICATED, FORBIDDEN, TAKEN_DOWN, NOT_FOUND, VALUE_TAKEN, CONFLICT, TOO_LARGE,
+    TOO_MANY, INTERNAL, UNSUPPORTED, BUSY, LATE,
+    ErrorKind("wrong_method", 405, "", "the path does not support this method", "see `Allow`"),
+    ErrorKind("slow_request", 408, "", "the request did not arrive in time", "send it faster"),
+    ErrorKind("not_json", 415, "", "the body is not declared to be JSON", "declare it"),
+    ErrorKind("outside", 416, "", "the range begins after the end of the content",
+              "ask for an earlier one"),
+    ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
+    ErrorKind("long_head", 431, "", "the head of the request is too long", "send less"),
+)  # fmt: skip
+"""Every row; those without an exception are errors of HTTP itself."""
+
+
+def kind_of(error: BaseException) -> ErrorKind:
+    """The row of an error of an operation."""
+    match error:
+        case VersionConflict():
+            return CONFLICT
+        case TakenDown():
+            return TAKEN_DOWN
+        case AccessDenied():
+            return FORBIDDEN
+        case ValueTaken() | NotUnique():
+            return VALUE_TAKEN
+        case Unsupported():
+            return UNSUPPORTED
+        case SizeExceeded():
+            return TOO_LARGE
+        case _ if isinstance(error, BAD_INPUT):
+            return INVALID
+        case _ if isinstance(error, TRANSIENT):
+            return BUSY
+        case TimeoutError():
+            return LATE
+        case _:
+            return INTERNAL
+
+
+def of_status(status: int) -> ErrorKind | None:
+    """The first row of an HTTP status; None: the table has none."""
+    return next((kind for kind in KINDS if kind.status == status), None)
+
+
+def statuses() -> Iterator[tuple[str, str]]:
+    """Every HTTP status, in order, with what it means."""
+    for status in sorted({kind.status for kind in KINDS}):
+        rows = [kind for kind in KINDS if kind.status == status]
+        texts = [f"`{row.code}`: {row.meaning}" for row in rows]
+        yield str(status), f"{HTTPStatus(status).phrase}. {'; '.join(texts)}."
+
+
+def http_table() -> str:
+    """The table of docs/http.md."""
+    rows = sorted(KINDS, key=lambda kind: kind.status)
+    lines = [f"| {k.status} | `{k.code}` | {k.meaning} | {k.remedy} |" for k in rows]
+    return "\n".join(
+        ["| status | code | meaning | what to do |", "| --- | --- | --- | --- |", *lines]
+    )
+
+
+def thrift_table() -> str:
+    """The table of docs/thrift.md."""
+    rows = sorted((k for k in KINDS if k.exception), key=lambda kind: kind.status)
+    lines = [
+        f"| {k.exception} | `{k.code}` | {k.meaning} | {k.remedy} | {k.status} |" for k in rows
+    ]
+    head = ["| exception | code | meaning | what to do | HTTP |", "| --- | --- | --- | --- | --- |"]
+    return "\n".join([*head, *lines])

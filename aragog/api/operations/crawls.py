@@ -1,0 +1,410 @@
+"""Operations on crawls: start, list, pause, cancel, report and delete them, and cancel URLs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Annotated, Any, ClassVar
+
+from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import ADMIN, WRITE, Token
+from aragog.api.operations.values import MOST_ITEMS
+from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
+from aragog.crawl.stages.crawl_control import CrawlControl, CrawlStatus
+from aragog.errors import AccessDenied
+from aragog.pages.preferences import PURPOSES
+
+MOST_DOMAINS = 1_000
+HOUR_MS = 3_600_000
+CRAWL_NAME = Option(
+    "The name of a crawl.",
+    pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+    rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
+)
+Name = Annotated[str, CRAWL_NAME]
+_STATES = {
+    "running": CrawlPhase.RUNNING,
+    "paused": CrawlPhase.PAUSED,
+    "cancelled": CrawlPhase.CANCELLED,
+}
+MOST_COUNT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlView:
+    """A crawl, and what became of its URLs."""
+
+    name: str
+    state: str
+    """`running`, `done` (nothing waits), `paused`, `cancelled` or `ended`."""
+    reason: str
+    enqueued: int
+    waiting: int
+    repeated: int
+    """URLs that were enqueued again after their pages had been stored for it."""
+    bytes: int
+    outcomes: Mapping[str, int]
+    """URLs by outcome, among them `stored` and `cancelled`."""
+    scope: tuple[str, ...] = ()
+    """Its rules (docs/crawls.md)."""
+    depth: int = 0
+    nofollow: bool = False
+    """Links marked `nofollow` are followed."""
+    priority: int = 5
+    purposes: str | None = None
+    """Separated by spaces; None: what the settings say."""
+    max_urls: int | None = None
+    max_urls_per_host: int | None = None
+    max_bytes: int | None = None
+    until_ms: int | None = None
+    rate: float | None = None
+    token: str = ""
+    """The name of the token that started it."""
+    created_at_ms: int = 0
+    changed_at_ms: int = 0
+
+
+_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes"}
+
+
+def view_of(status: CrawlStatus) -> CrawlView:
+    """A crawl as operations show it."""
+    record, counts = status.record, status.counts
+    values = {name: getattr(counts if hasattr(counts, name) else record, name) for name in _SAME}
+    return CrawlView(
+        **values,
+        state=status.shown_state,
+        scope=record.scope.rules,
+        outcomes=dict(counts.outcomes),
+    )
+
+
+def _control(caller: Caller) -> CrawlControl:
+    return need(caller.parts.crawls, "this server has no crawls")
+
+
+def _own(caller: Caller, name: str) -> CrawlControl:
+    """
+    The control of a crawl that the caller may change: one that its token started.
+
+    Raises:
+        NotYourCrawl: another token started it, and this one has not the scope `admin`.
+    """
+    control = _control(caller)
+    record = control.registry.read().records.get(name)
+    token = caller.token
+    is_bound = isinstance(token, Token) and not token.allows(ADMIN)
+    if record is not None and is_bound and record.token != str(token):
+        raise NotYourCrawl(name)
+    return control
+
+
+@dataclass(eq=False, repr=False)
+class NotYourCrawl(AccessDenied):
+    """The crawl was started by another token, and the caller's does not have the scope `admin`."""
+
+    MESSAGE: ClassVar[str] = "the crawl {name} was started by another token"
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartCrawlRequest:
+    """A crawl to start, or to change and continue; what is left out stays as it was."""
+
+    name: Name
+    _: KW_ONLY
+    scope: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Rules for its URLs: `host:`, `domain:`, `prefix:` or `pattern:` and a value, with `-` "
+            "in front for those that are left out. Without any, links stay within the registered "
+            "domain of their page.",
+            most_items=200,
+        ),
+    ] = None
+    depth: Annotated[int | None, Option("Link hops to follow.", least=0, most=100)] = None
+    nofollow: Annotated[bool | None, Option("Follow links that are marked `nofollow`.")] = None
+    priority: Annotated[int | None, Option("0 (most urgent) to 9.", least=0, most=9)] = None
+    purposes: Annotated[
+        Sequence[str] | None, Option("What it is for.", most_items=5, choices=PURPOSES)
+    ] = None
+    max_urls: Annotated[int | None, Option("The most URLs.", least=1, most=MOST_COUNT)] = None
+    max_urls_per_host: Annotated[
+        int | None, Option("The most URLs of one host.", least=1, most=MOST_COUNT)
+    ] = None
+    max_bytes: Annotated[
+        int | None,
+        Option("It ends once its pages have so many bytes.", least=1, most=MOST_COUNT),
+    ] = None
+    until_ms: Annotated[
+        int | None, Option("When it ends, ms since the epoch.", least=1, most=MOST_COUNT)
+    ] = None
+    rate: Annotated[
+        float | None,
+        Option(
+            "The most requests a second to a domain; the domain's own rate stays the bound.",
+            least=0.0001,
+            most=10_000,
+        ),
+    ] = None
+
+
+@operation(
+    StartCrawlRequest,
+    http=HttpRoute("POST", "/v1/crawls/{name}"),
+    thrift="Fetcher.startCrawl",
+    scope=WRITE,
+    pool=Pool.BROKER,
+)
+def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
+    """
+    Start a crawl, or change and continue the one of this name.
+
+    Enqueue its URLs with `crawl`. One that was cancelled or has ended starts again; what waited for
+    it then stays cancelled. A token may change the crawls that it started, `admin` all.
+    """
+    control = _own(caller, request.name)
+    options: dict[str, Any] = {
+        f.name: value
+        for f in fields(request)
+        if f.name != "name" and (value := getattr(request, f.name)) is not None
+    }
+    if "purposes" in options:
+        options["purposes"] = " ".join(options["purposes"])
+    return view_of(control.start(request.name, options, token=str(caller.token or "")))
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlsRequest:
+    """All crawls."""
+
+
+@operation(
+    CrawlsRequest,
+    http=HttpRoute("GET", "/v1/crawls", member="crawls"),
+    thrift="Fetcher.listCrawls",
+    pool=Pool.BROKER,
+)
+def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
+    """All crawls: those that always exist (`enqueued`, `refresh`), then the others by name."""
+    return [view_of(status) for status in _control(caller).all()]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRequest:
+    """One crawl."""
+
+    name: Name
+
+
+def _has(control: CrawlControl, name: str) -> bool:
+    return name in OWN_NAMES.values() or name in control.registry.read().records
+
+
+@operation(
+    CrawlRequest,
+    http=HttpRoute("GET", "/v1/crawls/{name}", missing="there is no crawl of this name"),
+    thrift="Fetcher.getCrawl",
+    pool=Pool.BROKER,
+)
+def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
+    """A crawl, and what became of its URLs. None: there is none of this name."""
+    control = _control(caller)
+    return view_of(control.status(request.name)) if _has(control, request.name) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlDomain:
+    """What became of the URLs of a registered domain."""
+
+    domain: str
+    outcomes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlHour:
+    """What became of URLs within an hour."""
+
+    at_ms: int
+    outcomes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlReportView:
+    """What a crawl came to."""
+
+    crawl: CrawlView
+    domains: tuple[CrawlDomain, ...] = field(default=())
+    """Those with the most URLs, up to 1,000."""
+    hours: tuple[CrawlHour, ...] = field(default=())
+    """Of the last 90 days, in order."""
+
+
+@operation(
+    CrawlRequest,
+    http=HttpRoute("GET", "/v1/crawls/{name}/report", missing="there is no crawl of this name"),
+    thrift="Fetcher.crawlReport",
+    pool=Pool.BROKER,
+)
+def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
+    """Outcomes of a crawl by domain and by hour. None: there is none of this name."""
+    control = _control(caller)
+    if not _has(control, request.name):
+        return None
+    report = control.report(request.name)
+    largest = sorted(report.domains.items(), key=_most_urls)[:MOST_DOMAINS]
+    return CrawlReportView(
+        view_of(report.status),
+        tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
+        tuple(CrawlHour(hour * HOUR_MS, dict(counts)) for hour, counts in report.hours.items()),
+    )
+
+
+def _most_urls(item: tuple[str, Counter[str]]) -> tuple[int, str]:
+    return -item[1].total(), item[0]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStateRequest:
+    """What a crawl shall do."""
+
+    name: Name
+    state: Annotated[
+        str,
+        Option("`paused`, `running` (resume it) or `cancelled`.", choices=tuple(_STATES)),
+    ]
+
+
+@operation(
+    CrawlStateRequest,
+    http=HttpRoute("POST", "/v1/crawls/{name}/state"),
+    thrift="Fetcher.setCrawlState",
+    scope=WRITE,
+    pool=Pool.BROKER,
+)
+def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
+    """
+    Pause, resume or cancel a crawl. It holds in every process within about two seconds.
+
+    Stored pages stay, and what other crawls want goes on.
+    """
+    control = _own(caller, request.name)
+    change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
+    return view_of(change[request.state](request.name))
+
+
+@dataclass(frozen=True, slots=True)
+class TryScopeRequest:
+    """A URL that may belong to a crawl."""
+
+    name: Name
+    url: Annotated[str, Option("The URL, in any spelling.", is_url=True)]
+    page_url: Annotated[
+        str | None, Option("The page that links to it; none: it is a seed.", is_url=True)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeDecision:
+    """Whether a URL belongs to a crawl."""
+
+    accepted: bool
+    rule: str
+    """The rule that decided."""
+
+
+@operation(
+    TryScopeRequest,
+    http=HttpRoute("GET", "/v1/crawls/{name}/scope"),
+    thrift="Fetcher.tryScope",
+    pool=Pool.BROKER,
+)
+def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
+    """Whether a URL belongs to a crawl, and the rule that decides."""
+    decision = _control(caller).decide(request.name, request.url, request.page_url)
+    return ScopeDecision(decision.accepted, decision.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedCrawl:
+    """What the deletion of a crawl did."""
+
+    deleted: int
+    """Pages that were deleted."""
+    kept: Mapping[str, int]
+    """Pages that stay, by reason."""
+
+
+@operation(
+    CrawlRequest,
+    http=HttpRoute("DELETE", "/v1/crawls/{name}"),
+    thrift="Fetcher.deleteCrawl",
+    scope=ADMIN,
+    pool=Pool.CONTENT,
+)
+def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
+    """
+    Cancel a crawl, delete its pages that nobody else has, and forget it.
+
+    It reads all nodes of the store: a deletion that takes longer than the deadline continues, and
+    the call may be repeated until the crawl is unknown.
+    """
+    done = _control(caller).delete(request.name)
+    return DeletedCrawl(done.deleted, done.kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRequest:
+    """URLs that wait and shall not be fetched."""
+
+    urls: Annotated[Sequence[str], Option("These URLs.", most_items=MOST_ITEMS, is_url=True)] = ()
+    hosts: Annotated[Sequence[str], Option("All URLs of these hosts.", most_items=100)] = ()
+    domains: Annotated[
+        Sequence[str],
+        Option("All URLs of these domains, and of the hosts below them.", most_items=100),
+    ] = ()
+    patterns: Annotated[
+        Sequence[str],
+        Option("Whole normalized URLs that match; `*` stands for any characters.", most_items=50),
+    ] = ()
+    dry_run: Annotated[bool, Option("Only count what waits of them.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAnswer:
+    """What a cancellation was about."""
+
+    waiting: int | None = None
+    """How many URLs wait, in a dry run."""
+
+
+@operation(
+    CancelRequest,
+    http=HttpRoute("POST", "/v1/cancel"),
+    thrift="Fetcher.cancelUrls",
+    scope=ADMIN,
+    pool=Pool.BROKER,
+)
+def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
+    """
+    Cancel URLs that wait, whoever enqueued them; stored pages stay.
+
+    What is enqueued later is fetched. A dry run reads what waits, and may take minutes.
+    """
+    control = _control(caller)
+    kinds = {
+        "url": request.urls,
+        "host": request.hosts,
+        "domain": request.domains,
+        "pattern": request.patterns,
+    }
+    given = {kind: values for kind, values in kinds.items() if values}
+    if not given:
+        control.cancel_urls("url", ())  # refuses it
+    if request.dry_run:
+        return CancelAnswer(sum(control.waiting(kind, values) for kind, values in given.items()))
+    for kind, values in given.items():
+        control.cancel_urls(kind, values)
+    return CancelAnswer()

@@ -1,0 +1,203 @@
+"""Operations on job queues for those who watch over them: states, retries, rates and pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from aragog.api.operations.job_queues import Queue, jobs_of
+from aragog.api.operations.jobs import YEAR_MS
+from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.queue_states import KeptJob, QueueState, QueueStates
+from aragog.api.operations.scopes import ADMIN, READ, WRITE
+from aragog.api.operations.values import MOST_ITEMS
+from aragog.errors import BadInput
+from pinlater.models import JobState
+from pinlater.retry_policy import RetryPolicy
+
+_STATES = tuple(state.value for state in JobState)
+Ids = Annotated[
+    Sequence[str],
+    Option("Ids of jobs; none: all jobs of the state.", most_items=MOST_ITEMS),
+]
+
+
+def _states(caller: Caller) -> QueueStates:
+    return QueueStates(jobs_of(caller), caller.door)
+
+
+@dataclass(frozen=True, slots=True)
+class ListQueuesRequest:
+    """All queues that the caller may use."""
+
+
+@operation(
+    ListQueuesRequest,
+    http=HttpRoute("GET", "/v1/queues", member="queues"),
+    thrift="PinLater.queues",
+    scope=READ,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def list_queues(caller: Caller, _request: ListQueuesRequest) -> list[str]:
+    """The names of the queues that are open to the caller, sorted."""
+    return jobs_of(caller).doors.listed(caller.door)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStateRequest:
+    """One queue."""
+
+    queue: Queue
+
+
+@operation(
+    QueueStateRequest,
+    http=HttpRoute("GET", "/v1/queues/{queue}", missing="there is no such queue"),
+    thrift="PinLater.state",
+    scope=READ,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
+    """How many jobs a queue has in each state, its rate and retries; None: there is none."""
+    return _states(caller).state(request.queue)
+
+
+@dataclass(frozen=True, slots=True)
+class ListJobsRequest:
+    """Jobs of one state."""
+
+    queue: Queue
+    state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
+    limit: Annotated[int, Option("How many at most.", least=1, most=MOST_ITEMS)] = 100
+
+
+@operation(
+    ListJobsRequest,
+    http=HttpRoute("GET", "/v1/queues/{queue}/jobs", member="jobs"),
+    thrift="PinLater.jobs",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def list_jobs(caller: Caller, request: ListJobsRequest) -> list[KeptJob]:
+    """Jobs in a state: waiting ones soonest first, ended ones latest first."""
+    return _states(caller).jobs(request.queue, JobState(request.state), request.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryJobsRequest:
+    """FAILED jobs to run again."""
+
+    queue: Queue
+    job_ids: Ids = ()
+
+
+@operation(
+    RetryJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:retry", member="retried"),
+    thrift="PinLater.retryFailed",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def retry_jobs(caller: Caller, request: RetryJobsRequest) -> int:
+    """Run FAILED jobs again, with all their attempts. Returns how many are PENDING again."""
+    return _states(caller).retry(request.queue, request.job_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteJobsRequest:
+    """Jobs to delete."""
+
+    queue: Queue
+    state: Annotated[
+        str, Option("The state of the jobs; RUNNING ones cannot be deleted.", choices=_STATES)
+    ] = JobState.FAILED.value
+    job_ids: Ids = ()
+
+
+@operation(
+    DeleteJobsRequest,
+    http=HttpRoute("POST", "/v1/queues/{queue}/jobs:delete", member="deleted"),
+    thrift="PinLater.remove",
+    scope=WRITE,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def delete_jobs(caller: Caller, request: DeleteJobsRequest) -> int:
+    """Delete jobs that wait or have ended. Returns how many."""
+    return _states(caller).delete(request.queue, JobState(request.state), request.job_ids)
+
+
+_ATTEMPTS = Option("Deliveries before a job is FAILED.", least=1, most=1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigureQueueRequest:
+    """Settings to change; those that are not given stay."""
+
+    queue: Queue
+    paused: Annotated[bool | None, Option("True: deliver no jobs; new ones are accepted.")] = None
+    rate: Annotated[
+        float | None,
+        Option("Jobs a second over all workers; 0: no limit.", least=0, most=1_000_000),
+    ] = None
+    retry_policy: Annotated[
+        str | None,
+        Option("A whole retry policy; the other options change it.",
+               choices=(*RetryPolicy.NAMED, "default")),
+    ] = None  # fmt: skip
+    job_type: Annotated[
+        str | None,
+        Option("The retry policy is for this job type alone.", pattern="[^|%@]{1,100}",
+               rule="must have 1 to 100 characters, without '|', '%' and '@'"),
+    ] = None  # fmt: skip
+    max_attempts: Annotated[int | None, _ATTEMPTS] = None
+    linear_attempts: Annotated[
+        int | None, Option("Failures whose delay grows by a step.", least=0, most=1000)
+    ] = None
+    retry_step_ms: Annotated[
+        int | None, Option("The delay before the second attempt.", least=0, most=YEAR_MS)
+    ] = None
+    retry_growth: Annotated[
+        float | None, Option("Factor of each delay after the linear ones.", least=1, most=10)
+    ] = None
+    retry_cap_ms: Annotated[int | None, Option("The longest delay.", least=0, most=YEAR_MS)] = None
+    max_age_ms: Annotated[
+        int | None,
+        Option("A job is FAILED when its next attempt would be later than this after it was "
+               "enqueued; 0: no limit.", least=0, most=YEAR_MS),
+    ] = None  # fmt: skip
+
+
+_POLICY = (
+    "max_attempts", "linear_attempts", "retry_step_ms", "retry_growth", "retry_cap_ms",
+    "max_age_ms",
+)  # fmt: skip
+
+
+@operation(
+    ConfigureQueueRequest,
+    http=HttpRoute("PATCH", "/v1/queues/{queue}"),
+    thrift="PinLater.configure",
+    scope=ADMIN,
+    pool=Pool.BROKER,
+    tool=False,
+)
+def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueState:
+    """Pause a queue, limit its rate, or change how its jobs are retried. Returns its new state."""
+    policy = {name: value for name in _POLICY if (value := getattr(request, name)) is not None}
+    if request.job_type is not None and not (policy or request.retry_policy):
+        raise BadInput("job_type: names a retry policy, but none is given")
+    return _states(caller).configure(
+        request.queue,
+        paused=request.paused,
+        rate=request.rate,
+        retry=request.retry_policy or "",
+        job_type=request.job_type or "",
+        policy=policy,
+    )

@@ -1,0 +1,140 @@
+"""
+Which queues other programs may use, and their names.
+
+A door is HTTP, Thrift, or Python without a server. The queue NAME of a door is the queue NAME of
+pinlater, and one that a door used first is open to all doors. A queue of a Celery app is open to
+the doors in its section of job types (`pinlater.job_types`). The crawler's queues are open to none.
+
+Up to version 0.1 a door's queue NAME was `jobs.NAME` of pinlater, and its bodies had no content
+type. Jobs that wait there are claimed with those of NAME until they are gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from aragog.errors import AccessDenied, BrokerUnavailable
+from pinlater import doors
+from pinlater.admin import Admin
+from pinlater.cluster import Cluster
+from pinlater.shard import Shard
+
+LEGACY = "jobs."
+"""What the queues of doors were named with up to version 0.1."""
+FRESH_S = 2.0
+LEGACY_FRESH_S = 10.0
+T = TypeVar("T")
+
+
+class DoorQueue(NamedTuple):
+    """A queue of pinlater that a door reads."""
+
+    broker_name: str
+    is_legacy: bool
+    """Its bodies are bytes without a content type."""
+
+
+class QueueDoors:
+    """
+    Checks each use of a queue; any number of threads may share it.
+
+    Args:
+        cluster: the shards of the broker.
+        reserved: queues that no door may use.
+    """
+
+    def __init__(self, cluster: Cluster, reserved: Iterable[str] = ()) -> None:
+        self._cluster = cluster
+        self._reserved = frozenset(reserved)
+        self._settings: dict[str, tuple[float, float | None]] = {}
+        self._legacy: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
+
+    def may_use(self, queue: str, door: str) -> bool:
+        """Whether a queue is there and open to a door; `""` is Python without a server."""
+        return not self._is_reserved(queue) and self._opens(self._setting(queue), door)
+
+    def to_write(self, queue: str, door: str) -> str:
+        """
+        The name in pinlater of a queue that a door adds jobs to; opens a queue that is new.
+
+        Raises:
+            AccessDenied: the queue is the crawler's, or its app has not opened it to this door.
+            BrokerUnavailable: no shard answers.
+        """
+        if self._is_reserved(queue):
+            raise AccessDenied(f"queue {queue}: is one of the crawler's; choose another name")
+        setting = self._setting(queue)
+        if setting is None and queue not in self._names():
+            Admin(self._cluster).configure(queue, **{doors.SETTING: doors.ALL})
+            self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
+        if not self._opens(setting, door):
+            raise AccessDenied(
+                f"queue {queue}: belongs to a Celery app; name the door in `doors` of its job types"
+            )
+        return queue
+
+    def to_read(self, queue: str, door: str) -> list[DoorQueue]:
+        """
+        The queues in pinlater whose jobs a door gets; an old one comes first.
+
+        Raises:
+            AccessDenied, BrokerUnavailable: see `to_write`.
+        """
+        old = f"{LEGACY}{queue}"
+        found = [DoorQueue(old, is_legacy=True)] if old in self._legacy_names() else []
+        if not found or not self._is_reserved(queue):
+            found.append(DoorQueue(self.to_write(queue, door), is_legacy=False))
+        return found
+
+    def listed(self, door: str) -> list[str]:
+        """The queues that a door may use, sorted."""
+        names = self._names()
+        old = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
+        return sorted(old | {name for name in names if self.may_use(name, door)})
+
+    def _is_reserved(self, queue: str) -> bool:
+        return queue in self._reserved or queue.startswith(LEGACY)
+
+    @staticmethod
+    def _opens(setting: float | None, door: str) -> bool:
+        return doors.is_open(setting, door) if door else bool(setting)
+
+    def _setting(self, queue: str) -> float | None:
+        """
+        The setting `doors` of a queue, at most two seconds old; None: it has none.
+
+        A shard that was away when the queue was opened lacks it, so the others are asked as well.
+        """
+        at_s, setting = self._settings.get(queue, (float("-inf"), None))
+        if time.monotonic() - at_s < FRESH_S:
+            return setting
+        every = self._each(lambda shard: shard.settings(queue).get(doors.SETTING))
+        setting = next((one for one in every if one is not None), None)
+        if setting is not None:
+            self._settings[queue] = (time.monotonic(), setting)
+        return setting
+
+    def _names(self) -> frozenset[str]:
+        return frozenset().union(*self._each(lambda shard: shard.queues()))
+
+    def _legacy_names(self) -> frozenset[str]:
+        at_s, names = self._legacy
+        if time.monotonic() - at_s >= LEGACY_FRESH_S:
+            names = frozenset(name for name in self._names() if name.startswith(LEGACY))
+            self._legacy = (time.monotonic(), names)
+        return names
+
+    def _each(self, ask: Callable[[Shard], T]) -> list[T]:
+        """What the shards answer that are there; raises BrokerUnavailable if none is."""
+        answers, problem = [], None
+        for shard in self._cluster.healthy():
+            try:
+                with self._cluster.watched(shard):
+                    answers.append(ask(shard))
+            except BrokerUnavailable as error:
+                problem = error
+        if problem and not answers:
+            raise problem
+        return answers

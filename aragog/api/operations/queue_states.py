@@ -1,0 +1,197 @@
+"""Job queues as those see them who watch over them: `job_administration.py` has the operations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from aragog.api.operations.jobs import Jobs, body_of, id_of, place_of
+from aragog.api.operations.queue_doors import DoorQueue
+from aragog.errors import AccessDenied, InvalidMessage
+from pinlater.admin import Admin
+from pinlater.job_body import JobBody
+from pinlater.models import JobInfo, JobState, Sizes
+from pinlater.retry_policy import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """How many jobs a queue has in each state, its rate, and how it retries."""
+
+    queue: str
+    paused: bool
+    rate: float | None
+    """Jobs a second over all workers; None: no limit."""
+    due: int
+    """PENDING jobs that are due."""
+    later: int
+    """PENDING jobs that are not yet due."""
+    running: int
+    succeeded: int
+    """Those that are still remembered."""
+    failed: int
+    """Those that are still kept."""
+    oldest_due_ms: int
+    """Since the oldest due job became due; 0: none is due."""
+    max_attempts: int
+    linear_attempts: int
+    retry_step_ms: int
+    retry_growth: float
+    retry_cap_ms: int
+    max_age_ms: int
+    missing_shards: tuple[str, ...] = ()
+    """Servers that did not answer; the numbers are without their jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptJob:
+    """A job in a list."""
+
+    job_id: str
+    state: str
+    at_ms: int
+    """PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended."""
+    name: str
+    """The job type."""
+    priority: int
+    created_at_ms: int
+    attempts: int
+    unique_key: str
+    worker: str
+    problem: str
+    """Why its last attempt failed."""
+    body: bytes
+    """Empty if it has SUCCEEDED."""
+    content_type: str
+
+
+class QueueStates:
+    """
+    The queues that a door may use, with the jobs that older versions left in them.
+
+    Methods raise AccessDenied where a queue is not open to the door, and BrokerUnavailable when no
+    server answers, or a change did not reach all.
+
+    Args:
+        jobs: the queues.
+        door: which door.
+    """
+
+    def __init__(self, jobs: Jobs, door: str) -> None:
+        self._jobs = jobs
+        self._door = door
+        self._admin = Admin(jobs.cluster)
+
+    def _sources(self, queue: str) -> list[DoorQueue]:
+        return self._jobs.doors.to_read(queue, self._door)
+
+    def state(self, queue: str) -> QueueState | None:
+        """The state of a queue; None: there is none of this name."""
+        if queue not in self._jobs.doors.listed(self._door):
+            if queue in self._admin.queues():
+                raise AccessDenied(f"queue {queue}: is not open to other programs")
+            return None
+        return self._state(queue)
+
+    def _state(self, queue: str) -> QueueState:
+        sizes, missing = Sizes(), list[str]()
+        for source in self._sources(queue):
+            status = self._admin.status(source.broker_name)
+            sizes += status.sizes
+            missing += status.missing_shards
+        policy = asdict(RetryPolicy.of(status.settings))
+        del policy["retry_jitter"]
+        return QueueState(
+            queue=queue,
+            paused=status.paused,
+            rate=status.rate_per_s,
+            due=sizes.due,
+            later=sizes.later,
+            running=sizes.running,
+            succeeded=sizes.succeeded,
+            failed=sizes.failed,
+            oldest_due_ms=sizes.oldest_due_ms,
+            missing_shards=tuple(sorted(set(missing))),
+            **policy,
+        )
+
+    def jobs(self, queue: str, state: JobState, limit: int) -> list[KeptJob]:
+        """Jobs in a state."""
+        found = [
+            _kept(job, source)
+            for source in self._sources(queue)
+            for job in self._admin.jobs(source.broker_name, state, limit=limit)
+        ]
+        return found[:limit]
+
+    def retry(self, queue: str, ids: Sequence[str]) -> int:
+        """Run FAILED jobs again."""
+        if ids:
+            groups = self._by_queue(queue, ids)
+            return sum(self._admin.retry(name, own) for name, own in groups.items())
+        return sum(self._admin.retry(source.broker_name) for source in self._sources(queue))
+
+    def delete(self, queue: str, state: JobState, ids: Sequence[str]) -> int:
+        """Delete jobs of a state."""
+        if ids:
+            groups = self._by_queue(queue, ids)
+            return sum(self._admin.delete(name, state, own) for name, own in groups.items())
+        names = [source.broker_name for source in self._sources(queue)]
+        return sum(self._admin.delete(name, state) for name in names)
+
+    def _by_queue(self, queue: str, ids: Sequence[str]) -> dict[str, list[str]]:
+        groups = defaultdict[str, list[str]](list)
+        for job_id in ids:
+            place = place_of(job_id, queue)
+            groups[place.broker_name].append(f"{place.shard}-{place.id}")
+        self._sources(queue)
+        return groups
+
+    def configure(
+        self,
+        queue: str,
+        *,
+        paused: bool | None,
+        rate: float | None,
+        retry: str,
+        job_type: str,
+        policy: Mapping[str, float],
+    ) -> QueueState:
+        """Change settings; those of an old queue with the same name as well."""
+        changes: dict[str, float | None] = {}
+        if paused is not None:
+            changes["paused"] = 1 if paused else None
+        if rate is not None:
+            changes |= {"rate": rate or None, "burst": None}
+        own: dict[str, float | None] = {**policy}
+        if retry == "default":
+            own = {**dict.fromkeys(RetryPolicy.fields()), **own}
+        for source in self._sources(queue):
+            if changes:
+                self._admin.configure(source.broker_name, **changes)
+            if own or retry:
+                word = "" if retry == "default" else retry
+                self._admin.set_retry_policy(source.broker_name, word, job_type=job_type, **own)
+        return self._state(queue)
+
+
+def _kept(job: JobInfo, source: DoorQueue) -> KeptJob:
+    try:
+        body = body_of(job.body, source) if job.body else JobBody(b"")
+    except InvalidMessage:
+        body = JobBody(job.body)
+    return KeptJob(
+        job_id=id_of(job.job_id, source),
+        state=job.state.value,
+        at_ms=job.at_ms,
+        name=job.name,
+        priority=job.priority,
+        created_at_ms=job.created_at_ms,
+        attempts=job.attempts,
+        unique_key=job.unique_key,
+        worker=job.worker,
+        problem=job.problem,
+        body=body.data,
+        content_type=body.content_type,
+    )

@@ -1,0 +1,61 @@
+"""ETags: how they are made, which one a client has, and which version a write expects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from starlette.requests import Request
+
+from aragog.api.operations.writing import ANY_VERSION
+from aragog.errors import BadInput
+
+_TAG = re.compile(r'"([!#-~]+)"')
+_CODED = re.compile(r'-(?:zstd|gzip)"$')
+
+
+def body_tag(version: str, body: bytes) -> str:
+    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
+    return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
+
+
+def coded_tag(tag: str, coding: str) -> str:
+    """The ETag of a body in a Content-Encoding (RFC 9110, 8.8.3.3)."""
+    return f'{tag[:-1]}-{coding}"'
+
+
+def plain_tag(tag: str) -> str:
+    """An ETag without what `coded_tag` added to it."""
+    return _CODED.sub('"', tag)
+
+
+def has_tag(request: Request, tag: str) -> bool:
+    """Whether the client has this version already (RFC 9110, 13.1.2)."""
+    lines = request.headers.getlist("if-none-match")
+    tags = [plain_tag(text.strip().removeprefix("W/")) for text in ",".join(lines).split(",")]
+    return tag in tags or ANY_VERSION in tags
+
+
+def expected_version(request: Request) -> str | None:
+    """
+    The version that a write expects: that of If-Match, "" for `If-None-Match: *`, None for any.
+
+    A precondition that this server cannot check is an error: to ignore it would lose a write.
+
+    Raises:
+        BadInput: If-Match is not one ETag or *, If-None-Match is not *, or both are sent.
+    """
+    expected = request.headers.getlist("if-match")
+    excluded = request.headers.getlist("if-none-match")
+    if expected and excluded:
+        raise BadInput("If-Match and If-None-Match: send one of them")
+    if excluded:
+        if excluded != [ANY_VERSION]:
+            raise BadInput("If-None-Match: a write accepts only *; send If-Match with one ETag")
+        return ""
+    if not expected or expected == [ANY_VERSION]:
+        return expected[0] if expected else None
+    match = _TAG.fullmatch(expected[0])
+    if match is None or len(expected) > 1:
+        raise BadInput("If-Match: must be one ETag as this server sent it, or *")
+    return match[1].partition(".")[0]  # a hash follows: `body_tag`

@@ -1,0 +1,28 @@
+"""Connect what controls crawls."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from aragog.bootstrap.redis_services import lines_of
+from aragog.bootstrap.stores import url_store
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.brokers import kind_of
+
+
+def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
+    """What controls the crawls of a system; `store`: an open one."""
+    settings = settings.resolved()
+    shared, broker = SharedState.of(settings), settings.broker
+    pinlater = kind_of(broker.url) == "pinlater"
+    return CrawlControl(
+        registry=shared.crawls,
+        counts=shared.crawl_counts,
+        lines=lines_of(settings),
+        admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
+        store=cache(lambda: store or url_store(settings)),
+    )

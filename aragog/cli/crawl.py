@@ -1,0 +1,282 @@
+"""`aragog crawl`: start, watch and stop crawls. `aragog cancel`: cancel URLs that wait."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import Progress
+from rich.table import Table
+
+from aragog.bootstrap.crawls import crawl_control
+from aragog.cli.arguments import COUNT, FiniteRange, Instant, as_json
+from aragog.cli.crawl_report import as_html, as_markdown, plain_report, plain_status
+from aragog.cli.data_folder import command_settings
+from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
+from aragog.cli.exit_status import BAD_LINES
+from aragog.cli.terminal import echo, echo_json, note, print_table
+from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.stages.crawl_control import CrawlControl, CrawlStatus
+from aragog.observability.formatting import at
+from aragog.pages.preferences import PURPOSES
+
+_REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
+MOST_SHOWN = 10
+
+
+@click.group()
+def crawl() -> None:
+    """Start, watch and stop crawls: named, with a scope and bounds."""
+
+
+def _control() -> CrawlControl:
+    return crawl_control(command_settings())
+
+
+@crawl.command()
+@click.argument("name")
+@click.argument("seeds", nargs=-1)
+@click.option(
+    "--scope",
+    multiple=True,
+    metavar="RULE",
+    help="host:, domain:, prefix: or pattern: and a value; with - in front such URLs are left "
+    "out. Repeatable. Default: links stay within the registered domain of their page.",
+)
+@click.option("--depth", type=click.IntRange(0, 100), help="Link hops to follow from each seed.")
+@click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
+@click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
+@click.option("--max-bytes", type=COUNT, help="End the crawl once it has stored so many bytes.")
+@click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
+@click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
+@click.option(
+    "--rate", type=FiniteRange(min=0.0001), help="The most requests a second to a domain."
+)
+@click.option(
+    "--purpose",
+    "purposes",
+    type=click.Choice(PURPOSES),
+    multiple=True,
+    help="What the crawl is for; repeatable. Default: preferences.purposes.",
+)
+@click.option("--follow-nofollow", "nofollow", is_flag=True, default=None, help="Follow nofollow.")
+@click.option("--refresh", is_flag=True, help="Fetch seeds and links that are stored already, too.")
+def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -> None:
+    """
+    Start the crawl NAME, or change and continue it; enqueue SEEDS: URLs, files, or `-`.
+
+    An option that is left out stays as it was. A crawl that was cancelled or has ended starts
+    again; what waited for it then stays cancelled.
+    """
+    settings = command_settings()
+    control = crawl_control(settings)
+    status = control.start(name, _given(options))
+    if seeds:
+        bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
+        if bad:
+            sys.exit(BAD_LINES)
+    note(_line(control.status(name)))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, as records have them."""
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    if "until" in given:
+        given["until_ms"] = given.pop("until")
+    if "purposes" in given:
+        given["purposes"] = " ".join(given["purposes"])
+    return given
+
+
+def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
+    """Enqueue the seeds; reports those that are not accepted, and returns how many are no URLs."""
+    counts: Counter[EnqueueStatus] = Counter()
+    settings = command_settings()
+    with Aragog(settings) as client:
+        lines = LineReader(seeds, Progress(disable=True))
+        results = client.enqueue_all(
+            with_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
+        )
+        for result, where in zip(results, lines.places(), strict=False):
+            counts[result.status] += 1
+            if result.status in _REASONS and counts[result.status] <= MOST_SHOWN:
+                echo(result_line(result, where), err=True)
+    note(summary(counts))
+    return counts[EnqueueStatus.INVALID]
+
+
+def _line(status: CrawlStatus) -> str:
+    counts = status.counts
+    return (
+        f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored"
+    )
+
+
+@crawl.command("list")
+@as_json
+def list_crawls(*, as_json: bool) -> None:
+    """List all crawls, and what became of their URLs."""
+    found = _control().all()
+    if as_json:
+        echo_json([plain_status(status) for status in found])
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("crawl", "state", "enqueued", "waiting", "stored", "other outcomes", "started"):
+        table.add_column(title)
+    for status in found:
+        counts, record = status.counts, status.record
+        others = sum(counts.outcomes.values()) - counts.stored
+        numbers = (counts.enqueued, counts.waiting, counts.stored, others)
+        started = at(record.created_at_ms) if record.created_at_ms else ""
+        table.add_row(record.name, status.shown_state, *(f"{n:,}" for n in numbers), started)
+    print_table(table)
+
+
+@crawl.command()
+@click.argument("name")
+@as_json
+def show(name: str, *, as_json: bool) -> None:
+    """Show the crawl NAME: its options, its state, and what became of its URLs."""
+    status = _control().status(name)
+    if as_json:
+        echo_json(plain_status(status))
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for title, value in plain_status(status).items():
+        if isinstance(value, Mapping):
+            for outcome, count in value.items():
+                table.add_row(f"  {outcome}", f"{count:,}")
+        elif value not in (None, "", []):
+            shown = "\n".join(value) if isinstance(value, list) else str(value)
+            table.add_row(title, at(value) if title.endswith("_ms") else shown)
+    print_table(table)
+
+
+@crawl.command()
+@click.argument("name")
+def pause(name: str) -> None:
+    """Request nothing new for the crawl NAME; its URLs wait until `resume`."""
+    note(_line(_control().pause(name)))
+
+
+@crawl.command()
+@click.argument("name")
+def resume(name: str) -> None:
+    """Continue the paused crawl NAME."""
+    note(_line(_control().resume(name)))
+
+
+@crawl.command("cancel")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Only say how many URLs wait for it.")
+@click.option("--reason", default="", help="The reason, kept with the crawl.")
+def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
+    """End the crawl NAME: what waits for it is not fetched; stored pages stay."""
+    control = _control()
+    if dry_run:
+        echo(f"{control.status(name).counts.waiting:,} URLs wait for {name}")
+        return
+    before = control.status(name).counts.waiting
+    control.cancel(name, reason)
+    note(f"{name}: cancelled; {before:,} URLs waited for it")
+
+
+@crawl.command()
+@click.argument("name")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["json", "markdown", "html"]),
+    help="Default: by the name of FILE, else markdown.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this FILE."
+)
+def report(name: str, kind: str | None, output: Path | None) -> None:
+    """Report what the crawl NAME came to: outcomes by domain and over time."""
+    found = _control().report(name)
+    suffixes = {".json": "json", ".html": "html", ".htm": "html"}
+    kind = kind or (suffixes.get(output.suffix, "markdown") if output else "markdown")
+    if kind == "json" and output is None:
+        echo_json(plain_report(found))
+        return
+    text = {"json": _json_text, "markdown": as_markdown, "html": as_html}[kind](found)
+    if output is None:
+        echo(text)
+    else:
+        output.write_text(text, "utf-8")
+        note(f"wrote {output}")
+
+
+def _json_text(found: Any) -> str:
+    import orjson  # noqa: PLC0415 - few commands
+
+    return orjson.dumps(plain_report(found), option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+@crawl.command("try")
+@click.argument("name")
+@click.argument("url")
+@click.option("--from", "page_url", metavar="URL", help="The page that links to it.")
+def try_url(name: str, url: str, page_url: str | None) -> None:
+    """Say whether URL belongs to the crawl NAME, and which rule decides."""
+    accepted, rule = _control().decide(name, url, page_url)
+    echo(f"{'in' if accepted else 'out of'} scope: {rule}")
+    if not accepted:
+        sys.exit(1)
+
+
+@crawl.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(name: str, *, yes: bool) -> None:
+    """Delete the crawl NAME and its pages that nobody else has."""
+    control = _control()
+    stored = control.status(name).counts.stored
+    if not yes:
+        click.confirm(
+            f"Delete {name} and those of its {stored:,} pages that nobody else has?", abort=True
+        )
+    done = control.delete(name)
+    note(f"{name}: {done.deleted:,} pages deleted")
+    for reason, count in done.kept.items():
+        note(f"{count:,} stay: {reason}")
+
+
+@click.command()
+@click.argument("url", nargs=-1)
+@click.option("--host", multiple=True, help="All URLs of a host; repeatable.")
+@click.option("--domain", multiple=True, help="All URLs of a domain and the hosts below it.")
+@click.option("--pattern", multiple=True, help="Whole URLs, `*` for any characters; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Count what waits of them; cancel nothing.")
+def cancel(
+    url: tuple[str, ...],
+    host: tuple[str, ...],
+    domain: tuple[str, ...],
+    pattern: tuple[str, ...],
+    *,
+    dry_run: bool,
+) -> None:
+    """
+    Cancel URLs that wait, whoever enqueued them; stored pages stay.
+
+    It holds in every process within about a second. What is enqueued later is fetched.
+    """
+    kinds = {"url": url, "host": host, "domain": domain, "pattern": pattern}
+    given = {kind: values for kind, values in kinds.items() if values}
+    if not given:
+        raise click.UsageError("give a URL, --host, --domain or --pattern")
+    control = _control()
+    if dry_run:
+        count = sum(control.waiting(kind, values) for kind, values in given.items())
+        echo(f"{count:,} URLs wait")
+        return
+    for kind, values in given.items():
+        control.cancel_urls(kind, values)
+        note(f"cancelled: {kind} {', '.join(values)}")

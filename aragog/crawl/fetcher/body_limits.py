@@ -1,0 +1,196 @@
+"""
+Response bodies: collect and decode the received pieces, within size limits.
+
+An incomplete body is kept and marked as truncated, unless it is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
+from aragog.crawl.fetcher.http1.decoders import Decoder
+from aragog.fetch_record.outcome import UnreachableKind
+
+# HTML rarely compresses better than 30:1; a higher ratio is an attack.
+BOMB_RATIO = 100
+
+# The most that MIME sniffing reads (WHATWG MIME Sniffing section 5).
+PEEK_BYTES = 1445
+
+# A coded body is decoded in units of this many bytes, counted from its start. What a decoder makes
+# of a fault, and how many bytes a bomb took, would depend on the packets otherwise.
+UNIT_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBody:
+    """A received body."""
+
+    data: bytes
+    truncated_why: str | None
+    """Why the body is not complete; None when it is."""
+    wire_bytes: int
+    """Bytes received, without chunk framing."""
+    drained: bool
+    """True when it was read to its end, so that the connection may be reused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Size limits of one body."""
+
+    max_wire_bytes: int
+    """The limit of the body as sent, with chunk lines and their extensions."""
+    max_body_bytes: int
+    """The limit of the body after decompression."""
+    start_is_enough: bool = False
+    """
+    The first `max_body_bytes` are all that is wanted (robots.txt, RFC 9309 section 2.5): a body
+    that announces or decodes to any size is truncated, and never refused.
+    """
+
+
+def collect(
+    pieces: Iterable[bytes],
+    decoders: Sequence[Decoder],
+    bounds: Bounds,
+    sniff: Callable[[bytes], None] = lambda _: None,
+    framing_bytes: Callable[[], int] = lambda: 0,
+) -> DecodedBody:
+    """
+    Decode all of `pieces` and return the body.
+
+    Args:
+        pieces: the received bytes; may raise TransportError.
+        decoders: in the order of application.
+        bounds: limits at which the body is truncated.
+        sniff: called once with the first 1445 decoded bytes, or all if fewer; may raise
+            UnsupportedContent.
+        framing_bytes: returns the size of the chunk lines or frame headers received so far.
+
+    Raises:
+        TransportError: the body ended before anything arrived, or took too long.
+        LimitExceeded: a decompression bomb.
+        UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
+    """
+    return _Collector(decoders, bounds, sniff, framing_bytes).collect(pieces)
+
+
+class _Collector:
+    def __init__(
+        self,
+        decoders: Sequence[Decoder],
+        bounds: Bounds,
+        sniff: Callable[[bytes], None],
+        framing_bytes: Callable[[], int],
+    ) -> None:
+        self._decoders = decoders
+        self._bounds = bounds
+        self._sniff: Callable[[bytes], None] | None = sniff
+        self._framing_bytes = framing_bytes
+        self._out: list[bytes] = []
+        self._size = 0
+        self._wire = 0
+        self._waiting = b""
+        """Received bytes of a unit that is not full yet."""
+        self._decoded_wire = 0
+        """Received bytes that the decoders have taken."""
+
+    def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
+        reason: str | None = None
+        drained = False
+        try:
+            for piece in pieces:
+                if reason := self._take(piece):
+                    break
+            else:
+                drained = True
+                reason = self._decode_rest(whole=True)
+        except TransportError as error:
+            if error.kind is UnreachableKind.TIMEOUT or not self._wire:
+                raise
+            reason = self._decode_rest() or error.reason
+        self._peek(final=True)
+        if reason is None:
+            reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
+        data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+        return DecodedBody(data, reason, self._wire, drained)
+
+    def _take(self, piece: bytes) -> str | None:
+        """Decode and keep `piece`; return the reason if the body is truncated here."""
+        room = self._bounds.max_wire_bytes - self._wire - self._framing_bytes()
+        cut = len(piece) > room
+        piece = piece[: max(0, room)] if cut else piece
+        self._wire += len(piece)
+        reason = self._decode_units(piece) if self._decoders else self._keep_whole(piece)
+        if reason is None and cut:
+            reason = self._decode_rest()
+            reason = reason or f"truncated at {self._bounds.max_wire_bytes} bytes on the wire"
+        return reason
+
+    def _decode_units(self, piece: bytes) -> str | None:
+        """Decode the units that `piece` completes."""
+        data, at = self._waiting + piece if self._waiting else piece, 0
+        while len(data) - at >= UNIT_BYTES:
+            if reason := self._decode(data[at : at + UNIT_BYTES]):
+                self._waiting = b""
+                return reason
+            at += UNIT_BYTES
+        self._waiting = data[at:]
+        return None
+
+    def _decode_rest(self, *, whole: bool = False) -> str | None:
+        """Decode the last unit, of the bytes that have arrived, and end the decoders."""
+        data, self._waiting = self._waiting, b""
+        if data and (reason := self._decode(data)):
+            return reason
+        for number, decoder in enumerate(self._decoders):
+            unit = decoder.end(self._bounds.max_body_bytes - self._size, whole=whole)
+            if decoder.overflowed:
+                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+            if unit and (reason := self._decode_by(self._decoders[number + 1 :], unit)):
+                return reason
+        return None
+
+    def _decode(self, unit: bytes) -> str | None:
+        self._decoded_wire += len(unit)
+        return self._decode_by(self._decoders, unit)
+
+    def _decode_by(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
+        """Decode by these, the last of all, and keep what comes out."""
+        for decoder in decoders:
+            unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
+            if decoder.overflowed:
+                return self._overflow(unit, inner=decoder is not self._decoders[-1])
+        return self._keep_whole(unit)
+
+    def _keep_whole(self, piece: bytes) -> str | None:
+        """Keep `piece` as far as there is room."""
+        room = self._bounds.max_body_bytes - self._size
+        if len(piece) > room:
+            self._keep(piece[:room])
+            return f"truncated at {self._bounds.max_body_bytes} bytes"
+        self._keep(piece)
+        return None
+
+    def _keep(self, piece: bytes) -> None:
+        if piece:
+            self._out.append(piece)
+            self._size += len(piece)
+            self._peek(final=False)
+
+    def _peek(self, *, final: bool) -> None:
+        if self._sniff is not None and (final or self._size >= PEEK_BYTES):
+            sniff, self._sniff = self._sniff, None
+            first = self._out[0] if self._out else b""
+            sniff((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
+
+    def _overflow(self, piece: bytes, *, inner: bool) -> str:
+        """Handle output above the limit; `inner`: in a coding that is not the last to decode."""
+        limit, wire = self._bounds.max_body_bytes, self._decoded_wire
+        if inner or (limit > BOMB_RATIO * wire and not self._bounds.start_is_enough):
+            raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")
+        self._keep(piece)
+        return f"truncated at {limit} bytes"

@@ -1,0 +1,139 @@
+"""
+The counts of crawls: how many URLs were enqueued for each, and what became of them.
+
+Each server of the in-flight set has the counts of the URLs that it holds; the sum is the crawl's.
+They change only in the scripts that add a URL to a crawl's set and remove it (`in_flight`), so
+
+    enqueued = repeated + each outcome + waiting
+
+at any moment on each server. What waits for a crawl that ended is cancelled, although it is still
+in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+
+STORED = "stored"
+REPEATED = "repeated"
+CANCELLED = "cancelled"
+_IS = "is "
+HOURS_KEPT = 24 * 90
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlCounts:
+    """What became of the URLs of a crawl."""
+
+    enqueued: int = 0
+    waiting: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    """By outcome, among them `stored` and `cancelled`; most frequent first."""
+    repeated: int = 0
+    """URLs that were enqueued for it again after they were stored for it."""
+    bytes: int = 0
+
+    @property
+    def stored(self) -> int:
+        """Pages that were stored for it, or were stored already."""
+        return self.outcomes.get(STORED, 0)
+
+    @property
+    def is_exact(self) -> bool:
+        """What was enqueued is what waits and what became of the rest."""
+        return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
+
+
+class CrawlCounters:
+    """Reads the counts; a call is a round trip a server and may raise `BrokerUnavailable`."""
+
+    def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
+        self._nodes = RedisNodes.of(nodes)
+        self._prefix = f"{prefix}crawl:"
+
+    def of(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
+        """The sum over these numbers; what waits for one of `ended` counts as cancelled."""
+        total: Counter[str] = Counter()
+        over = set(ended)
+        with _our_errors():
+            for client in self._nodes.clients:
+                with client.pipeline(transaction=False) as pipe:
+                    for number in numbers:
+                        pipe.hgetall(f"{self._prefix}{number}")
+                    for number, counts in zip(numbers, pipe.execute(), strict=True):
+                        total.update(_read(counts, is_over=number in over))
+        return _counts(total)
+
+    def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
+        """By registered domain: what became of its URLs. `*`: of those after the 50,000 first."""
+        found: dict[str, Counter[str]] = {}
+        for place, outcome, count in self._table(numbers, "domains"):
+            found.setdefault(place, Counter())[outcome] += count
+        return found
+
+    def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
+        """By hour since the epoch: what became of URLs in it."""
+        found: dict[int, Counter[str]] = {}
+        for place, outcome, count in self._table(numbers, "hours"):
+            found.setdefault(int(place), Counter())[outcome] += count
+        return dict(sorted(found.items()))
+
+    def _table(self, numbers: Sequence[int], name: str) -> Iterable[tuple[str, str, int]]:
+        with _our_errors():
+            for client in self._nodes.clients:
+                for number in numbers:
+                    for key, count in client.hscan_iter(
+                        f"{self._prefix}{number}:{name}", count=500
+                    ):
+                        place, _, outcome = key.decode().partition(" ")
+                        yield place, outcome, int(count)
+
+    def forget_hours(self, numbers: Sequence[int], hour: int) -> None:
+        """Forget the counts of hours before this one; the totals stay."""
+        with _our_errors():
+            for client in self._nodes.clients:
+                for number in numbers:
+                    key = f"{self._prefix}{number}:hours"
+                    names = [n for n, _ in client.hscan_iter(key) if int(n.split(b" ")[0]) < hour]
+                    if names:
+                        client.hdel(key, *names)
+
+    def delete(self, numbers: Sequence[int]) -> None:
+        """Delete the counts of these numbers."""
+        if not numbers:
+            return
+        keys = [
+            f"{self._prefix}{number}{table}"
+            for number in numbers
+            for table in ("", ":domains", ":hours", ":hosts")
+        ]
+        with _our_errors():
+            for client in self._nodes.clients:
+                client.unlink(*keys)
+
+
+def _read(counts: Mapping[bytes, bytes], *, is_over: bool) -> Counter[str]:
+    values: Counter[str] = Counter({name.decode(): int(count) for name, count in counts.items()})
+    if is_over:
+        values[_IS + CANCELLED] += values.pop("waiting", 0)
+    return values
+
+
+def _counts(total: Counter[str]) -> CrawlCounts:
+    outcomes = {n.removeprefix(_IS): c for n, c in total.most_common() if n.startswith(_IS) and c}
+    return CrawlCounts(
+        total["enqueued"], total["waiting"], outcomes, total[REPEATED], total["bytes"]
+    )
+
+
+def _our_errors() -> AbstractContextManager[Any]:
+    return redis_errors("redis, counts of crawls")

@@ -1,0 +1,390 @@
+"""
+The registry of crawls, in the Redis of `redis.url`: their records, which numbers ended, and
+cancellations.
+
+    crawls            hash    name -> its record, as JSON
+    crawls.ended      hash    number -> when what waits under it was cancelled (ms)
+    crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
+    crawls.version    string  counts changes of the three
+    crawls.number     string  the last number that was given
+
+Redis holds the URLs that wait, so it holds what decides about them: neither can be lost without the
+other, and both survive kill -9 of every process in its append-only file. A change is one
+transaction. Every process reads the version once a second and the rest when it has changed, so that
+a change applies everywhere within about a second.
+
+A URL is cancelled by its number being listed in `crawls.ended`, or by a cancellation that is later
+than its enqueuing. Nothing is searched for that; `crawl_checks` asks before each step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import orjson
+import redis
+from redis.client import Pipeline
+
+from aragog.crawl.pipeline.crawl_records import (
+    ENQUEUED,
+    FIRST_NUMBER,
+    OPTIONS,
+    OWN_NAMES,
+    REFRESHED,
+    CrawlPhase,
+    CrawlRecord,
+    changed,
+    check_name,
+    checked,
+    own_record,
+)
+from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S
+from aragog.crawl.pipeline.url_filter import matches
+from aragog.errors import BadInput, InvalidMessage
+from aragog.runtime.clock import Clock, SystemClock
+from pinlater.redis.errors import redis_errors
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+FRESH_S = 1.0
+MOST_CRAWLS = 10_000
+MOST_CANCELLATIONS = 1_000
+KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
+"""As long as an entry of the in-flight set may count, and a little longer."""
+KINDS = ("url", "host", "domain", "pattern")
+
+
+class Cancellation(NamedTuple):
+    """URLs that were cancelled whatever crawl wants them, if they were enqueued before."""
+
+    kind: str
+    """One of `KINDS`."""
+    value: str
+    at_s: int
+    """When, by the clock of `redis.url`."""
+
+    def matches(self, url: str) -> bool:
+        """Whether a normalized URL is among them."""
+        match self.kind:
+            case "url":
+                return url == self.value
+            case "host":
+                return host(url) == self.value
+            case "domain":
+                return self.value in and_parents(host(url))
+        return matches(self.value, url)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawls:
+    """All crawls as they were at one moment."""
+
+    records: Mapping[str, CrawlRecord] = field(default_factory=dict)
+    ended: frozenset[int] = frozenset()
+    """Numbers whose URLs are not fetched any more."""
+    cancellations: tuple[Cancellation, ...] = ()
+    now_ms: int = 0
+    """When that was, by the clock of `redis.url`."""
+    by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
+    paused: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        records: Mapping[str, CrawlRecord],
+        ended: frozenset[int],
+        cancellations: tuple[Cancellation, ...],
+        now_ms: int,
+    ) -> Self:
+        """What these records say."""
+        by_number = {number: record for record in records.values() for number in record.numbers}
+        over = {record.number for record in records.values() if is_over(record, now_ms)}
+        paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
+        return cls(
+            records, ended | over, cancellations, now_ms, by_number, frozenset(paused - over)
+        )
+
+    @property
+    def are_undisturbed(self) -> bool:
+        """True if every URL that waits may be fetched."""
+        return not (self.ended or self.paused or self.cancellations)
+
+    def knows(self, number: int) -> bool:
+        """Whether this is the number of a crawl, or was that of one that was deleted."""
+        return number in OWN_NAMES or number in self.by_number or number in self.ended
+
+    def of_number(self, number: int) -> CrawlRecord:
+        """The crawl with this number; one without bounds if it was deleted."""
+        if number in OWN_NAMES:
+            return own_record(number)
+        return self.by_number.get(number) or CrawlRecord(name="", number=number)
+
+    def cut_s(self, url: str) -> int:
+        """Up to when a normalized URL must have been enqueued to be cancelled; 0: it is not."""
+        return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
+
+
+def is_over(record: CrawlRecord, now_ms: int) -> bool:
+    """Whether the deadline of a crawl has passed."""
+    return not record.has_ended and record.until_ms is not None and record.until_ms <= now_ms
+
+
+class CrawlRegistry:
+    """
+    The registry of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+
+    Args:
+        client: of `redis.url`.
+        prefix: put before every key.
+        clock: its stopwatch decides how long a copy is used.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str, clock: Clock | None = None) -> None:
+        self._redis = client
+        self._clock = clock or SystemClock()
+        self._records, self._ended = f"{prefix}crawls", f"{prefix}crawls.ended"
+        self._cancelled, self._version = f"{prefix}crawls.cancelled", f"{prefix}crawls.version"
+        self._number = f"{prefix}crawls.number"
+        self._lock = threading.Lock()
+        self._seen: tuple[float, bytes | None, Crawls] | None = None
+
+    def crawls(self) -> Crawls:
+        """All crawls, as of at most a second ago."""
+        now_s = self._clock.monotonic_s()
+        seen = self._seen
+        if seen is not None and now_s - seen[0] < FRESH_S:
+            return seen[2]
+        return self.read()
+
+    def read(self) -> Crawls:
+        """All crawls as they are now; one round trip, two if something changed."""
+        with self._lock, _our_errors():
+            now_s, seen = self._clock.monotonic_s(), self._seen
+            with self._redis.pipeline(transaction=False) as pipe:
+                pipe.get(self._version)
+                pipe.time()
+                version, (seconds, micros) = pipe.execute()
+            now_ms = int(seconds) * 1000 + int(micros) // 1000
+            if seen is not None and seen[1] == version:
+                before = seen[2]
+                crawls = (
+                    before
+                    if version is None
+                    else Crawls.of(
+                        before.records, self._ended_numbers, before.cancellations, now_ms
+                    )
+                )
+            else:
+                crawls = self._read(now_ms) if version is not None else Crawls()
+            self._seen = now_s, version, crawls
+            return crawls
+
+    _ended_numbers: frozenset[int] = frozenset()
+
+    def _read(self, now_ms: int) -> Crawls:
+        with self._redis.pipeline() as pipe:
+            pipe.hgetall(self._records)
+            pipe.hkeys(self._ended)
+            pipe.lrange(self._cancelled, 0, -1)
+            records, ended, cancelled = pipe.execute()
+        self._ended_numbers = frozenset(map(int, ended))
+        read = [CrawlRecord.read(wire) for wire in records.values()]
+        rules = [Cancellation(*orjson.loads(rule)) for rule in cancelled]
+        oldest_s = now_ms // 1000 - KEPT_S
+        return Crawls.of(
+            {record.name: record for record in sorted(read, key=lambda r: r.name)},
+            self._ended_numbers,
+            tuple(rule for rule in rules if rule.at_s > oldest_s),
+            now_ms,
+        )
+
+    def get(self, name: str) -> CrawlRecord:
+        """
+        The record of a crawl as it is now.
+
+        Raises:
+            BadInput: there is none with this name.
+        """
+        for number, own in OWN_NAMES.items():
+            if name == own:
+                return own_record(number)
+        record = self.read().records.get(name)
+        if record is None:
+            raise _unknown(name)
+        return record
+
+    def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlRecord:
+        """
+        Start a crawl, or change and continue the one of this name; it runs then.
+
+        One that has ended gets a new number: what waited for it stays cancelled.
+
+        Args:
+            name: of the crawl.
+            options: some of `OPTIONS`; what is left out stays as it was.
+            token: the name of the token of who starts it.
+
+        Raises:
+            BadInput: the name or an option is invalid, or there are `MOST_CRAWLS`.
+        """
+        if unknown := options.keys() - set(OPTIONS):
+            raise BadInput(f"crawl: {min(unknown)} is no option of a crawl")
+        values = {**options, "reason": "", "state": CrawlPhase.RUNNING}
+        if "scope" in values and not isinstance(values["scope"], Scope):
+            values["scope"] = Scope.of(values["scope"])
+        checked(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
+
+        def started(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
+            if record is None:
+                if pipe.hlen(self._records) >= MOST_CRAWLS:
+                    raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")
+                number = self._next_number()
+                made = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
+                return checked(changed(made, now_ms, **values))
+            if record.has_ended or is_over(record, now_ms):
+                past, number = record.numbers, self._next_number()
+                if "until_ms" not in values and is_over(record, now_ms):
+                    values["until_ms"] = None
+                record = changed(record, now_ms, past=past, number=number)
+            return checked(changed(record, now_ms, **values))
+
+        return self._change(name, started)
+
+    def _next_number(self) -> int:
+        return int(self._redis.incr(self._number)) + FIRST_NUMBER - 1
+
+    def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
+        """
+        Pause, resume, cancel or end a crawl; the record after it. Repeating it changes nothing.
+
+        Raises:
+            BadInput: there is no such crawl, or it has ended and cannot be paused or resumed.
+        """
+
+        def put(record: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord:
+            if record is None:
+                raise _unknown(name)
+            if record.has_ended:
+                if state in (CrawlPhase.CANCELLED, CrawlPhase.ENDED):
+                    return record
+                raise BadInput(
+                    f"crawl: {name} was {record.state}; `aragog crawl start {name}` starts it again"
+                )
+            return changed(record, now_ms, state=state, reason=reason)
+
+        return self._change(name, put)
+
+    def delete(self, name: str) -> CrawlRecord:
+        """Forget a crawl, and cancel what waits for it. Its counts are deleted by the caller."""
+        return self._change(name, lambda *_: None)
+
+    def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
+        """
+        Cancel what was enqueued until now of these URLs, hosts, domains or patterns.
+
+        Raises:
+            BadInput: there are too many cancellations; those of the last 35 days count.
+        """
+        self.forget_old()
+        with _our_errors():
+            at_s = int(self._redis.time()[0])
+            made = [Cancellation(kind, value, at_s) for value in values]
+            if len(made) + int(self._redis.llen(self._cancelled)) > MOST_CANCELLATIONS:
+                raise BadInput(
+                    f"cancel: there are {MOST_CANCELLATIONS} cancellations; use a host, domain or "
+                    "pattern for many URLs"
+                )
+            with self._redis.pipeline() as pipe:
+                pipe.lpush(self._cancelled, *(orjson.dumps(list(rule)) for rule in made))
+                pipe.incr(self._version)
+                pipe.execute()
+            self._wait_for_disk()
+        self._seen = None
+        return made
+
+    def forget_old(self) -> None:
+        """Forget ended numbers and cancellations of 35 days ago: no URL waits that long."""
+        with _our_errors():
+            now_ms = int(self._redis.time()[0]) * 1000
+            ended: Any = self._redis.hgetall(self._ended)
+            old = [number for number, at_ms in ended.items() if int(at_ms) < now_ms - KEPT_S * 1000]
+            rules: Any = self._redis.lrange(self._cancelled, 0, -1)
+            gone = [r for r in rules if orjson.loads(r)[2] < now_ms // 1000 - KEPT_S]
+            if not (old or gone):
+                return
+            with self._redis.pipeline() as pipe:
+                if old:
+                    pipe.hdel(self._ended, *old)
+                for rule in gone:
+                    pipe.lrem(self._cancelled, 1, rule)
+                pipe.incr(self._version)
+                pipe.execute()
+
+    def _change(
+        self,
+        name: str,
+        change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
+    ) -> CrawlRecord:
+        """
+        Replace a record by what `change` makes of it; None deletes it. Its numbers end with it.
+
+        Raises:
+            BadInput: it always exists, or `change` refuses.
+        """
+        check_name(name)
+        done: list[CrawlRecord] = []
+
+        def run(pipe: Pipeline) -> None:
+            wire: Any = pipe.hget(self._records, name)
+            seconds, micros = pipe.time()
+            now_ms = int(seconds) * 1000 + int(micros) // 1000
+            before = CrawlRecord.read(wire) if wire else None
+            after = change(before, now_ms, pipe)
+            if before is None and after is None:
+                raise _unknown(name)
+            numbers = {*(before.numbers if before else ()), *(after.numbers if after else ())}
+            live = () if after is None or after.has_ended else (after.number,)
+            pipe.multi()
+            if after is None:
+                pipe.hdel(self._records, name)
+            else:
+                pipe.hset(self._records, name, after.wire())
+            for number in sorted(numbers - set(live)):
+                pipe.hsetnx(self._ended, str(number), str(now_ms))
+            pipe.incr(self._version)
+            done[:] = [record for record in (after or before,) if record]
+
+        with _our_errors():
+            self._redis.transaction(run, self._records)
+            self._wait_for_disk()
+        self._seen = None
+        return done[0]
+
+    def _wait_for_disk(self) -> None:
+        """Where the server can tell, wait until the change is on its disk; at most 2 s."""
+        try:
+            self._redis.waitaof(1, 0, 2000)
+        except redis.ResponseError:  # an older server, or one without an append-only file
+            return
+
+
+def numbers_of(records: Iterable[CrawlRecord]) -> dict[int, str]:
+    """The name of each number, also of the crawls that always exist."""
+    names = {ENQUEUED: OWN_NAMES[ENQUEUED], REFRESHED: OWN_NAMES[REFRESHED]}
+    return names | {number: record.name for record in records for number in record.numbers}
+
+
+def _unknown(name: str) -> BadInput:
+    return BadInput(f"crawl: there is no crawl {name[:80]!r}; `aragog crawl list` lists them")
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("redis, crawls")
+
+
+__all__ = ["KINDS", "Cancellation", "CrawlRegistry", "Crawls", "InvalidMessage", "numbers_of"]

@@ -1,0 +1,119 @@
+"""
+URLs that are done and that a Celery caller waits for: `chain(fetch.s(url), mine.s())`.
+
+A job carries in `then` what is to run when its URL is done, whatever becomes of it and however
+often it waits in between. The stage that ends it sends a message to the task `aragog.finished`:
+
+    {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
+
+`answer` is what the caller's own task gets. `reason` is in it if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import redis
+
+from aragog.crawl.pipeline.messages import VERSION, UrlJob, check_version
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.errors import InvalidMessage
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.urlstore.records import PageWrite, Record, Written
+from pinlater.redis.errors import redis_errors
+
+KEPT_S = 172_800
+"""As long as the in-flight set: longer than a message can come twice."""
+WHERE = "redis, finished URLs"
+TAKEN_DOWN = "taken down"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The message: what is to run, and the answer that it gets."""
+
+    then: str
+    answer: Mapping[str, Any]
+
+    def wire(self) -> dict[str, Any]:
+        """The message as JSON."""
+        return {"v": VERSION, "then": self.then, "answer": dict(self.answer)}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The message of its JSON; raises InvalidMessage for anything else."""
+        check_version(wire, "finished")
+        then, answer = wire.get("then"), wire.get("answer")
+        if not isinstance(then, str) or not isinstance(answer, Mapping) or "url" not in answer:
+            raise InvalidMessage("finished", "has no `then`, or no `answer` with a URL")
+        return cls(then, answer)
+
+
+def finished(
+    jobs: Iterable[UrlJob], answers: Mapping[str, Mapping[str, Any]]
+) -> list[OutgoingMessage]:
+    """The messages for those of `jobs` that somebody waits for; `answers` are by URL. Pure."""
+    return [
+        OutgoingMessage(
+            Destination.FINISHED,
+            Finished(job.then, answers[job.url]),
+            priority=job.priority,
+            even_when_full=True,
+        )
+        for job in jobs
+        if job.then and job.url in answers
+    ]
+
+
+def answer_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
+    """The answer about a URL whose fetch has just been written. Pure."""
+    canonical = written.canonical_url if written else write.canonical_url
+    return _answer(write.url, canonical, write.facts)
+
+
+def answer_of_record(url: str, record: Record | None) -> dict[str, Any]:
+    """The answer about a URL that was stored before. Pure."""
+    canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
+    return _answer(url, canonical, facts)
+
+
+def answers_of_taken_down(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The answers about URLs that were taken down, and are therefore not asked. Pure."""
+    facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
+    return {url: _answer(url, url, facts) for url in urls}
+
+
+def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: facts.get(name) for name in ("outcome", "status", "reason")}
+    kept = {name: value for name, value in said.items() if value not in (None, "")}
+    return {"url": url, "canonical_url": canonical, **kept}
+
+
+class FinishedUrls:
+    """
+    The answers of each message of a caller that were passed on, in a hash of Redis.
+
+    They hold back a second pass of the same answer, and are the result of a message of many URLs.
+    Every call is one round trip and may raise `BrokerUnavailable`.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}finished:"
+
+    def has(self, task_id: str, url: str) -> bool:
+        """Whether the answer about a URL of this message was passed on."""
+        with redis_errors(WHERE):
+            return bool(self._redis.hexists(self._prefix + task_id, url))
+
+    def note(self, task_id: str, url: str, answer: bytes) -> list[bytes]:
+        """Note that it was passed on; returns all answers of the message so far."""
+        key = self._prefix + task_id
+        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+            pipe.hset(key, url, answer)
+            pipe.expire(key, KEPT_S)
+            pipe.hvals(key)
+            answers: Sequence[bytes] = pipe.execute()[-1]
+        return list(answers)

@@ -1,0 +1,37 @@
+-- in_flight_end: count what became of URLs, by removing them from the sets of their crawls.
+--
+-- keys: in_flight
+-- args: prefix counts_for_s named_counts_for_s endings...
+--
+-- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
+-- ARGV[2]  an entry of the crawls 0 and 1 counts so many seconds   ARGV[3]  one of another crawl
+-- ARGV[4..]  six values a URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, and 1
+--            if it has ended for every crawl that wants it
+--
+-- Returns for each URL the crawl and the depth that wants it next ("4.2"), or "" if none does.
+-- After it a URL is counted once in each crawl in which it has ended, however often this is called.
+
+local out = {}
+for n = 4, #ARGV, 6 do
+  local name, crawl, outcome, domain = ARGV[n], ARGV[n + 1], ARGV[n + 2], ARGV[n + 3]
+  local held = redis.call('HGET', KEYS[1], name)
+  local following = ''
+  if held then
+    local members, kept = members_of(held), {}
+    for _, member in ipairs(members) do
+      if number_of(member) == crawl or ARGV[n + 5] == '1' then
+        count(ARGV[1], number_of(member), outcome, domain, tonumber(ARGV[n + 4]))
+      else
+        kept[#kept + 1] = member
+      end
+    end
+    if #members == 0 or #kept < #members then
+      keep(KEYS[1], name, held, kept, tonumber(ARGV[2]), tonumber(ARGV[3]))
+    end
+    -- One that has no depth here has sent a job of its own.
+    following = kept[1] and kept[1]:find('.', 1, true) and kept[1] or ''
+  end
+  out[#out + 1] = following
+end
+return out

@@ -1,0 +1,54 @@
+-- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set.
+--
+-- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains or
+-- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
+-- KEYS[1] is {prefix}in_flight, as in in_flight_mark.lua. It returns nothing.
+-- On a server with full memory a script fails at its first command that may need memory, unless it has already
+-- written. UrlEnding a URL frees memory, so these scripts begin with a write without effect.
+redis.call('HDEL', KEYS[1], '')
+local server_time = tonumber(redis.call('TIME')[1])
+local MOST_DOMAINS = 50000
+
+local function number_of(member) return member:match('^%d+') end
+
+local function members_of(held)
+  local members = {}
+  for member in (held:match(':(.*)$') or ''):gmatch('%S+') do members[#members + 1] = member end
+  return members
+end
+
+-- Count that a URL has left the set of a crawl: with an outcome, or as if it had not been enqueued ("").
+local function count(prefix, number, outcome, domain, bytes)
+  local key = prefix .. number
+  redis.call('HINCRBY', key, 'waiting', -1)
+  if outcome == '' then
+    redis.call('HINCRBY', key, 'enqueued', -1)
+    return
+  end
+  redis.call('HINCRBY', key, outcome == 'repeated' and outcome or 'is ' .. outcome, 1)
+  if bytes > 0 then redis.call('HINCRBY', key, 'bytes', bytes) end
+  redis.call('HINCRBY', key .. ':hours', math.floor(server_time / 3600) .. ' ' .. outcome, 1)
+  if domain ~= '' then
+    local field = domain .. ' ' .. outcome
+    if redis.call('HLEN', key .. ':domains') >= MOST_DOMAINS
+        and redis.call('HEXISTS', key .. ':domains', field) == 0 then
+      field = '* ' .. outcome
+    end
+    redis.call('HINCRBY', key .. ':domains', field, 1)
+  end
+end
+
+-- Write an entry with these members; its age stays as it was. Without members it is removed.
+local function keep(in_flight, name, held, members, counts_for_s, named_counts_for_s)
+  if #members == 0 then
+    redis.call('HDEL', in_flight, name)
+    return
+  end
+  local function lasts_s(member)
+    return tonumber(number_of(member)) > 1 and named_counts_for_s or counts_for_s
+  end
+  local before = members_of(held)[1]
+  local until_s = tonumber(held:match('^%d+')) - lasts_s(before) + lasts_s(members[1])
+  redis.call('HSET', in_flight, name, until_s .. ':' .. table.concat(members, ' '))
+end
+

@@ -1,0 +1,69 @@
+-- in_flight_stop: take URLs out of the sets of crawls that ended, and find who still wants them.
+--
+-- keys: in_flight
+-- args: prefix counts_for_s named_counts_for_s ended paused urls...
+--
+-- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
+-- ARGV[2]  an entry of the crawls 0 and 1 counts so many seconds   ARGV[3]  one of another crawl
+-- ARGV[4]  numbers of crawls that ended, with a space before and after each   ARGV[5]  of paused ones
+-- ARGV[6..]  five values a URL: name (16 bytes), the number of its job's crawl, the depth of that job, its domain,
+--            and the instant (s) up to which it is cancelled for every crawl if it was enqueued by then; 0: it is not
+--
+-- Returns for each URL "+" if its job goes on, "x" if it ends, "p" if it waits for a paused crawl, else the crawl
+-- and depth that its job goes on for ("4.2"): one that had been added to the entry, and sent no job.
+-- After it no entry names a crawl that ended; each URL is counted as cancelled once in each.
+
+local out = {}
+local counts_for_s, named_counts_for_s = tonumber(ARGV[2]), tonumber(ARGV[3])
+local function is_in(numbers, member) return numbers:find(' ' .. number_of(member) .. ' ', 1, true) end
+for n = 6, #ARGV, 5 do
+  local name, crawl, cut_s = ARGV[n], ARGV[n + 1], tonumber(ARGV[n + 4])
+  local held = redis.call('HGET', KEYS[1], name)
+  local reply
+  if not held then
+    reply = (is_in(ARGV[4], crawl) and 'x') or (is_in(ARGV[5], crawl) and 'p') or '+'
+  else
+    local members, kept, open, mine = members_of(held), {}, {}, nil
+    if #members == 0 then members = {'0'} end
+    local lasts_s = tonumber(number_of(members[1])) > 1 and named_counts_for_s or counts_for_s
+    local enqueued_s = tonumber(held:match('^%d+')) - lasts_s
+    for _, member in ipairs(members) do
+      if is_in(ARGV[4], member) or enqueued_s <= cut_s and cut_s > 0 then
+        if held:find(':', 1, true) then count(ARGV[1], number_of(member), 'cancelled', ARGV[n + 3], 0) end
+      else
+        kept[#kept + 1] = member
+        if number_of(member) == crawl then mine = member end
+        if not is_in(ARGV[5], member) then open[#open + 1] = member end
+      end
+    end
+    local following = kept[1]
+    if not following then
+      reply = 'x'
+    elseif mine then
+      reply = '+'
+      if is_in(ARGV[5], mine) then
+        reply = 'p'
+        if #open > 0 then following, reply = open[1], open[1] end
+      end
+    elseif not following:find('.', 1, true) then
+      reply = 'x' -- its own job is on its way
+    else
+      following = open[1] or following
+      reply = following
+    end
+    if #kept < #members or following ~= kept[1] then
+      local ordered = {following}
+      for _, member in ipairs(kept) do
+        if member ~= following then
+          -- The job of this crawl goes on for another, so it needs one later, as deep as this.
+          local has_no_job = member == mine and not member:find('.', 1, true)
+          ordered[#ordered + 1] = has_no_job and member .. '.' .. ARGV[n + 2] or member
+        end
+      end
+      keep(KEYS[1], name, held, ordered, counts_for_s, named_counts_for_s)
+    end
+  end
+  out[#out + 1] = reply
+end
+return out

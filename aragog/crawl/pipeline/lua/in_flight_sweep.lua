@@ -1,0 +1,38 @@
+-- in_flight_sweep: remove entries that have expired or whose crawls ended; each call is one step of a scan.
+--
+-- keys: in_flight
+-- args: prefix counts_for_s named_counts_for_s cursor ended
+--
+-- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
+-- ARGV[2]  an entry of the crawls 0 and 1 counts so many seconds   ARGV[3]  one of another crawl
+-- ARGV[4]  cursor of the scan; "0" begins a new one
+-- ARGV[5]  numbers of crawls that ended, with a space before and after each
+--
+-- Returns {next cursor, how many had expired, how many were cancelled}. Safe to run at any time and twice. A step
+-- reads about 500 entries.
+
+local page = redis.call('HSCAN', KEYS[1], ARGV[4], 'COUNT', 500)
+local expired, cancelled = 0, 0
+for i = 1, #page[2], 2 do
+  local name, held = page[2][i], page[2][i + 1]
+  local members = members_of(held)
+  if tonumber(held:match('^%d+')) <= server_time then
+    for _, member in ipairs(members) do count(ARGV[1], number_of(member), 'lost', '', 0) end
+    redis.call('HDEL', KEYS[1], name)
+    expired = expired + 1
+  elseif #members > 0 and #ARGV[5] > 2 then
+    local kept = {}
+    for _, member in ipairs(members) do
+      if ARGV[5]:find(' ' .. number_of(member) .. ' ', 1, true) then
+        count(ARGV[1], number_of(member), 'cancelled', '', 0)
+      else
+        kept[#kept + 1] = member
+      end
+    end
+    if #kept == 0 then cancelled = cancelled + 1 end
+    -- The job of one that another crawl wants still names the crawl that ended; in_flight_stop hands it over.
+    if #kept < #members then keep(KEYS[1], name, held, kept, tonumber(ARGV[2]), tonumber(ARGV[3])) end
+  end
+end
+return {page[1], expired, cancelled}

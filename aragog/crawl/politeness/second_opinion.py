@@ -1,0 +1,106 @@
+"""
+reppy as a check of our robots.txt parser, on a sample of the files that a running crawl fetches.
+
+Where reppy is installed, both read the same bytes and answer for the same paths: `/`, and one that
+each rule of our group speaks of. Every difference is counted, and the file is kept with what each
+said, for a person to look at; what the crawl does follows our parser alone. Files that would make
+reppy backtrack are left out: with several wildcards it takes minutes (`robots_engines`). So are
+those with anything but printable ASCII, because it is C++ that nobody maintains any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from aragog.crawl.politeness.robots_rules import RobotsRules
+from aragog.runtime.extras import has
+
+MOST_BYTES = 65_536
+MOST_LINE_BYTES = 2_048
+MOST_PATHS = 50
+_UNUSUAL = re.compile(rb"[^\t\n\r -~]")
+MOST_FILES = 200
+"""Kept differences; further ones are counted."""
+
+
+class Difference(NamedTuple):
+    """A URL about which the two disagree."""
+
+    url: str
+    ours: bool
+    theirs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """
+    Compares the parsers. Safe to use from many threads, and to repeat: a file has one name.
+
+    Args:
+        share: of the files that are compared, 0 to 1.
+        folder: where files with differences are kept.
+        user_agent: the crawler's own.
+        rng: draws the sample.
+    """
+
+    share: float
+    folder: Path
+    user_agent: str
+    rng: Callable[[], float] = random.random
+
+    def look(self, origin: str, body: bytes) -> bool | None:
+        """Whether the parsers differ about this file; None: it was not compared."""
+        if not has("reppy") or self.rng() >= self.share or not is_safe(body):
+            return None
+        found = differences(origin, body, self.user_agent)
+        if found:
+            self._keep(origin, body, found)
+        return bool(found)
+
+    def _keep(self, origin: str, body: bytes, found: Sequence[Difference]) -> None:
+        """Write the file and the differences; a full disk loses only these."""
+        stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if sum(1 for _ in self.folder.glob("*.json")) >= MOST_FILES:
+                return
+            stem.with_suffix(".txt").write_bytes(body)
+            said = {"origin": origin, "differences": [one._asdict() for one in found]}
+            stem.with_suffix(".json").write_text(json.dumps(said, indent=1))
+        except OSError:
+            return
+
+
+def is_safe(body: bytes) -> bool:
+    """Whether reppy can read a file in bounded time: at most one wildcard a line. Pure."""
+    if len(body) > MOST_BYTES or _UNUSUAL.search(body):
+        return False
+    return all(line.count(b"*") <= 1 and len(line) <= MOST_LINE_BYTES for line in body.splitlines())
+
+
+def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
+    """The URLs of an origin about which the two parsers disagree, of those that rules speak of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from reppy.robots import Robots  # noqa: PLC0415 - an extra, and slow to import
+    ours = RobotsRules.parse(body)
+    theirs = Robots.parse(f"{origin}/robots.txt", body)
+    name = user_agent.partition("/")[0]
+    urls = [origin + path for path in _paths(ours, user_agent)]
+    said = [Difference(u, ours.allows(user_agent, u), bool(theirs.allowed(u, name))) for u in urls]
+    return [one for one in said if one.ours != one.theirs]
+
+
+def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
+    """`/`, and a path for each rule that it matches."""
+    patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MOST_PATHS])
+    literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
+    return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

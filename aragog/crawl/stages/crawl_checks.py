@@ -1,0 +1,172 @@
+"""
+Ask, before each step of a URL, whether a crawl still wants it.
+
+The copy of the registry that each process has is at most a second old. Where no crawl has ended or
+is paused, asking costs nothing more. Otherwise the in-flight entries of the jobs in question are
+read in one round trip, and a URL that another crawl wants goes on for that one.
+
+Safe to run twice: a URL leaves the set of a crawl once, and a job that comes again finds it gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
+from aragog.crawl.pipeline.crawl_registry import Crawls
+from aragog.crawl.pipeline.in_flight import Heir, Held, Question
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.rescheduling import from_the_start
+from aragog.crawl.stages.waiting_line import InLine, paused_line
+
+TAKEN_DOWN = "taken down"
+"""The outcome of URLs that were taken down while they waited."""
+
+
+class CrawlsNow(Protocol):
+    """What all crawls do now (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+
+    def crawls(self) -> Crawls:
+        """As of at most a second ago."""
+
+    def read(self) -> Crawls:
+        """As of now."""
+
+
+class StoppableUrls(Protocol):
+    """Who wants URLs (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
+
+    def stop(
+        self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
+    ) -> list[Held | Heir]:
+        """Take URLs out of the sets of crawls that ended; what their jobs do."""
+
+
+class NoCrawls:
+    """A registry of no crawl."""
+
+    def crawls(self) -> Crawls:
+        """None has ended or is paused."""
+        return Crawls()
+
+    def read(self) -> Crawls:
+        """The same."""
+        return Crawls()
+
+
+class Wanted(NamedTuple):
+    """The jobs of a batch that a crawl still wants; the others have ended."""
+
+    jobs: list[UrlJob]
+    paused: list[UrlJob]
+    """Those that only paused crawls want."""
+
+    def in_line(self) -> list[InLine]:
+        """The paused jobs, to wait in the lines of their crawls."""
+        return [InLine(_waiting(job), paused_line(job.crawl), None, 0) for job in self.paused]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlChecks:
+    """
+    Asks the registry.
+
+    Args:
+        registry: of all crawls.
+        in_flight: who wants each URL; None: nobody but who sent its job.
+    """
+
+    registry: CrawlsNow = field(default_factory=NoCrawls)
+    in_flight: StoppableUrls | None = None
+
+    def crawl_of(self, job: UrlJob) -> CrawlRecord:
+        """The crawl of a job, also of one that was started a moment ago."""
+        crawls = self.registry.crawls()
+        if not crawls.knows(job.crawl):
+            crawls = self.registry.read()
+        return crawls.of_number(job.crawl)
+
+    def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> Wanted:
+        """
+        The jobs that go on, in order, each for a crawl that wants it.
+
+        Without `pausing`, those of paused crawls go on: nothing is requested for them any more.
+        """
+        crawls = self.registry.crawls()
+        if crawls.are_undisturbed or self.in_flight is None:
+            return Wanted(list(jobs), [])
+        paused = crawls.paused if pausing else frozenset()
+        held = self._held(jobs, crawls, paused)
+        going: list[UrlJob] = []
+        waiting: list[UrlJob] = []
+        for at, job in enumerate(jobs):
+            reply = held.get(at, Held.GOES_ON)
+            if isinstance(reply, Heir):
+                to = waiting if reply.crawl in paused else going
+                to.append(inherited(job, reply, crawls))
+            elif reply is Held.GOES_ON:
+                going.append(job)
+            elif reply is Held.WAITS:
+                waiting.append(job)
+        return Wanted(going, waiting)
+
+    def clear(self, urls: Sequence[str]) -> None:
+        """Take those of these URLs that were cancelled out of the sets of their crawls."""
+        crawls = self.registry.crawls()
+        if self.in_flight is None or not (crawls.cancellations or crawls.ended):
+            return
+        questions = [Question(url, ENQUEUED, cut_s=crawls.cut_s(url)) for url in urls]
+        self.in_flight.stop(questions, ended=crawls.ended, paused=())
+
+    def _held(
+        self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
+    ) -> dict[int, Held | Heir]:
+        """The answers about the jobs in question, by place."""
+        questions: dict[int, Question] = {}
+        for at, job in enumerate(jobs):
+            cut_s = crawls.cut_s(job.url) if crawls.cancellations else 0
+            if cut_s or job.crawl in crawls.ended or job.crawl in paused:
+                questions[at] = Question(job.url, job.crawl, job.depth, cut_s)
+        if not questions or self.in_flight is None:
+            return {}
+        replies = self.in_flight.stop(list(questions.values()), ended=crawls.ended, paused=paused)
+        return dict(zip(questions, replies, strict=True))
+
+
+def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
+    """The results whose URLs a crawl still wants, each for such a crawl; paused ones too."""
+    jobs = checks.wanted([result.job for result in results], pausing=False).jobs
+    job_of = {job.url: job for job in jobs}
+    return [
+        result
+        if result.job is job_of[result.job.url]
+        else replace(result, job=job_of[result.job.url])
+        for result in results
+        if result.job.url in job_of
+    ]
+
+
+def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
+    """The job of another crawl that wants the same URL. Pure."""
+    record = crawls.of_number(heir.crawl)
+    return replace(
+        job,
+        crawl=heir.crawl,
+        depth=job.depth if heir.depth is None else heir.depth,
+        priority=record.priority,
+        purposes=record.purposes,
+        url_filter="",
+    )
+
+
+def following(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
+    """The job that a URL gets for the next crawl, once it has ended for the one before. Pure."""
+    own = from_the_start(inherited(job, heir, crawls))
+    # The links of the page were followed for another call; this crawl follows them as well.
+    return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
+
+
+def _waiting(job: UrlJob) -> UrlJob:
+    return replace(job, slot_at_ms=None)

@@ -1,0 +1,237 @@
+"""
+What people and programs do with crawls: start, list, pause, resume, cancel, report and delete them.
+
+Every change is one record (`crawl_registry`); stages hold to it within about a second. Nothing here
+searches what waits, but for a dry run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters, CrawlCounts
+from aragog.crawl.pipeline.crawl_records import (
+    ENQUEUED,
+    OWN_NAMES,
+    REFRESHED,
+    CrawlPhase,
+    CrawlRecord,
+    own_record,
+)
+from aragog.crawl.pipeline.crawl_registry import KINDS, Cancellation, CrawlRegistry, Crawls
+from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
+from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.politeness.lines import Lines, is_without_slots
+from aragog.crawl.stages.waiting_line import paused_line
+from aragog.errors import BadInput, InvalidMessage
+from aragog.urlstore.crawl_members import kept_because
+from aragog.urlstore.store import UrlStore
+from pinlater.admin import Admin
+from pinlater.envelope import arguments
+from pinlater.models import JobState
+from urlspelling import normalize
+from urlspelling.domain import host, registered_domain
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatus:
+    """A crawl and what became of its URLs."""
+
+    record: CrawlRecord
+    counts: CrawlCounts
+
+    @property
+    def shown_state(self) -> str:
+        """Its state in a word: `done` is a running crawl for which nothing waits."""
+        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.waiting
+        return "done" if is_done and self.counts.enqueued else self.record.state.value
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlReport:
+    """What a crawl came to."""
+
+    status: CrawlStatus
+    domains: Mapping[str, Counter[str]]
+    """Outcomes by registered domain."""
+    hours: Mapping[int, Counter[str]]
+    """Outcomes by hour since the epoch, of the last 90 days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What the deletion of a crawl did."""
+
+    deleted: int
+    """Pages that were deleted."""
+    kept: Mapping[str, int]
+    """Pages that stay, by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlControl:
+    """
+    Controls the crawls of one system.
+
+    Args:
+        registry: their records.
+        counts: what became of their URLs.
+        lines: where URLs wait.
+        admin: the queues; None on a broker that cannot be asked: a dry run counts the lines alone.
+        store: opens the store, for a deletion.
+    """
+
+    registry: CrawlRegistry
+    counts: CrawlCounters
+    lines: Lines
+    admin: Admin | None
+    store: Callable[[], UrlStore]
+
+    def all(self) -> list[CrawlStatus]:
+        """Every crawl: those that always exist, then the others by name."""
+        crawls = self.registry.read()
+        records = [own_record(ENQUEUED), own_record(REFRESHED), *crawls.records.values()]
+        return [self._status(record, crawls) for record in records]
+
+    def status(self, name: str) -> CrawlStatus:
+        """A crawl. Raises `BadInput` if there is none of this name."""
+        return self._status(self.registry.get(name), self.registry.crawls())
+
+    def _status(self, record: CrawlRecord, crawls: Crawls) -> CrawlStatus:
+        return CrawlStatus(record, self.counts.of(record.numbers, ended=crawls.ended))
+
+    def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlStatus:
+        """Start a crawl, or change and continue it (`CrawlRegistry.start`)."""
+        before = self.registry.read().records.get(name)
+        record = self.registry.start(name, options, token=token)
+        if before is not None and before.state is CrawlPhase.PAUSED:
+            self._look(record)
+        return self.status(name)
+
+    def pause(self, name: str) -> CrawlStatus:
+        """Request nothing new for a crawl until it is resumed."""
+        self.registry.set_state(name, CrawlPhase.PAUSED)
+        return self.status(name)
+
+    def resume(self, name: str) -> CrawlStatus:
+        """Continue a paused crawl."""
+        self._look(self.registry.set_state(name, CrawlPhase.RUNNING))
+        return self.status(name)
+
+    def _look(self, record: CrawlRecord) -> None:
+        self.lines.look([paused_line(record.number)], 0)
+
+    def cancel(self, name: str, reason: str = "") -> CrawlStatus:
+        """End a crawl: what waits for it is not fetched. What other crawls want goes on."""
+        record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
+        self._look(record)
+        return self.status(name)
+
+    def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
+        """Whether a URL in any spelling belongs to a crawl, and the rule that decided."""
+        page = None if page_url is None else normalize(page_url)
+        return self.registry.get(name).scope.decide(normalize(url), page_url=page)
+
+    def report(self, name: str) -> CrawlReport:
+        """What a crawl came to."""
+        status = self.status(name)
+        numbers = status.record.numbers
+        return CrawlReport(status, self.counts.domains(numbers), self.counts.hours(numbers))
+
+    def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
+        """Cancel what waits of these URLs, hosts, domains or patterns, whoever wants it."""
+        return self.registry.cancel(kind, _spelled(kind, values))
+
+    def waiting(self, kind: str, values: Sequence[str]) -> int:
+        """How many URLs wait that `cancel_urls` would cancel. It reads what waits."""
+        rules = [Cancellation(kind, value, 0) for value in _spelled(kind, values)]
+        return sum(1 for url in self._waiting(rules) if any(rule.matches(url) for rule in rules))
+
+    def _waiting(self, rules: Sequence[Cancellation]) -> Iterator[str]:
+        """URLs that wait, at least those that the rules match."""
+        is_of = _line_filter(rules)
+        for server in self.lines.servers:
+            for key in list(server.domains()):
+                if is_without_slots(key) or is_of(key):
+                    yield from map(_url_of, server.walk(key))
+        for queue in (Queue.FETCH, Queue.ROBOTS) if self.admin else ():
+            yield from self._in_messages(queue)
+
+    def _in_messages(self, queue: Queue) -> Iterator[str]:
+        for shard in self.admin.cluster.shards if self.admin else ():
+            offset = 0
+            while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE, offset=offset):
+                offset += len(jobs)
+                for job in jobs:
+                    with suppress(InvalidMessage, LookupError):
+                        message = arguments(job.body)[0]
+                        yield from (e["url"] for e in message.get("urls", ()) if "url" in e)
+
+    def delete(self, name: str) -> Deleted:
+        """
+        Cancel a crawl, delete its pages that nobody else has, and forget it.
+
+        Safe to repeat. Pages stay that another crawl has, that are watched, and that were imported
+        or have fields of an application. Reads all nodes of the store.
+        """
+        record = self.registry.get(name)
+        if record.number in OWN_NAMES:
+            raise BadInput(f"crawl: {name} always exists and cannot be deleted")
+        self.registry.set_state(name, CrawlPhase.CANCELLED, "it is being deleted")
+        store = self.store()
+        kept: Counter[str] = Counter()
+        deleted = 0
+        for url, row in store.crawls.walk(name):
+            why = kept_because(row, name)
+            if why is None:
+                store.remove(url)
+                deleted += 1
+            else:
+                store.crawls.remove(name, [url], store.clock.now_ms())
+                kept[why] += 1
+        self.registry.delete(name)
+        self.counts.delete(record.numbers)
+        return Deleted(deleted, dict(kept))
+
+
+def _spelled(kind: str, values: Sequence[str]) -> list[str]:
+    """The values as normalized URLs have them."""
+    if kind not in KINDS:
+        raise BadInput(f"cancel: {kind[:40]!r} is none of {', '.join(KINDS)}")
+    if not values:
+        raise BadInput("cancel: names nothing; give a URL, a host, a domain or a pattern")
+    if kind == "url":
+        return [normalize(value) for value in values]
+    if kind == "pattern":
+        return list(UrlFilter(include=tuple(values)).include)
+    return [host(normalize(f"http://{value}/")) for value in values]
+
+
+def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
+    """Which lines of domains can have URLs that the rules match."""
+    if any(rule.kind == "pattern" for rule in rules):
+        return lambda _: True
+    names = {host(r.value) if r.kind == "url" else r.value for r in rules}
+    domains = {registered_domain(f"http://{name}/") for name in names}
+    return partial(_is_below, domains)
+
+
+def _is_below(domains: set[str], key: str) -> bool:
+    return registered_domain(f"http://{key}/") in domains
+
+
+def _url_of(payload: bytes) -> str:
+    try:
+        return str(orjson.loads(payload).get("url", ""))
+    except ValueError:
+        return ""

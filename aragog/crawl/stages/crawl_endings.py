@@ -1,0 +1,160 @@
+"""
+Count what became of the URLs of crawls, and pass each on to the next crawl that wants it.
+
+A page belongs to a crawl once its node says so, which is written before the URL leaves the crawl's
+set: killed in between, the job comes again and finds the same. A page that several crawls want is
+fetched once. The others get a job each when it is stored, which finds the page, follows its links
+as deep as that crawl does, and ends at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aragog.crawl.pipeline.crawl_counts import REPEATED, STORED, CrawlCounters
+from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlPhase
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.in_flight import UrlEnding
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.pipeline.ports import InFlight
+from aragog.crawl.stages.crawl_checks import CrawlChecks, following
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.urlstore.crawl_members import CrawlMembers
+from aragog.urlstore.records import PageWrite, Written
+
+MAX_BYTES = "it has fetched max_bytes"
+SUPERSEDED = "superseded"
+"""The outcome of a page that a later fetch has replaced, or that was removed meanwhile."""
+_WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+_BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+
+
+class Ended(NamedTuple):
+    """A URL that is done."""
+
+    job: UrlJob
+    outcome: str
+    canonical_url: str | None = None
+    """The page that belongs to the crawl of the job now; None: it brought none."""
+    at_ms: int = 0
+    bytes: int = 0
+    for_all: bool = False
+    """It has ended for every crawl that wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlEndings:
+    """Ends URLs."""
+
+    in_flight: InFlight
+    members: CrawlMembers
+    checks: CrawlChecks
+    limits: CrawlLimits | None = None
+
+    def end(self, ended: Sequence[Ended]) -> list[UrlJob]:
+        """
+        Count the URLs; the jobs of those that another crawl wants.
+
+        Raises:
+            TransientError: Redis or the store did not answer; run it again.
+        """
+        self._add_members(ended)
+        heirs = self.in_flight.end(
+            [UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all) for e in ended]
+        )
+        if self.limits:
+            self.limits.check({e.job.crawl for e in ended if e.bytes})
+        crawls = self.checks.registry.crawls()
+        return [
+            following(one.job, heir, crawls)
+            for one, heir in zip(ended, heirs, strict=True)
+            if heir is not None
+        ]
+
+    def _add_members(self, ended: Iterable[Ended]) -> None:
+        pages: dict[str, dict[str, int]] = defaultdict(dict)
+        for one in ended:
+            name = self.name_of(one.job)
+            if one.canonical_url and name:
+                pages[name][one.canonical_url] = one.at_ms
+        for name, times in pages.items():
+            self.members.add(name, times)
+
+    def name_of(self, job: UrlJob) -> str:
+        """The name of a job's crawl; "" if pages do not say that they belong to it."""
+        return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
+
+    def stored_already(
+        self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
+    ) -> list[UrlJob]:
+        """
+        End jobs whose pages are stored; the jobs of other crawls that want the same URLs.
+
+        Args:
+            jobs: the jobs.
+            urls: the canonical URL of each page, by the URL of its job.
+            now_ms: the time of the store.
+        """
+        by_name: dict[str, list[str]] = defaultdict(list)
+        for job in jobs:
+            by_name[self.name_of(job)].append(job.url)
+        had = {
+            (name, url)
+            for name, some in by_name.items()
+            for url in (self.members.among(name, some) if name else some)
+        }
+        return self.end([self._stored(job, urls[job.url], now_ms, had) for job in jobs])
+
+    def _stored(
+        self, job: UrlJob, canonical_url: str, now_ms: int, had: set[tuple[str, str]]
+    ) -> Ended:
+        if (self.name_of(job), job.url) in had:
+            return Ended(job, REPEATED)
+        return Ended(job, STORED, canonical_url, now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLimits:
+    """Ends crawls that have fetched as many bytes as they may."""
+
+    registry: CrawlRegistry
+    counts: CrawlCounters
+
+    def check(self, numbers: Iterable[int]) -> None:
+        """Check the crawls of these numbers, of which pages were just stored."""
+        crawls = self.registry.crawls()
+        for number in numbers:
+            record = crawls.of_number(number)
+            if record.max_bytes is None or record.has_ended or not record.name:
+                continue
+            if self.counts.of(record.numbers).bytes >= record.max_bytes:
+                self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
+
+
+def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
+    """What became of a URL whose page or failure was written. Pure."""
+    fetch = write.confirmation or write.report
+    kind = str(write.facts.get("outcome") or "")
+    body_bytes = 0 if fetch is None else fetch.body_bytes
+    if written is not None and written.stale:
+        return Ended(job, SUPERSEDED, bytes=body_bytes)
+    if kind in _WITH_PAGE and not write.withdrawn and not job.sitemap:
+        canonical_url = write.canonical_url if written is None else written.canonical_url
+        return Ended(job, STORED, canonical_url, write.fetched_at_ms, body_bytes)
+    # What another crawl may do with it, or reads of it, can differ.
+    for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
+    return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)
+
+
+def _named(kind: str, write: PageWrite) -> str:
+    """The outcome with its cause or status: `refused: robots`, `gone: 404`."""
+    if kind in _WITH_PAGE:
+        return "sitemap"
+    detail = write.facts.get("cause")
+    if not detail and kind in _BY_STATUS:
+        detail = write.facts.get("status")
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
+    return f"{words}: {detail}" if detail else words

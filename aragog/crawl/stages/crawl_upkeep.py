@@ -1,0 +1,39 @@
+"""
+Upkeep of crawls: deadlines are written down, and old records are forgotten.
+
+Each step is safe to repeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aragog.crawl.pipeline.crawl_counts import HOURS_KEPT, CrawlCounters
+from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
+
+UNTIL = "its time is over (until)"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlUpkeep:
+    """
+    The upkeep of all crawls.
+
+    Every process treats a crawl whose time is over as ended by itself; this writes it down.
+    """
+
+    registry: CrawlRegistry
+    counts: CrawlCounters
+
+    def run(self) -> None:
+        """One round of upkeep."""
+        crawls = self.registry.read()
+        for record in crawls.records.values():
+            if is_over(record, crawls.now_ms):
+                self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL)
+        self.registry.forget_old()
+        # Late messages may have counted something for crawls that were deleted.
+        self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
+        hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
+        self.counts.forget_hours([*OWN_NAMES, *crawls.by_number], hour)

@@ -1,0 +1,60 @@
+"""
+Which other programs may use a queue: the setting `doors`, and the job types that they may run.
+
+A door is a protocol of a server that passes jobs on, such as aragog's HTTP and Thrift. A section of
+job types opens its queue (`job_types.py`); without the setting a queue belongs to its Celery app
+alone. A worker runs a plain body (`job_body.py`) only as a job type that its app has opened: a
+program behind a door never chooses among all tasks of an app.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pinlater.errors import InvalidMessage
+
+SETTING = "doors"
+DOORS = {"http": 1, "thrift": 2}
+"""The doors by name; the setting is the sum of their numbers."""
+ALL = sum(DOORS.values())
+
+_opened: dict[str, set[str]] = defaultdict(set)
+"""The job types of this process that take plain bodies, by queue."""
+
+
+def number_of(names: Iterable[str]) -> int:
+    """Return the setting for some doors; KeyError for an unknown one."""
+    return sum(DOORS[name] for name in set(names))
+
+
+def is_open(setting: float | None, door: str) -> bool:
+    """Return whether a queue with this setting may be used through a door."""
+    return bool(int(setting or 0) & DOORS[door])
+
+
+def open_type(queue: str, job_type: str) -> None:
+    """Let workers of this process run plain bodies of a queue as this job type."""
+    _opened[queue].add(job_type)
+
+
+def task_of(queue: str, job_type: str) -> str:
+    """
+    Return the task that runs a plain body.
+
+    Args:
+        queue: where the job is.
+        job_type: as its producer named it; empty: the only one of the queue.
+
+    Raises:
+        InvalidMessage: no task of this process may run it.
+    """
+    types = _opened.get(queue, set())
+    if job_type in types:
+        return job_type
+    if not job_type and len(types) == 1:
+        return next(iter(types))
+    known = ", ".join(sorted(types)) or "none"
+    raise InvalidMessage(
+        "job type", f"{job_type!r} is not open to other programs in queue {queue}; open: {known}"
+    )

@@ -1,0 +1,55 @@
+"""
+The settings of a queue: its rate, pause, retry policy, and how long ended jobs are kept. Pure.
+
+Each server applies them as it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql` on
+PostgreSQL. `admin.py` changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from pinlater.errors import InvalidArgument
+from pinlater.retry_policy import OF_TYPE, RetryPolicy
+
+SETTINGS: Mapping[str, str] = {
+    "paused": "1: no jobs are delivered",
+    "rate": "jobs delivered per second, over all workers and shards",
+    "burst": "jobs delivered at once after a pause; default a quarter of a second's worth",
+    "keep_succeeded_ms": "how long a finished job is remembered; default a day",
+    "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
+    "keep_failed_ms": "how long a failed job is kept; default 7 days",
+    "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
+    "doors": "which other programs may use the queue: 1 over HTTP, 2 over Thrift, 3 over both",
+    **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
+}
+"""The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
+for one job type: `max_attempts@thumbnail`."""
+
+
+def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, float | None]:
+    """
+    The settings of a rate; None removes the limit.
+
+    Raises:
+        InvalidArgument: the rate is 0 or less.
+    """
+    if rate_per_s is not None and rate_per_s <= 0:
+        raise InvalidArgument("rate: must be above 0; pause the queue to stop it")
+    return {"rate": rate_per_s, "burst": burst}
+
+
+def check_settings(names: Iterable[str]) -> None:
+    """Raise InvalidArgument if one of the names is no setting."""
+    if unknown := sorted(name for name in names if not _is_setting(name)):
+        raise InvalidArgument(
+            f"{', '.join(unknown)}: not a setting of a queue; use {', '.join(SETTINGS)}"
+        )
+
+
+def _is_setting(name: str) -> bool:
+    plain, of_type, job_type = name.partition(OF_TYPE)
+    if of_type:
+        return plain in RetryPolicy.fields() and bool(job_type) and not set(job_type) & set("|%")
+    return plain in SETTINGS

@@ -1,0 +1,83 @@
+"""
+Retry delays of failed jobs. Pure.
+
+The delay first grows by a fixed step, which covers short outages, and later by a factor, which
+covers long ones. All delays have jitter, so that jobs that failed together do not run again
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import ClassVar
+
+OF_TYPE = "@"
+"""Between a setting and the job type that it is for: `max_attempts@thumbnail`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The retry policy of a queue, or of one job type in it; its settings have these names."""
+
+    max_attempts: int = 10
+    """Total deliveries before a job is FAILED."""
+    linear_attempts: int = 5
+    """Number of failures whose delay grows by `retry_step_ms`; later delays grow by a factor."""
+    retry_step_ms: int = 10_000
+    """The delay before the second attempt."""
+    retry_growth: float = 2.0
+    """The factor of each delay after the linear ones, 1 to 10."""
+    retry_cap_ms: int = 3_600_000
+    """The longest delay, before jitter."""
+    retry_jitter: float = 0.1
+    """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
+    max_age_ms: int = 0
+    """A job whose next attempt would be later than this after it was enqueued is FAILED, whatever
+    attempts it has left; 0: no limit."""
+
+    NAMED: ClassVar[Mapping[str, Mapping[str, float]]]
+    """Policies with a name, as changes of queue settings."""
+
+    def delay_ms(self, attempt: int, chance: float = 0.5) -> int:
+        """
+        Return the delay before the next attempt.
+
+        Args:
+            attempt: the number of the failed attempt, from 1.
+            chance: a uniform random number, 0 to 1; 0.5 means no jitter.
+        """
+        linear = min(attempt, self.linear_attempts) * self.retry_step_ms
+        # 10**40 exceeds any cap; the bound avoids an overflow for large attempt numbers.
+        grown = linear * self.retry_growth ** min(40, max(0, attempt - self.linear_attempts))
+        capped = min(max(grown, self.retry_step_ms), self.retry_cap_ms)
+        return max(0, round(capped * (1 + self.retry_jitter * (2 * chance - 1))))
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        """Return the names of the settings of a policy."""
+        return tuple(field.name for field in fields(cls))
+
+    @staticmethod
+    def settings(changes: Mapping[str, float | None], job_type: str) -> dict[str, float | None]:
+        """Return changes of a policy as settings of its queue; empty: for all its job types."""
+        end = f"{OF_TYPE}{job_type}" if job_type else ""
+        return {f"{name}{end}": value for name, value in changes.items()}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, float], job_type: str = "") -> RetryPolicy:
+        """Build the policy of a job type from its queue's settings."""
+        default = asdict(cls())
+        values = {
+            name: type(default[name])(value)
+            for name in default
+            if (value := settings.get(f"{name}{OF_TYPE}{job_type}", settings.get(name))) is not None
+        }
+        return cls(**values)
+
+
+RetryPolicy.NAMED = {
+    # Ten retries after the first run, five of them linear.
+    "pinlater": {"max_attempts": 11, "linear_attempts": 5, "retry_growth": 2},
+    "once": {"max_attempts": 1},
+}

@@ -1,0 +1,58 @@
+"""
+One line in the log for each run of a job: a JSON object of the logger `pinlater.runs`.
+
+    {"queue": "images", "job_type": "thumbnail", "job_id": "0-000000000000002a", "attempt": 1,
+     "wait_ms": 12, "run_ms": 340, "outcome": "succeeded"}
+
+`wait_ms` is from when the job was first due until it was claimed, by the clock of its server.
+`run_ms` is from the start of the task to its end, by the worker's. The line is written after the
+server has accepted the outcome. A worker of job types writes it unless its app's configuration has
+`pinlater_log_runs = False`; a worker of other apps with True.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import orjson
+
+from pinlater import job_codec
+from pinlater.errors import InvalidMessage
+from pinlater.models import JobState
+
+if TYPE_CHECKING:
+    from pinlater.acks import Claim
+
+SETTING = "pinlater_log_runs"
+"""The key of the app's configuration."""
+logger = logging.getLogger("pinlater.runs")
+
+_OUTCOMES = {
+    JobState.SUCCEEDED: "succeeded",
+    JobState.PENDING: "again",
+    JobState.FAILED: "failed",
+    None: "lost",
+}
+"""`lost`: the claim had ended before, so the job runs again or was run elsewhere."""
+
+
+def write(claim: Claim, state: JobState | None) -> None:
+    """Write the line of a claim whose job was run; nothing for one that never began."""
+    if claim.run_s is None or not logger.isEnabledFor(logging.INFO):
+        return
+    job = claim.job
+    try:
+        record = job_codec.decode(job.record)
+    except InvalidMessage:  # it was not run then
+        return
+    line = {
+        "queue": claim.queue,
+        "job_type": claim.task,
+        "job_id": f"{claim.shard.name}-{job.job_id}",
+        "attempt": job.attempt,
+        "wait_ms": max(0, job.claimed_at_ms - record.due_at_ms),
+        "run_ms": round(claim.run_s * 1000),
+        "outcome": _OUTCOMES[state],
+    }
+    logger.info("%s", orjson.dumps(line).decode())

@@ -1,0 +1,49 @@
+"""
+Subscriptions to broadcasts that the server has confirmed.
+
+kombu sends a subscription and reads the server's confirmation with the first broadcast. A worker
+that is ready before its subscription has arrived misses what is published in between, and nobody
+keeps a broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+CONFIRMED = (b"psubscribe", "psubscribe")
+
+
+def confirm(channel: Any, timeout_s: float) -> None:
+    """
+    Wait until the server has confirmed the topics that a channel has just subscribed to.
+
+    Broadcasts that arrive before are delivered; of topics that it had before, too.
+
+    Raises:
+        redis.exceptions.TimeoutError: nothing came within `timeout_s`; the connection is lost.
+    """
+    listener = channel.subclient
+    topics = {
+        topic
+        for queue in channel.active_fanout_queues
+        for topic in channel._get_subscribe_topics(queue)
+    }
+    left = len(topics)
+    while left:
+        if not listener.connection.can_read(timeout=timeout_s):
+            raise RedisTimeoutError(f"a subscription was not confirmed within {timeout_s:g} s")
+        response = listener.parse_response()
+        if response[0] in CONFIRMED:
+            left -= 1
+        else:
+            channel._receive_one(_Heard(listener, response))
+
+
+class _Heard:
+    """A listener that has read a response already."""
+
+    def __init__(self, listener: Any, response: Any) -> None:
+        self.handle_message = listener.handle_message
+        self.parse_response = lambda: response

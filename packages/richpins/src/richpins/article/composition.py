@@ -1,0 +1,284 @@
+"""
+Compose the tree that is written from the chosen texts of a page's own tree.
+
+Headings, lists, tables, code and links are those of the page. The names of the elements are
+those that `richpins.article.writing` knows: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
+`quote`, `hi`, `del`, `ref`, `graphic`, `lb`, `p` and `div`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from lxml import etree
+
+from richpins.article.images import ArticleImage
+from richpins.article.selection import INLINE, PageTexts, letters_of
+
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_LISTS = {"ul": "ul", "ol": "ol", "menu": "ul", "dir": "ul", "dl": "dl"}
+_ENTRIES = frozenset({"li", "dt", "dd"})
+_STYLES = {
+    "b": "#b", "strong": "#b", "i": "#i", "em": "#i", "sub": "#sub", "sup": "#sup",
+    "tt": "#t", "kbd": "#t", "samp": "#t", "var": "#t",
+}  # fmt: skip
+_DELETED = frozenset({"del", "s", "strike"})
+_CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
+_MAX_CELL_BLOCKS = 3
+"""A cell with more of them is part of the layout of its page."""
+_MAX_SPAN = 100
+_TRANSPARENT = frozenset({"picture", "noscript"})
+_NO_BLOCKS = frozenset({*_TRANSPARENT, "br", "img"})
+_MAX_DEPTH = 120
+"""What is nested deeper is written as plain text."""
+
+
+def compose(page: PageTexts, images: Sequence[ArticleImage] = ()) -> Any:
+    """A body with the texts that are kept, and the images whose neighbor is."""
+    return _Composer(page, images).body()
+
+
+class _Composer:
+    def __init__(self, page: PageTexts, images: Sequence[ArticleImage]) -> None:
+        self._live: set[Any] = set()
+        """Elements of which something is kept."""
+        for piece in page.pieces:
+            if piece.kept:
+                _add_with_ancestors(self._live, piece.holder)
+        self._worded = frozenset(self._live)
+        """Elements of which text is kept."""
+        self._images = {image.element: image for image in images if image.near in self._live}
+        for image in self._images.values():
+            _add_with_ancestors(self._live, image.element)
+        _keep_captions(page, self._images.values())
+        self._texts: set[Any] = set()
+        self._tails: set[Any] = set()
+        self._lettered: set[Any] = set()
+        for piece in page.pieces:
+            if piece.end > piece.start:
+                _add_with_ancestors(self._lettered, piece.holder)
+            if piece.kept:
+                (self._tails if piece.is_tail else self._texts).add(piece.element)
+                _add_with_ancestors(self._live, piece.holder)
+        self._root = page.root
+
+    def body(self) -> Any:
+        body = etree.Element("body")
+        if self._root in self._live:
+            self._fill(self._root, body, None, 0)
+        return body
+
+    def _fill(self, source: Any, target: Any, link: str | None, depth: int) -> None:
+        """Write the kept content of an element; `link` is a target around all of it."""
+        if source in self._texts:
+            _add_text(target, source.text)
+        for child in source:
+            is_live = child in self._live
+            if is_live:
+                self._add(child, target, link, depth + 1)
+            elif child.tag == "br":
+                etree.SubElement(target, "lb")
+            elif child.tag not in INLINE and child.tag not in _NO_BLOCKS:
+                _add_border(target)
+            if child in self._tails:
+                _add_text(target, child.tail, parted=not is_live and child in self._lettered)
+
+    def _add(self, child: Any, target: Any, link: str | None, depth: int) -> None:
+        tag = child.tag
+        if depth > _MAX_DEPTH:
+            self._add_flat(child, target)
+        elif tag == "img":
+            self._add_image(self._images[child], target)
+        elif tag in INLINE or tag in _TRANSPARENT:
+            self._add_inline(child, target, link, depth)
+        elif tag in _LISTS:
+            self._add_list(child, target, link, depth)
+        elif tag == "table" and not self._is_layout(child):
+            self._add_table(child, target, depth)
+        elif tag in _HEADINGS:
+            self._fill_leaf(child, etree.SubElement(target, "head", rend=tag), link, depth)
+        elif tag == "blockquote":
+            self._fill(child, etree.SubElement(target, "quote"), link, depth)
+        elif self._has_block(child):
+            _add_border(target)  # containers of containers are left out
+            self._fill(child, target, link, depth)
+            _add_border(target)
+        else:
+            self._fill_leaf(child, etree.SubElement(target, "p"), link, depth)
+
+    def _add_flat(self, element: Any, target: Any) -> None:
+        """Write the kept text in an element as one block."""
+        made = etree.SubElement(target, "p")
+        for event, each in etree.iterwalk(element, events=("start", "end")):
+            if event == "start" and each in self._texts:
+                _add_text(made, f"{each.text} ")
+            elif event == "end" and each is not element and each in self._tails:
+                _add_text(made, f"{each.tail} ")
+
+    def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
+        """Fill a block; a link that encloses it stands within it if it holds no others."""
+        if link is not None and not self._has_block(source):
+            self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
+        else:
+            self._fill(source, target, link, depth)
+
+    def _has_block(self, element: Any) -> bool:
+        """Whether an element contains blocks of which something is kept."""
+        return any(e.tag not in INLINE and e.tag not in _NO_BLOCKS for e in self._inside(element))
+
+    def _inside(self, element: Any) -> Iterator[Any]:
+        return (each for each in element.iterdescendants() if each in self._live)
+
+    def _add_inline(self, child: Any, target: Any, link: str | None, depth: int) -> None:
+        tag = child.tag
+        if child not in self._worded:
+            self._fill(child, target, link, depth)  # a link of images alone leads to a larger one
+            return
+        if self._has_block(child):
+            own = child.get("href") if tag == "a" else None
+            self._fill(child, target, own or link, depth)
+            return
+        if tag == "code":
+            made = etree.SubElement(target, "code")
+        elif tag == "a" and child.get("href") and link is None:
+            made = etree.SubElement(target, "ref", target=child.get("href"))
+        elif tag in _STYLES:
+            made = etree.SubElement(target, "hi", rend=_STYLES[tag])
+        elif tag in _DELETED:
+            made = etree.SubElement(target, "del")
+        else:
+            self._fill(child, target, link, depth)
+            return
+        self._fill(child, made, link, depth)
+
+    def _add_image(self, image: ArticleImage, target: Any) -> None:
+        made = etree.SubElement(target, "graphic", src=image.source, alt=image.alt)
+        if image.alone:
+            made.set("alone", "1")
+
+    def _add_list(self, child: Any, target: Any, link: str | None, depth: int) -> None:
+        made = etree.SubElement(target, "list", rend=_LISTS[child.tag])
+        self._fill_list(child, made, link, depth)
+
+    def _fill_list(self, source: Any, made: Any, link: str | None, depth: int) -> None:
+        if source in self._texts:
+            _add_text(made, source.text)
+        for child in source:
+            if child in self._live:
+                self._add_entry(child, made, link, depth + 1)
+            if child in self._tails:
+                _add_text(made, child.tail)
+
+    def _add_entry(self, child: Any, made: Any, link: str | None, depth: int) -> None:
+        last = made[-1] if len(made) else None
+        if child.tag in _ENTRIES:
+            self._fill_leaf(child, etree.SubElement(made, "item"), link, depth)
+        elif child.tag in _LISTS and last is not None and last.tag == "item":
+            self._add_list(child, last, link, depth)
+        elif child.tag not in INLINE and any(e.tag in _ENTRIES for e in child if e in self._live):
+            self._fill_list(child, made, link, depth)  # groups of terms, or forms around entries
+        else:
+            self._add(child, etree.SubElement(made, "item"), link, depth)
+
+    def _is_layout(self, table: Any) -> bool:
+        """Whether a table arranges parts of a page: its cells hold more than a line of a table."""
+        if any(each.tag == "table" for each in self._inside(table)):
+            return True
+        if any("\n" in (code.text or "").strip() for code in table.iter("code")):
+            return True  # a cell of Markdown is one line
+        rows = [_cells(row) for row in self._rows(table)]
+        if all(len(row) < 2 for row in rows):
+            return True
+        return any(_is_part_of_layout(cell) for row in rows for cell in row)
+
+    def _rows(self, table: Any) -> list[Any]:
+        return [row for row in table.iterdescendants("tr") if row in self._live]
+
+    def _add_table(self, table: Any, target: Any, depth: int) -> None:
+        for caption in table.iterchildren("caption"):
+            if caption in self._live:
+                self._fill(caption, etree.SubElement(target, "p"), None, depth)
+        made = etree.SubElement(target, "table")
+        taken: dict[int, int] = {}
+        for row in self._rows(table):
+            cells = _cells(row)
+            is_head = all(cell.tag == "th" for cell in cells)
+            line = etree.SubElement(made, "row")
+            self._fill_row(cells, line, taken, {"role": "head"} if is_head else {}, depth)
+
+    def _fill_row(
+        self, cells: list[Any], line: Any, taken: dict[int, int], role: dict[str, str], depth: int
+    ) -> None:
+        """Write the cells in their columns; `taken` has for how many rows a column is occupied."""
+        column = 0
+        for cell in [*cells, None]:
+            while taken.get(column, 0):
+                taken[column] -= 1
+                column += 1
+                etree.SubElement(line, "cell", role)
+            if cell is None:
+                break
+            written = etree.SubElement(line, "cell", role)
+            if cell in self._live:
+                self._fill(cell, written, None, depth)
+            for number in range(_span(cell, "colspan")):
+                taken[column] = _span(cell, "rowspan") - 1
+                column += 1
+                if number:
+                    etree.SubElement(line, "cell", role)
+
+
+def _cells(row: Any) -> list[Any]:
+    return [cell for cell in row if cell.tag in {"td", "th"}]
+
+
+def _span(cell: Any, name: str) -> int:
+    """How many columns or rows a cell takes, 1 to 100."""
+    value = (cell.get(name) or "").strip()
+    return min(max(int(value), 1), _MAX_SPAN) if value.isdecimal() else 1
+
+
+def _is_part_of_layout(cell: Any) -> bool:
+    """Whether a cell holds many blocks, or a heading with the text below it."""
+    if sum(1 for _ in cell.iterdescendants(*_CELL_BLOCKS)) > _MAX_CELL_BLOCKS:
+        return True
+    headings = [letters_of("".join(each.itertext())) for each in cell.iterdescendants(*_HEADINGS)]
+    return bool(headings) and "".join(headings) != letters_of("".join(cell.itertext()))
+
+
+def _add_border(target: Any) -> None:
+    """End a block: an empty one divides what stands before it from what follows."""
+    etree.SubElement(target, "div")
+
+
+def _add_with_ancestors(found: set[Any], element: Any) -> None:
+    while element is not None and element not in found:
+        found.add(element)
+        element = element.getparent()
+
+
+def _keep_captions(page: PageTexts, images: Iterable[ArticleImage]) -> None:
+    """Keep the captions of images that stand alone, unless the text has them already."""
+    captions = {i.caption for i in images if i.caption is not None}
+    if not captions:
+        return
+    shown = "".join(page.letters[p.start : p.end] for p in page.pieces if p.kept)
+    captions = {each for each in captions if letters_of(each.text_content()) not in shown}
+    inside = {element for caption in captions for element in caption.iter()}
+    for piece in page.pieces:
+        if piece.holder in inside:
+            piece.kept = True
+
+
+def _add_text(target: Any, text: str | None, *, parted: bool = False) -> None:
+    if not text:
+        return
+    last = target[-1] if len(target) else None
+    before = (target.text if last is None else last.tail) or ""
+    if parted and before[-1:].isalnum() and text[0].isalnum():
+        text = f" {text}"
+    if last is None:
+        target.text = before + text
+    else:
+        last.tail = before + text

@@ -1,0 +1,400 @@
+"""
+Find the texts of a page's tree that a library chose, from the text that it returned.
+
+A library returns a tree of its own, in which lists, tables and spaces of the page may be lost. Its
+letters still stand in the page, block by block: they say which texts of the page it chose. What is
+written then comes from the page's tree alone (`richpins.article.composition`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from lxml import etree
+
+_NO_LETTERS = re.compile(r"[\W_]+")
+_LONG = 40
+"""So many letters in a row hardly ever stand twice in a page."""
+_NEAR = 400
+"""Letters within which the next word of a block is searched for."""
+_SEED = 12
+_MAX_MISSES = 200
+_MAX_CANDIDATES = 30
+_LEAST_OF_A_BLOCK = {"heading": 0.85}
+_LEAST_OF_OTHERS = 0.25
+"""A block of which such a share was chosen is written as a whole."""
+NO_TEXT = frozenset({"script", "style", "noscript"})
+_UNSEEN = NO_TEXT | {"head", "title"}
+INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
+    " small span strike strong sub sup time tt u var wbr".split()
+)
+_WHOLES = frozenset({"ul", "ol", "dl", "table"})
+_BETWEEN = _WHOLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
+_MOST_LINKS = 0.3
+_LEAST_OF_A_WHOLE = 0.6
+"""A list or table of which such a share was chosen is written as a whole."""
+_KINDS = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6", "head"), "heading"),
+    **dict.fromkeys(("li", "dt", "dd", "item"), "entry"),
+    **dict.fromkeys(("td", "th", "cell"), "cell"),
+    **dict.fromkeys(("code", "pre"), "code"),
+}
+_INLINE_CHOSEN = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text, which white space and markup do not change."""
+    return _NO_LETTERS.sub("", text)
+
+
+@dataclass(slots=True)
+class Piece:
+    """One text of a tree: that of an element, or the one behind it."""
+
+    element: Any
+    is_tail: bool
+    start: int
+    """Where its letters start in those of the page."""
+    end: int
+    block: int
+    """The number of the block of text that it belongs to."""
+    kept: bool = False
+
+    @property
+    def holder(self) -> Any:
+        """The element that it stands in."""
+        return self.element.getparent() if self.is_tail else self.element
+
+
+@dataclass(slots=True)
+class PageTexts:
+    """All texts of a tree, in order."""
+
+    root: Any
+    letters: str
+    pieces: list[Piece]
+    kinds: list[str]
+    """What each block is: a heading, an entry of a list, a cell, code or other text."""
+    starts: list[int]
+    """Where the letters of each block start, in ascending order."""
+    wholes: list[tuple[int, int]]
+    """The first and the last piece of each list and each table of data, inner ones first."""
+    spans: dict[Any, tuple[int, int]]
+    """The same for each block that may stand between others of an article."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenBlock:
+    """A block of text that a library chose."""
+
+    kind: str
+    letters: str
+    parts: tuple[str, ...]
+
+
+def texts_of(tree: Any) -> PageTexts:
+    """All texts of a page's tree that may be shown."""
+    pieces: list[Piece] = []
+    kinds, starts, parts = [""], [0], []
+    enclosing = [""]
+    wholes: list[tuple[int, int]] = []
+    spans: dict[Any, tuple[int, int]] = {}
+    begun: list[int] = []
+    at = 0
+
+    def begin_block() -> None:
+        kinds.append(enclosing[-1])
+        starts.append(at)
+
+    def add(element: Any, text: str | None, *, is_tail: bool) -> None:
+        nonlocal at
+        if text:
+            own = letters_of(text)
+            pieces.append(Piece(element, is_tail, at, at + len(own), len(kinds) - 1))
+            parts.append(own)
+            at += len(own)
+
+    hidden = 0
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        tag = element.tag
+        is_block = tag not in INLINE and tag != "br"
+        if event == "start":
+            enclosing.append(_KINDS.get(tag, "") if is_block else enclosing[-1])
+            hidden += tag in _UNSEEN
+            if is_block:
+                begin_block()
+            if tag in _BETWEEN:
+                begun.append(len(pieces))
+            if not hidden:
+                add(element, element.text, is_tail=False)
+        else:
+            enclosing.pop()
+            if tag in _BETWEEN:
+                spans[element] = (begun.pop(), len(pieces))
+                if tag in _WHOLES and (tag != "table" or _is_data(element)):
+                    wholes.append(spans[element])
+            hidden -= tag in _UNSEEN
+            if is_block:
+                begin_block()
+            if not hidden:
+                add(element, element.tail, is_tail=True)
+    return PageTexts(tree, "".join(parts), pieces, kinds, starts, wholes, spans)
+
+
+def _is_data(table: Any) -> bool:
+    """Whether a table seems to hold data; others arrange the parts of a page."""
+    parts = table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6", "form")
+    return next(parts, None) is None and sum(1 for _ in islice(table.iter("tr"), 2)) > 1
+
+
+def blocks_of(body: Any) -> list[ChosenBlock]:
+    """The blocks of text of a tree that a library returned, whichever names its elements have."""
+    found: list[ChosenBlock] = []
+    run: list[str] = []
+    enclosing = ["", ""]
+
+    def end_run() -> None:
+        letters = "".join(run)
+        if letters:
+            found.append(ChosenBlock(enclosing[-1], letters, tuple(filter(None, run))))
+        run.clear()
+
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        is_block = element.tag not in _INLINE_CHOSEN or _is_code_block(element)
+        if is_block:
+            end_run()
+        if event == "start":
+            enclosing.append(_KINDS.get(element.tag, "") if is_block else enclosing[-1])
+            run.append(letters_of(element.text or ""))
+        else:
+            enclosing.pop()
+            run.append(letters_of(element.tail or "") if element is not body else "")
+    end_run()
+    return found
+
+
+def _is_code_block(element: Any) -> bool:
+    return element.tag == "code" and "\n" in "".join(element.itertext())
+
+
+def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
+    """
+    Mark the pieces of a page that a library chose; return the share of its letters that were found.
+
+    Long blocks are found first. The place of a short one is between those of its neighbors.
+    """
+    search = _Search(page, list(chosen))
+    share = search.run()
+    _keep(page, search.marks)
+    _keep_between(page)
+    return share
+
+
+class _Search:
+    def __init__(self, page: PageTexts, chosen: list[ChosenBlock]) -> None:
+        self._page = page
+        self._chosen = chosen
+        self._places: list[int | None] = [None] * len(chosen)
+        self.marks = bytearray(len(page.letters))
+
+    def run(self) -> float:
+        """Mark what is found; the share of letters."""
+        self._place_long()
+        missing = 0
+        end = None
+        following = self._next_starts()
+        for number, block in enumerate(self._chosen):
+            place = self._places[number]
+            if place is None:
+                place = self._place_of_short(block, end, following[number])
+            if place is None:
+                lost, end = self._mark_parts(block, end or 0)
+                missing += lost
+            else:
+                self._mark(place, len(block.letters))
+                end = place + len(block.letters)
+        total = sum(len(block.letters) for block in self._chosen)
+        return 1 - missing / total if total else 0.0
+
+    def _place_long(self) -> None:
+        letters, at = self._page.letters, 0
+        for number, block in enumerate(self._chosen):
+            if len(block.letters) >= _LONG:
+                place = letters.find(block.letters, at)
+                place = place if place >= 0 else letters.find(block.letters)
+                if place >= 0:
+                    self._places[number] = place
+                    at = place + len(block.letters)
+                    self._mark(place, len(block.letters))
+
+    def _next_starts(self) -> list[int | None]:
+        """For each block, where the next one starts that has a place."""
+        following: list[int | None] = []
+        start: int | None = None
+        for place in reversed(self._places):
+            following.append(start)
+            start = place if place is not None else start
+        return following[::-1]
+
+    def _mark(self, start: int, length: int) -> None:
+        self.marks[start : start + length] = b"\1" * length
+
+    def _place_of_short(
+        self, block: ChosenBlock, end: int | None, following: int | None
+    ) -> int | None:
+        first, last = end or 0, following if following is not None else len(self._page.letters)
+        between = list(self._occurrences(block.letters, first, last)) if first < last else []
+        candidates = between or list(self._occurrences(block.letters, 0, None))
+        if not candidates:
+            return None
+        return min(candidates, key=lambda at: self._cost(block, at, end, following))
+
+    def _occurrences(self, letters: str, start: int, stop: int | None) -> Iterator[int]:
+        page = self._page.letters
+        count = 0
+        at = page.find(letters, start, stop)
+        while at >= 0 and count < _MAX_CANDIDATES:
+            if not self.marks[at]:
+                count += 1
+                yield at
+            at = page.find(letters, at + len(letters), stop)
+
+    def _cost(
+        self, block: ChosenBlock, at: int, end: int | None, following: int | None
+    ) -> tuple[bool, bool, int]:
+        stop = at + len(block.letters)
+        kind, is_whole = self._kind_at(at)
+        distances = [abs(at - end)] if end is not None else []
+        distances += [abs(following - stop)] if following is not None else []
+        if end is not None and 0 not in distances:
+            distances = distances[:1]  # with neighbors on both sides, the one before it counts
+        return kind != block.kind, not is_whole, min(distances, default=0)
+
+    def _kind_at(self, start: int) -> tuple[str, bool]:
+        """The kind of the block at a place, and whether it begins there."""
+        low, high = 0, len(self._page.starts)
+        while low + 1 < high:
+            middle = (low + high) // 2
+            if self._page.starts[middle] <= start:
+                low = middle
+            else:
+                high = middle
+        # Blocks without letters start at the same place: the last one has the letters.
+        return self._page.kinds[low], self._page.starts[low] == start
+
+    def _mark_parts(self, block: ChosenBlock, at: int) -> tuple[int, int]:
+        """Mark the parts of a block that was not found as a whole; what is missing, and its end."""
+        missing = 0
+        for part in block.parts:
+            place = self._page.letters.find(part, at, at + _NEAR + len(part))
+            if place < 0:
+                lost, at = self._mark_runs(part, at)
+                missing += lost
+            else:
+                self._mark(place, len(part))
+                at = place + len(part)
+        return missing, at
+
+    def _mark_runs(self, part: str, at: int) -> tuple[int, int]:
+        """Mark the longest runs of letters of a part that the page has in that order."""
+        letters = self._page.letters
+        number, missing, misses = 0, 0, 0
+        while number < len(part):
+            seed = part[number : number + _SEED]
+            place = letters.find(seed, at, at + _NEAR)
+            if place < 0 and len(seed) == _SEED and misses < _MAX_MISSES:
+                misses += 1
+                place = letters.find(seed, at)
+                place = place if place >= 0 else letters.find(seed)
+            if place < 0:
+                number, missing = number + 1, missing + 1
+                continue
+            length = _common(part, number, letters, place)
+            self._mark(place, length)
+            number, at = number + length, place + length
+        return missing, at
+
+
+def _common(one: str, start: int, other: str, other_start: int) -> int:
+    """How many characters two texts have in common from two places on."""
+    length, step = 0, 32
+    while step:
+        stop = length + step
+        first = one[start + length : start + stop]
+        if first and first == other[other_start + length : other_start + stop]:
+            length += len(first)
+        else:
+            step //= 2
+    return length
+
+
+def _keep(page: PageTexts, marks: bytearray) -> None:
+    by_block: dict[int, list[Piece]] = {}
+    for piece in page.pieces:
+        by_block.setdefault(piece.block, []).append(piece)
+        marked = marks.count(1, piece.start, piece.end)
+        piece.kept = 2 * marked > piece.end - piece.start
+    for number, pieces in by_block.items():
+        least = _LEAST_OF_A_BLOCK.get(page.kinds[number], _LEAST_OF_OTHERS)
+        kept = sum(piece.end - piece.start for piece in pieces if piece.kept)
+        if not kept:
+            continue
+        total = sum(piece.end - piece.start for piece in pieces)
+        if kept >= least * total:
+            for piece in pieces:
+                piece.kept = True
+        else:
+            _keep_signs(pieces)
+    for first, last in page.wholes:
+        inside = page.pieces[first:last]
+        kept = sum(piece.end - piece.start for piece in inside if piece.kept)
+        if kept and kept >= _LEAST_OF_A_WHOLE * (inside[-1].end - inside[0].start):
+            for piece in inside:
+                piece.kept = True
+
+
+def _keep_signs(pieces: list[Piece]) -> None:
+    """A text without letters is kept with the one before it, or else with the one behind it."""
+    before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
+    for piece in pieces:
+        if piece.end == piece.start:
+            piece.kept = before
+        before = piece.kept
+
+
+def _keep_between(page: PageTexts) -> None:
+    """
+    Keep blocks that stand between two of which something is kept, side by side in one element.
+
+    trafilatura leaves out paragraphs that repeat others, headings, and some lists.
+    """
+    worded: set[Any] = set()
+    for piece in page.pieces:
+        if piece.kept and piece.end > piece.start:
+            element = piece.holder
+            while element is not None and element not in worded:
+                worded.add(element)
+                element = element.getparent()
+    for parent in [element for element in worded if len(element) > MIN_SIBLINGS]:
+        children = list(parent)
+        kept = [number for number, child in enumerate(children) if child in worded]
+        if len(kept) < MIN_SIBLINGS:
+            continue
+        for child in children[kept[0] + 1 : kept[-1]]:
+            if child not in worded and child in page.spans and _may_stand_between(child):
+                for piece in page.pieces[slice(*page.spans[child])]:
+                    piece.kept = True
+
+
+MIN_SIBLINGS = 2
+
+
+def _may_stand_between(block: Any) -> bool:
+    whole = len(letters_of("".join(block.itertext())))
+    links = sum(len(letters_of("".join(link.itertext()))) for link in block.iter("a"))
+    return links <= _MOST_LINKS * whole

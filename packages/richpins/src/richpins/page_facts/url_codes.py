@@ -1,0 +1,78 @@
+"""
+Find the number of a product in the URL of its page: `/itm/133588510845`, `/dp/B00BRMIU7A`.
+
+A path has many numbers. One counts as the shop's if the page has it as a value of its own, too: all
+of a text, of an attribute or of a string in a script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from richpins.provenance import Candidate
+from richpins.structured_data.sources import Sources
+from urlspelling import InvalidUrl
+from urlspelling.domain import registered_domain
+
+_ASIN = re.compile(r"/(?:dp|gp/(?:product|aw/d)|d|product)/(B0[0-9A-Z]{8}|\d{9}[\dX])(?:[/?#]|\Z)")
+_QUERY_NAMES = frozenset(
+    "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
+)
+_NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
+"""The first or last part of a segment; `p4781720` is often the number of the page."""
+_CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
+_MAX_CODES = 4
+
+
+def asins(sources: Sources) -> Iterator[Candidate]:
+    """Yield the number that Amazon gives a product, from the URL of one of its pages there."""
+    try:
+        shop = registered_domain(sources.document.url).partition(".")[0]
+    except InvalidUrl:
+        return
+    match = _ASIN.search(sources.document.url) if shop == "amazon" else None
+    if match:
+        yield Candidate(match[1], "html", "url")
+
+
+def codes(sources: Sources) -> Iterator[Candidate]:
+    """Yield numbers in the query, then in the last parts of the path, that the page has, too."""
+    for code in list(dict.fromkeys(_codes_in(sources.document.url)))[:_MAX_CODES]:
+        spelled = _as_value(sources, code)
+        if spelled is not None:
+            yield Candidate(spelled, "html", "url")
+
+
+def _codes_in(url: str) -> Iterator[str]:
+    parts = urlsplit(url)
+    for name, value in parse_qsl(parts.query[:1000]):
+        if name.lower() in _QUERY_NAMES and re.fullmatch(r"[\w-]{3,20}", value):
+            yield value
+    segment = _EXTENSION.sub("", unquote(parts.path.rstrip("/").rpartition("/")[2]))
+    number = _NUMBER.search(segment)
+    if number:
+        yield number[1] or number[2]
+    elif _CODE.fullmatch(segment):
+        yield segment
+
+
+def _as_value(sources: Sources, code: str) -> str | None:
+    """Return a code as the page spells it where it is all of a value; None if it is nowhere."""
+    wanted, lowered = code.lower().encode(), sources.words.lowered
+    at = lowered.find(wanted)
+    for _ in range(_MAX_PLACES):
+        if at < 0:
+            return None
+        end = at + len(wanted)
+        if lowered[at - 1 : at] in _BEFORE and lowered[end : end + 1] in _AFTER:
+            return sources.words.body[at:end].decode("utf-8", "replace")
+        at = lowered.find(wanted, end)
+    return None
+
+
+_MAX_PLACES = 200
+_BEFORE = frozenset({b'"', b"'", b">", b" ", b":", b"#", b"\n", b"\t"})
+_AFTER = frozenset({b'"', b"'", b"<", b" ", b",", b"}", b"\n", b"\t", b"\r"})

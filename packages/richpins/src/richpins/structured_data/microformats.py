@@ -1,0 +1,152 @@
+"""
+Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and the older ones.
+
+Class names mark an item and its properties. The rules of values are those of microformats2
+(https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
+duration, `e-` the text of an element by its lines. An item inside another one has its own
+properties; as a value it is its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from richpins._plain_text import MAX_TEXT_CHARS, lines_of, parted_text
+from richpins.structured_data.graph import Graph, Node
+from richpins.structured_data.words import MICROFORMATS
+
+SYNTAX = "microformats"
+MAX_ITEMS = 100
+MAX_ELEMENTS = 2_000
+_MAX_NESTING = 60
+_TYPES = {"h-recipe": "Recipe", "hrecipe": "Recipe", "h-product": "Product", "hproduct": "Product"}
+_NAMES = {
+    "Recipe": {
+        "p-name": "name", "fn": "name", "p-summary": "description", "summary": "description",
+        "p-ingredient": "recipeingredient", "e-ingredient": "recipeingredient",
+        "ingredient": "recipeingredient", "p-ingredients": "recipeingredient",
+        "e-instructions": "recipeinstructions", "p-instructions": "recipeinstructions",
+        "e-instruction": "recipeinstructions", "p-instruction": "recipeinstructions",
+        "instructions": "recipeinstructions", "instruction": "recipeinstructions",
+        "p-yield": "recipeyield", "yield": "recipeyield", "dt-duration": "totaltime",
+        "duration": "totaltime", "dt-total-time": "totaltime", "totaltime": "totaltime",
+        "dt-prep-time": "preptime", "preptime": "preptime", "dt-cook-time": "cooktime",
+        "cooktime": "cooktime", "u-photo": "image", "photo": "image", "p-author": "author",
+        "author": "author", "dt-published": "datepublished", "published": "datepublished",
+        "p-category": "keywords", "tag": "keywords", "u-url": "url",
+    },
+    "Product": {
+        "p-name": "name", "fn": "name", "u-photo": "image", "photo": "image", "p-brand": "brand",
+        "brand": "brand", "p-category": "category", "category": "category",
+        "e-description": "description", "p-description": "description",
+        "description": "description", "u-url": "url", "url": "url", "u-identifier": "sku",
+        "p-identifier": "sku", "identifier": "sku", "p-sku": "sku", "p-price": "price",
+        "price": "price",
+    },
+}  # fmt: skip
+_PREFIX = re.compile(r"(?:p|u|dt|e)-")
+"""The properties of an item of microformats2; those of an older one have no prefix."""
+_DATES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
+_URLS = frozenset({"image", "url"})
+_BY_LINES = frozenset({"recipeinstructions", "description"})
+_LISTS = frozenset({"recipeingredient"})
+
+
+def read(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of a page whose type no other syntax has."""
+    known = {type_.lower() for node in graph.nodes for type_ in node.types}
+    roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
+    left = MAX_ELEMENTS
+    for number, root in enumerate(roots):
+        type_ = next(filter(None, map(_TYPES.get, _classes(root))), None)
+        if type_ is None or type_.lower() in known or graph.full():
+            continue
+        node = graph.node((type_,), syntax=SYNTAX, where=f"{SYNTAX}[{number}]")
+        is_prefixed = any(name[:2] == "h-" for name in _classes(root))
+        for element in _own_elements(root):
+            left -= 1
+            if left < 0:
+                return
+            for name in _classes(element):
+                if name in _NAMES[type_] and (_PREFIX.match(name) is not None) == is_prefixed:
+                    _add(node, _NAMES[type_][name], element)
+
+
+def _classes(element: LexborNode) -> list[str]:
+    return (element.attributes.get("class") or "").split()
+
+
+def _own_elements(root: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements inside an item that are in no other item in it, in document order."""
+    stack = [iter(root.iter())]
+    while stack:
+        element = next(stack[-1], None)
+        if element is None:
+            stack.pop()
+            continue
+        yield element
+        if not _is_item(element) and len(stack) < _MAX_NESTING:
+            stack.append(iter(element.iter()))
+
+
+def _is_item(element: LexborNode) -> bool:
+    return any(name[:2] == "h-" or name in {"vcard", "hreview"} for name in _classes(element))
+
+
+def _add(node: Node, name: str, element: LexborNode) -> None:
+    if name == "price":
+        offer = node.graph.node(
+            ("Offer",), syntax=SYNTAX, where=f"{node.where}.price", parent=node, role="offers"
+        )
+        offer.add("price", _text(element))
+        node.add("offers", offer)
+    elif name in _URLS:
+        node.add(name, _url(element))
+    elif name in _LISTS:
+        for row in element.css("li") or [element]:  # of an amount, `value` is only a part
+            node.add(name, parted_text(row))
+    elif name in _BY_LINES:
+        node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
+    else:
+        node.add(name, _moment(element) if name in _DATES else _text(element))
+
+
+def _lines(element: LexborNode) -> list[str]:
+    """Return the items of the only list in an element, else its lines."""
+    items = element.css("li")
+    return [" ".join(lines_of(item)) for item in items] if items else lines_of(element)
+
+
+def _text(element: LexborNode) -> str:
+    attributes = element.attributes
+    if _is_item(element):
+        named = element.css_first(".p-name,.fn")
+        return parted_text(named if named is not None else element)
+    stated = {"abbr": "title", "data": "value", "input": "value", "img": "alt", "area": "alt"}
+    value = attributes.get(stated.get(element.tag or "", ""))
+    return value if value is not None else _value_class(element) or parted_text(element)
+
+
+def _value_class(element: LexborNode) -> str:
+    """Return what the elements of class `value` in a property state, as microformats allow."""
+    titled = element.css_first(".value-title")
+    if titled is not None:
+        return titled.attributes.get("title") or ""
+    return "".join(parted_text(part) for part in element.css(".value"))
+
+
+def _moment(element: LexborNode) -> str:
+    stated = element.attributes.get("datetime") if element.tag in {"time", "ins", "del"} else None
+    return stated or _text(element)
+
+
+def _url(element: LexborNode) -> str:
+    for name in ("href", "src", "data", "value", "content"):
+        value = element.attributes.get(name)
+        if value:
+            return value
+    inner = element.css_first("img[src],a[href]")
+    return _url(inner) if inner is not None and inner.mem_id != element.mem_id else _text(element)

@@ -1,0 +1,127 @@
+"""
+What a Celery caller wants run after a fetch, kept until its URLs are done.
+
+A task of Celery is over when it returns, and then Celery runs what is linked to it. `fetch` returns
+before its URLs are done: they wait for slots, for robots.txt, and for two more stages. So `fetch`
+takes what follows it out of its own message and puts it into the jobs of its URLs, and the task
+`aragog.finished` runs it for each URL when that is done.
+
+- `chain(fetch.s(url), mine.s())`: `mine` gets `{"url": …, "canonical_url": …, "outcome": …}`. After
+  a fetch of several URLs it runs once for each.
+- `fetch.delay(url).get()`, with `broker.result_backend`: the same value; of several URLs a list.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from celery import group
+from celery.app.task import Context
+from celery.backends.base import DisabledBackend
+from celery.canvas import Signature
+
+from aragog.crawl.pipeline.finished_urls import Finished, FinishedUrls
+from aragog.crawl.pipeline.messages import FetchBatch
+from aragog.errors import InvalidMessage
+
+MOST_BYTES = 16_384
+"""Of what follows a fetch, as JSON: it travels with each of its URLs."""
+_KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
+
+
+def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBatch:
+    """
+    The batch with what is to run after each of its URLs.
+
+    Args:
+        batch: of the message.
+        request: of the task that runs (`celery.app.task.Context`).
+        backend: the result backend of the app.
+
+    Raises:
+        InvalidMessage: what follows is larger than MOST_BYTES.
+    """
+    waits = waits_for_result(request, backend)
+    if not (request.callbacks or request.chain or request.chord or waits):
+        return batch
+    known = {name: getattr(request, name, None) for name in _KEPT}
+    then = {name: value for name, value in known.items() if value is not None}
+    then |= {"urls": len({job.url for job in batch.jobs}), "result": waits}
+    text = orjson.dumps(then)
+    if len(text) > MOST_BYTES:
+        raise InvalidMessage("fetch", f"what follows it has {len(text)} bytes, above {MOST_BYTES}")
+    return FetchBatch(tuple(replace(job, then=text.decode()) for job in batch.jobs))
+
+
+def waits_for_result(request: Any, backend: Any) -> bool:
+    """Whether somebody may wait for the result of this task. Pure."""
+    return not request.ignore_result and not isinstance(backend, DisabledBackend)
+
+
+def take_over(request: Any) -> None:
+    """Keep Celery from running what follows, now that the jobs carry it."""
+    request.callbacks = request.chain = request.chord = None
+
+
+def follow(app: Any, message: Finished, passed_on: FinishedUrls) -> None:
+    """
+    Run what follows a fetch of one URL, and store its result.
+
+    An answer is passed on once, unless this process is killed between passing on and noting; then
+    the tasks that follow run again under the same ids.
+
+    Raises:
+        InvalidMessage: `then` is nothing that `with_continuation` made.
+        OperationalError: the broker does not answer.
+    """
+    then, url = _then(message), str(message.answer["url"])
+    answer = dict(message.answer)
+    if not passed_on.has(then["id"], url):
+        _send(app, then, answer)
+    answers = passed_on.note(then["id"], url, orjson.dumps(answer))
+    if len(answers) == then["urls"]:
+        _store_result(app, then, [orjson.loads(one) for one in answers])
+
+
+def _then(message: Finished) -> dict[str, Any]:
+    try:
+        then = orjson.loads(message.then)
+        return {**then, "id": str(then["id"]), "urls": int(then["urls"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidMessage("finished.then", str(error)) from error
+
+
+def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    """Send the tasks that are linked, and the next one of the chain, as Celery would."""
+    of_caller = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
+    several = then["urls"] > 1
+    callbacks = then.get("callbacks") or ()
+    if signatures := [_signature(app, one, then, answer, several) for one in callbacks]:
+        group(signatures, app=app).apply_async((answer,), **of_caller)
+    if chain := then.get("chain"):
+        *rest, following = [_signature(app, one, then, answer, several) for one in chain]
+        following.apply_async((answer,), chain=rest, **of_caller)
+
+
+def _signature(
+    app: Any, wire: Any, then: Mapping[str, Any], answer: Mapping[str, Any], several: bool
+) -> Any:
+    """A signature of the caller; with an id for each URL where it runs for several."""
+    signature = Signature.from_dict(wire, app=app)
+    given = signature.options.get("task_id")
+    if several or given is None:
+        name = f"{then['id']} {given or signature.task} {answer['url']}"
+        signature.set(task_id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
+    return signature
+
+
+def _store_result(app: Any, then: Mapping[str, Any], answers: list[Any]) -> None:
+    if not (then.get("result") or then.get("chord")):
+        return
+    result = answers if then["urls"] > 1 else answers[0]
+    request = Context({name: then.get(name) for name in _KEPT} | {"ignore_result": False})
+    app.backend.mark_as_done(then["id"], result, request, bool(then.get("result")))

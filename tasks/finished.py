@@ -1,0 +1,24 @@
+"""
+The task that runs what a Celery caller wants run when a URL is done.
+
+Safe to run twice: an answer that was passed on is noted in Redis and is not passed on again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.crawl.pipeline.finished_urls import Finished
+from aragog.crawl.pipeline.routing import broker_errors
+from aragog.tasks import continuation
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import FINISHED
+from aragog.workers.app import app
+from aragog.workers.services import pipeline
+
+
+@stage(FINISHED)
+def finished(message: dict[str, Any]) -> None:
+    """Pass the answer about one URL on to the tasks that follow its fetch."""
+    with broker_errors():
+        continuation.follow(app, Finished.read(message), pipeline().finished_urls)

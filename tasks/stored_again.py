@@ -1,0 +1,25 @@
+"""What the tasks `canonicalize` and `store` do with URLs: see aragog.crawl.stages.stored_again."""
+
+from __future__ import annotations
+
+import logging
+
+from aragog.errors import InvalidMessage
+from aragog.workers.services import pipeline
+
+log = logging.getLogger(__name__)
+
+
+def write_again(task: str, message: str | list[str]) -> None:
+    """
+    Read and write the stored pages of a URL or a list of URLs again.
+
+    Raises:
+        InvalidMessage: none of them has a page; the reasons of some are logged.
+    """
+    urls = [message] if isinstance(message, str) else message
+    problems = pipeline().stored_again.run(urls)
+    if problems and len(problems) == len(urls):
+        raise InvalidMessage(task, "; ".join(problems))
+    for problem in problems:
+        log.error("%s: %s", task, problem)

@@ -1,0 +1,119 @@
+"""One table of errors for HTTP and Thrift: every error, and every operation, through both doors."""
+
+import types
+import typing
+
+import pytest
+
+from aragog.api.error_table import KINDS
+from aragog.api.operations.scopes import LacksScope
+from aragog.api.operations.table import OPERATIONS, choices
+from aragog.api.problems import Overloaded, Problem, problem_of, unknown_url
+from aragog.api.server.http.openapi.document import DOCUMENT
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.errors import PLACES, Missing, raised_for, too_late
+from aragog.api.server.tokens import TokenRateExceeded
+from aragog.errors import ALL
+from tests.unit.test_errors import EXAMPLES
+
+ROWS = {kind.code: kind for kind in KINDS}
+PAIRS = {
+    "not_found": (unknown_url(), raised_for(Missing())),
+    "late": (problem_of(TimeoutError()), too_late()),
+    "busy": (problem_of(Overloaded()), raised_for(problem_of(Overloaded()))),
+    "too_many": (TokenRateExceeded(2.0), raised_for(TokenRateExceeded(2.0))),
+    "unauthenticated": (Problem(401, "no token"), raised_for(Problem(401, "no token"))),
+    "forbidden": (problem_of(LacksScope("write")), raised_for(LacksScope("write"))),
+    "internal": (problem_of(KeyError()), raised_for(KeyError())),
+}
+"""Errors of the servers themselves, as each door sends them."""
+SERVICES = ("UrlStore", "Fetcher", "PinLater", "Zen")
+
+
+def assert_row(code, problem, raised):
+    row = ROWS[code]
+    assert problem.as_dict()["code"] == raised.error.code == code
+    assert problem.status == row.status
+    assert (type(raised.error).__name__, raised.field) == (row.exception, PLACES[row.exception])
+
+
+@pytest.mark.parametrize("code", PAIRS)
+def test_an_error_of_a_server_has_one_row_at_both_doors(code):
+    assert_row(code, *PAIRS[code])
+
+
+@pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
+def test_every_error_has_one_row_at_both_doors(cls):
+    error = cls(*EXAMPLES[cls])
+    assert isinstance(error, ALL)
+    problem, raised = problem_of(error), raised_for(error)
+
+    assert_row(problem.as_dict()["code"], problem, raised)
+    assert raised.error.message == problem.detail == str(error)
+    assert getattr(raised.error, "url", None) == problem.members.get("url")
+
+
+def test_every_row_is_reached():
+    reached = {problem_of(cls(*EXAMPLES[cls])).as_dict()["code"] for cls in EXAMPLES}
+
+    assert reached | set(PAIRS) == {kind.code for kind in KINDS if kind.exception}
+
+
+def test_the_table_has_every_exception_of_the_contract_and_no_other():
+    exceptions = {
+        name
+        for name, kind in vars(idl).items()
+        if isinstance(kind, type) and issubclass(kind, idl.BadInput.__mro__[1])
+    }
+    named = {kind.exception for kind in KINDS if kind.exception}
+
+    assert (
+        named
+        == set(PLACES)
+        == {name for name in exceptions if hasattr(getattr(idl, name)(), "code")}
+    )
+
+
+def test_the_openapi_document_has_every_status_and_code_and_no_other():
+    statuses = {name.removeprefix("Problem") for name in DOCUMENT["components"]["responses"]}
+    problem = DOCUMENT["components"]["schemas"]["Problem"]["properties"]
+
+    assert statuses == {str(kind.status) for kind in KINDS}
+    assert problem["code"]["enum"] == list(ROWS)
+    for kind in KINDS:
+        text = DOCUMENT["components"]["responses"][f"Problem{kind.status}"]["description"]
+        assert f"`{kind.code}`: {kind.meaning}" in text
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_exception_has_one_place_in_every_call(service):
+    for name in getattr(idl, service).thrift_services:
+        result = getattr(getattr(idl, service), f"{name}_result")
+        for place, entry in result.thrift_spec.items():
+            if place:
+                assert PLACES[entry[2].__name__] == place, (name, entry)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_both_documents_say_the_same_of_an_operation(name):
+    operation = OPERATIONS[name]
+    service, method = operation.thrift
+    spec = getattr(getattr(idl, service), f"{method}_result").thrift_spec
+    raised = {entry[2].__name__ for place, entry in spec.items() if place}
+    route = operation.http
+    responses = DOCUMENT["paths"][route.path][route.method.lower()]["responses"]
+    shares_its_route = len(choices()[route.path, route.method]) > 1
+    is_optional = types.NoneType in typing.get_args(operation.answer)
+
+    assert {
+        "BadInput",
+        "Unauthorized",
+        "Unavailable",
+        "DeadlineExceeded",
+        "InternalError",
+    } <= raised
+    assert {"400", "401", "403", "500", "503", "504"} <= set(responses)
+    assert ("NotFound" in raised) == is_optional
+    if not shares_its_route:
+        assert ("404" in responses) == is_optional
+        assert ("Conflict" in raised) == bool({"409", "412"} & set(responses))

@@ -1,0 +1,395 @@
+"""Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
+from aragog.crawl.pipeline.crawl_records import CrawlPhase
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.messages import FetchBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.errors import BadInput
+from tests.support.crawl_stand import apart
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+
+def site(request, _wire):
+    """A home page with ten pages, each of which links to one page deeper and to the home page."""
+    path = request.path.rstrip("/")
+    if path == "":
+        links = "".join(f'<a href="/p{n}">{n}</a>' for n in range(10))
+        return answer(200, f"<title>home</title>{links}".encode(), content_type="text/html")
+    if path.startswith("/gone"):
+        return answer(404)
+    body = f'<title>{path}</title><a href="{path}/deep">deep</a><a href="/">home</a>'
+    return answer(200, body.encode(), content_type="text/html")
+
+
+class Crawls:
+    """The crawls of a stand."""
+
+    def __init__(self, stand):
+        self.stand = stand
+        self.registry: CrawlRegistry = stand.pipeline.maintenance.crawls.registry
+        self.counts: CrawlCounters = stand.pipeline.maintenance.crawls.counts
+
+    def start(self, name, **options):
+        return self.registry.start(name, options)
+
+    def state(self, name, state):
+        """Change the state; every process reads it within a second, this one now."""
+        self.registry.set_state(name, state)
+        self.registry.read()
+        for checks in (self.stand.pipeline.store.checks, self.stand.pipeline.release.checks):
+            checks.registry.read()
+
+    def of(self, name):
+        ended = self.registry.read().ended
+        return self.counts.of(self.registry.get(name).numbers, ended=ended)
+
+    def paths(self):
+        return [r.path for r in self.stand.origin.seen if r.path != "/robots.txt"]
+
+
+@pytest.fixture
+def crawls(crawl_stand):
+    stand = crawl_stand({"/*": site}, qps=1000)
+    stand.know_rules("a.test", "b.test")
+    return Crawls(stand)
+
+
+def test_a_crawl_counts_each_of_its_urls_once_and_by_outcome(crawls):
+    crawls.start("docs", depth=1)
+
+    crawls.stand.crawl(
+        ["http://a.test/", "http://a.test/gone"], EnqueueOptions(depth=1, crawl="docs")
+    )
+
+    counts = crawls.of("docs")
+    assert counts.outcomes == {"stored": 11, "gone: 404": 1}
+    assert (counts.enqueued, counts.waiting, counts.repeated) == (12, 0, 0)
+    assert counts.is_exact
+    assert counts.bytes > 0
+
+
+def test_a_url_that_is_stored_for_the_crawl_counts_as_repeated(crawls):
+    crawls.start("docs", depth=2)
+    options = EnqueueOptions(depth=2, crawl="docs")
+
+    crawls.stand.crawl(["http://a.test/"], options)
+    first = crawls.of("docs")
+    fetched = len(crawls.paths())
+    crawls.stand.crawl(["http://a.test/"], options)
+
+    second = crawls.of("docs")
+    assert first.stored == second.stored == fetched == len(crawls.paths())
+    assert second.repeated > first.repeated
+    assert first.is_exact
+    assert second.is_exact
+
+
+def test_a_url_that_several_crawls_want_is_fetched_once_and_counted_in_each(crawls):
+    stand = crawls.stand
+    crawls.start("deep", depth=1)
+    crawls.start("flat")
+    list(stand.pipeline.enqueuer.enqueue(["http://a.test/"], EnqueueOptions(crawl="flat")))
+    list(stand.pipeline.enqueuer.enqueue(["http://a.test/"], EnqueueOptions()))
+
+    stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="deep"))
+
+    assert crawls.of("flat").outcomes == {"stored": 1}
+    assert crawls.of("deep").outcomes == {"stored": 11}
+    assert crawls.of("enqueued").enqueued == 1
+    assert crawls.of("enqueued").waiting == 0
+    assert sorted(crawls.paths()) == sorted(["/", *(f"/p{n}" for n in range(10))])
+    for name in ("flat", "deep", "enqueued"):
+        assert crawls.of(name).is_exact
+
+
+def test_a_failure_is_one_request_and_an_outcome_of_each_crawl_that_wants_it(crawls):
+    stand, gone = crawls.stand, ["http://a.test/gone"]
+    crawls.start("one")
+    crawls.start("two")
+    list(stand.pipeline.enqueuer.enqueue(gone, EnqueueOptions(crawl="one")))
+
+    stand.crawl(gone, EnqueueOptions(crawl="two"))
+
+    assert crawls.paths() == ["/gone"]
+    assert crawls.of("one").outcomes == crawls.of("two").outcomes == {"gone: 404": 1}
+
+
+def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
+    stand = crawls.stand
+    crawls.start("docs")
+    urls = [f"http://a.test/p{n}" for n in range(50)]
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    crawls.state("docs", CrawlPhase.CANCELLED)
+    at_once = crawls.of("docs")
+
+    stand.crawl(["http://a.test/other"], EnqueueOptions())
+
+    assert crawls.paths() == ["/other"]
+    assert at_once.outcomes == crawls.of("docs").outcomes == {"cancelled": 50}
+    assert stand.pipeline.store.in_flight.count() == 0
+
+
+def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
+    stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(6)]
+    for name in ("first", "second"):
+        crawls.start(name)
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="first", depth=1)))
+    list(stand.pipeline.enqueuer.enqueue(urls[:2], EnqueueOptions(crawl="second")))
+    crawls.state("first", CrawlPhase.PAUSED)
+
+    messages = list(stand.sent.messages)
+    stand.sent.messages.clear()
+    for message in messages:
+        stand.sent.messages += stand.step(message)
+    while stand.sent.messages:
+        stand.sent.messages += apart(stand.step(stand.sent.messages.pop(0)))
+        stand.pipeline.release.run()
+    assert sorted(crawls.paths()) == ["/p0", "/p1"]
+    assert crawls.of("second").outcomes == {"stored": 2}
+    assert crawls.of("first").waiting == 6
+
+    crawls.state("first", CrawlPhase.RUNNING)
+    stand.pipeline.release.lines.look(["paused://2"], 0)
+    stand.crawl([], EnqueueOptions())
+    assert len(crawls.paths()) == len(set(crawls.paths())) == 13
+    assert crawls.of("first").outcomes == {"stored": 13}
+
+
+def test_what_another_crawl_wants_goes_on_when_one_is_cancelled(crawls):
+    stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(10)]
+    for name in ("first", "second"):
+        crawls.start(name, depth=1)
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="first")))
+    list(stand.pipeline.enqueuer.enqueue(urls[:4], EnqueueOptions(crawl="second", depth=1)))
+    crawls.state("first", CrawlPhase.CANCELLED)
+
+    stand.crawl([], EnqueueOptions())
+
+    deep = [f"/p{n}{rest}" for n in range(4) for rest in ("", "/deep")]
+    assert sorted(crawls.paths()) == ["/", *deep]
+    assert crawls.of("first").outcomes == {"cancelled": 10}
+    assert crawls.of("second").outcomes == {"stored": 9}
+    assert crawls.of("second").is_exact
+
+
+def test_a_page_that_was_fetched_when_its_crawl_was_cancelled_is_not_stored(crawls):
+    stand = crawls.stand
+    crawls.start("docs")
+    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
+    (fetch,) = stand.sent.messages
+    stand.sent.messages.clear()
+    (canonicalize,) = stand.step(fetch)
+    (store,) = stand.step(canonicalize)
+    crawls.state("docs", CrawlPhase.CANCELLED)
+
+    assert stand.step(store) == []
+    assert stand.step(canonicalize) == []
+
+    assert stand.urls.get("http://a.test/p1") is None
+    assert crawls.of("docs").outcomes == {"cancelled": 1}
+    assert stand.pipeline.store.spool.state().used_bytes == 0
+
+
+def test_a_paused_crawl_sends_nothing_until_it_is_resumed(crawls):
+    stand = crawls.stand
+    crawls.start("docs")
+    urls = [f"http://a.test/p{n}" for n in range(30)]
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    crawls.state("docs", CrawlPhase.PAUSED)
+
+    for message in list(stand.sent.messages):
+        assert stand.step(message) == []
+    stand.sent.messages.clear()
+    stand.pipeline.release.run()
+    assert (crawls.paths(), stand.sent.messages) == ([], [])
+    assert crawls.of("docs").waiting == 30
+
+    crawls.state("docs", CrawlPhase.RUNNING)
+    stand.pipeline.release.lines.look(["paused://2"], 0)
+    stand.crawl([], EnqueueOptions())
+
+    assert len(crawls.paths()) == 30
+    assert crawls.of("docs").outcomes == {"stored": 30}
+
+
+def test_a_crawl_that_is_started_again_after_a_cancel_fetches_what_it_is_given_then(crawls):
+    stand = crawls.stand
+    crawls.start("docs")
+    old = [f"http://a.test/p{n}" for n in range(10)]
+    list(stand.pipeline.enqueuer.enqueue(old, EnqueueOptions(crawl="docs")))
+    crawls.state("docs", CrawlPhase.CANCELLED)
+    with pytest.raises(BadInput, match="starts it again"):
+        list(stand.pipeline.enqueuer.enqueue(old, EnqueueOptions(crawl="docs")))
+    crawls.start("docs")
+
+    stand.crawl(old[:3], EnqueueOptions(crawl="docs"))
+
+    assert sorted(crawls.paths()) == ["/p0", "/p1", "/p2"]
+    assert crawls.of("docs").outcomes == {"cancelled": 10, "stored": 3}
+    assert crawls.of("docs").is_exact
+
+
+def test_a_second_delivery_counts_nothing(crawls):
+    stand = crawls.stand
+    crawls.start("docs")
+    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
+    (fetch,) = stand.sent.messages
+    stand.sent.messages.clear()
+    (canonicalize,) = stand.step(fetch)
+    (store,) = stand.step(canonicalize)
+    stand.step(store)
+    before = crawls.of("docs")
+
+    (again,) = stand.step(store)
+    stand.step(fetch)
+
+    assert again.destination is Destination.FETCH
+    assert before.outcomes == {"stored": 1}
+    assert crawls.of("docs") == before
+
+
+def test_a_crawl_ends_at_its_deadline(crawls):
+    stand = crawls.stand
+    now_ms = crawls.registry.read().now_ms
+    crawls.start("docs", until_ms=now_ms + 1)
+    urls = [f"http://a.test/p{n}" for n in range(5)]
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    crawls.registry.read()
+
+    stand.crawl([], EnqueueOptions())
+    stand.pipeline.maintenance.sweep_crawls()
+
+    assert crawls.paths() == []
+    assert crawls.registry.get("docs").state is CrawlPhase.ENDED
+    assert crawls.of("docs").outcomes == {"cancelled": 5}
+
+
+def test_a_crawl_has_no_more_urls_than_its_bounds(crawls):
+    crawls.start("few", max_urls=4, depth=1)
+    crawls.start("per-host", max_urls_per_host=2)
+    urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(5)]
+
+    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="few"))
+    results = list(crawls.stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="per-host")))
+
+    assert crawls.of("few").stored == crawls.of("few").enqueued == 4
+    accepted = [r.url for r in results if r.status == "accepted"]
+    assert accepted == [f"http://{host}.test/p{n}" for host in "ab" for n in range(2)]
+    assert {r.status for r in results if r.url not in accepted} == {"over budget"}
+    assert crawls.of("per-host").enqueued == 4
+
+
+def test_a_crawl_ends_when_it_has_fetched_its_bytes(crawls):
+    crawls.start("small", max_bytes=200, depth=3)
+
+    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=3, crawl="small"))
+
+    assert crawls.registry.get("small").state is CrawlPhase.ENDED
+    assert crawls.of("small").is_exact
+
+
+def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
+    links = b"".join(
+        b'<a href="%s">x</a>' % url
+        for url in (
+            b"/docs/a",
+            b"/docs/print?x=1",
+            b"/blog",
+            b"http://b.test/docs/b",
+            b"http://c.test/",
+        )
+    )
+    stand = crawl_stand({"/*": page(b"<title>t</title>" + links)}, qps=1000)
+    stand.know_rules("a.test", "b.test", "c.test")
+    crawls = Crawls(stand)
+    crawls.start(
+        "docs",
+        depth=1,
+        scope=["host:a.test", "host:b.test", "pattern:*/docs/*", "-pattern:*print*"],
+    )
+
+    stand.crawl(["http://a.test/docs/"], EnqueueOptions(depth=1, crawl="docs"))
+    (out,) = stand.pipeline.enqueuer.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
+
+    assert sorted(crawls.paths()) == ["/docs/", "/docs/a", "/docs/b"]
+    assert (out.status, out.reason) == ("out of scope", "out of scope: no rule")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("host", ["a.test"]),
+        ("domain", ["a.test"]),
+        ("pattern", ["http://a.*"]),
+        ("url", [f"http://a.test/p{n}" for n in range(10)]),
+    ],
+)
+def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_asked_for_again(
+    crawls, kind, values
+):
+    stand = crawls.stand
+    crawls.start("docs")
+    mine = [f"http://a.test/p{n}" for n in range(10)]
+    list(stand.pipeline.enqueuer.enqueue(mine, EnqueueOptions(crawl="docs")))
+    list(stand.pipeline.enqueuer.enqueue(mine[:5], EnqueueOptions()))
+    list(stand.pipeline.enqueuer.enqueue(["http://b.test/p1"], EnqueueOptions()))
+    crawls.registry.cancel(kind, values)
+    stand.clock.sleep_s(1.1)
+
+    stand.crawl([], EnqueueOptions())
+    assert crawls.paths() == ["/p1"]
+    assert crawls.of("docs").outcomes == {"cancelled": 10}
+    assert crawls.of("enqueued").outcomes == {"cancelled": 5, "stored": 1}
+
+    stand.crawl(mine[:2], EnqueueOptions(crawl="docs"))
+    assert sorted(crawls.paths()) == ["/p0", "/p1", "/p1"]
+    assert crawls.of("docs").outcomes == {"cancelled": 10, "stored": 2}
+
+
+def test_the_rate_of_a_crawl_is_kept_and_never_above_that_of_the_domain(crawl_stand):
+    stand = crawl_stand({"/*": site}, qps=100)
+    stand.know_rules("a.test")
+    crawls = Crawls(stand)
+    crawls.start("slow", rate=5)
+
+    stand.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
+
+    at_ms = [r.monotonic_ms for r in stand.origin.seen if r.path != "/robots.txt"]
+    assert len(at_ms) == 4
+    assert min(b - a for a, b in pairwise(at_ms)) >= 190  # they may arrive a little late
+
+
+def test_pages_of_a_crawl_say_so_and_keep_it_when_they_are_merged(crawls):
+    crawls.start("docs")
+
+    crawls.stand.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    members = crawls.stand.urls.crawls
+    store = crawls.stand.urls
+    assert members.among("docs", ["http://a.test/p1", "http://a.test/p2"]) == {"http://a.test/p1"}
+
+    store.aliases.merge("http://a.test/p1", "http://a.test/p9")
+
+    assert members.among("docs", ["http://a.test/p9"]) == {"http://a.test/p9"}
+
+
+def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(crawls):
+    stand = crawls.stand
+    record = crawls.start("docs")
+    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
+    (message,) = stand.sent.messages
+    twice = replace(message.message.jobs[0], url="http://a.test/p2")
+    crawls.state("docs", CrawlPhase.CANCELLED)
+
+    assert stand.step(message) == []
+    assert stand.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
+    assert crawls.paths() == []
+    assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}

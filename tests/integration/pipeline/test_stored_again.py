@@ -1,0 +1,47 @@
+"""Stored pages that are read and written again, without a fetch (`canonicalize.delay(url)`)."""
+
+import pytest
+
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.stored_again import StoredAgain
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+URL = "http://site.test/page"
+HTML = b"<title>title</title><a href=/other>other</a><p>some words of this page"
+
+
+@pytest.fixture
+def stand(crawl_stand):
+    routes = {"/page": page(HTML), "/other": page(HTML), "/gone": answer(404)}
+    stand = crawl_stand(routes, qps=1000)
+    stand.crawl([URL, "http://site.test/gone"], EnqueueOptions())
+    return stand
+
+
+def again(stand, *urls):
+    return StoredAgain(stand.pipeline.canonicalize, stand.pipeline.store).run(urls)
+
+
+def test_fields_links_and_facts_are_written_as_the_page_is_read_now(stand):
+    before = stand.urls.get(URL)
+    asked = len(stand.origin.seen)
+    at_ms = int(before.facts["fetched_at_ms"])
+    stand.urls.fields.replace(URL, {}, {}, at_ms=at_ms)
+
+    assert again(stand, "HTTP://site.test/page") == []
+
+    after = stand.urls.get(URL)
+    assert after.fields == before.fields
+    assert after.facts == before.facts
+    assert [link.url for link in stand.urls.links.outlinks(URL).items] == ["http://site.test/other"]
+    assert len(stand.origin.seen) == asked
+    assert not stand.sent.messages  # its links are not followed
+
+
+def test_urls_without_a_page_are_reported_and_harm_no_others(stand):
+    problems = again(stand, "http://site.test/gone", URL, "no url", "http://new.test/")
+
+    assert len(problems) == 3
+    assert problems[0] == "http://site.test/gone: no page of it is stored: fetch it first"
+    assert problems[1].startswith("no url: ")

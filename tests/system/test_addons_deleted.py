@@ -1,0 +1,49 @@
+"""A crawl works without the folder of any add-on."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aragog.cli.addons import addons
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDONS = sorted(addon.__name__.rpartition(".")[2] for addon in addons())
+LAMP = "http://www.shop.test/p/brass-lamp"
+
+
+def aragog(tree, *arguments):
+    """The output of a command of the package in a folder."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
+    environ = {
+        **ours,
+        "PYTHONPATH": str(tree),  # its processes do not look into their current folder
+        "ARAGOG_SERVING__HTTP_PORT": "0",
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "aragog.cli", *arguments],
+        cwd=tree, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("addon", ADDONS)
+def test_a_crawl_works_without_an_add_on(tmp_path, addon):
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "aragog", tmp_path / "aragog", ignore=ignored)
+    shutil.rmtree(tmp_path / "aragog" / "addons" / addon)
+
+    aragog(tmp_path, "run", "--stop")
+    shown = json.loads(aragog(tmp_path, "show", LAMP, "--json"))
+
+    assert shown["fields"]["product.price"] == "89.90"
+    assert not (tmp_path / "aragog" / "addons" / addon).exists()

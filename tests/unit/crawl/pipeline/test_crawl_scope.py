@@ -1,0 +1,59 @@
+"""Scopes of crawls: which URLs they accept, and the rule that decided."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.crawl.pipeline.crawl_scope import MOST_RULES, NO_RULE, SAME_DOMAIN, Scope
+from aragog.errors import BadInput
+
+PAGE = "http://www.a.example/docs/"
+
+
+@pytest.mark.parametrize(
+    ("rules", "url", "page_url", "verdict"),
+    [
+        ((), "http://anything.example/", None, (True, NO_RULE)),
+        ((), "http://b.a.example/", PAGE, (True, SAME_DOMAIN)),
+        ((), "http://other.example.org/", PAGE, (False, SAME_DOMAIN)),
+        (("host:b.example",), "http://b.example:81/x", PAGE, (True, "host:b.example")),
+        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_RULE)),
+        (("domain:b.example",), "http://c.b.example/", PAGE, (True, "domain:b.example")),
+        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_RULE)),
+        (("domain:B.example", "host:x.org"), "http://x.org/", PAGE, (True, "host:x.org")),
+        (("prefix:http://b.example/d/",), "http://b.example/d/e", PAGE, (True, "prefix:http://b.example/d/")),
+        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_RULE)),
+        (("pattern:*/docs/*",), "http://a.example/docs/x", PAGE, (True, "pattern:*/docs/*")),
+        (("pattern:*/docs/*",), "http://b.org/docs/x", PAGE, (False, SAME_DOMAIN)),
+        (("pattern:*/docs/*",), "http://b.org/docs/x", None, (True, "pattern:*/docs/*")),
+        (("host:b.org", "pattern:*/docs/*"), "http://b.org/x", PAGE, (False, NO_RULE)),
+        (("host:b.org", "-pattern:*print*"), "http://b.org/print", PAGE, (False, "-pattern:*print*")),
+        (("-host:b.org", "host:b.org"), "http://b.org/", None, (False, "-host:b.org")),
+    ],
+)  # fmt: skip
+def test_the_rule_that_decides_is_named(rules, url, page_url, verdict):
+    assert Scope.of(rules).decide(url, page_url=page_url) == verdict
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["", "b.example", "hosts:b.example", "host:", "-", "host:a b", "prefix:docs/", "pattern:a\nb"],
+)
+def test_what_is_no_rule_is_refused(rule):
+    with pytest.raises(BadInput, match="scope"):
+        Scope.of((rule,))
+
+
+def test_the_number_of_rules_is_bounded():
+    with pytest.raises(BadInput, match="at most"):
+        Scope.of([f"host:h{n}.example" for n in range(MOST_RULES + 1)])
+
+
+@given(st.lists(st.text(max_size=20), max_size=3), st.text(max_size=30))
+def test_no_rule_and_no_url_raises_anything_else(rules, text):
+    try:
+        scope = Scope.of(rules)
+    except BadInput:
+        return
+    verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
+    assert verdict.rule in (*scope.rules, NO_RULE, SAME_DOMAIN)

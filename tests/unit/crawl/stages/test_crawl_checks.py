@@ -1,0 +1,94 @@
+"""Which jobs go on, wait or end, by what their crawls do."""
+
+import pytest
+
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
+from aragog.crawl.pipeline.crawl_registry import Cancellation, Crawls
+from aragog.crawl.pipeline.in_flight import Heir, Held
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.crawl_checks import CrawlChecks, following
+
+A, B = "http://a.example/", "http://b.example/"
+RECORDS = {
+    "docs": CrawlRecord(name="docs", number=2, state=CrawlPhase.CANCELLED),
+    "news": CrawlRecord(name="news", number=3, state=CrawlPhase.PAUSED),
+    "shop": CrawlRecord(name="shop", number=4, priority=1, purposes="search", depth=9),
+}
+
+
+class Registry:
+    """Crawls that are as they are."""
+
+    def __init__(self, *cancellations):
+        self._crawls = Crawls.of(RECORDS, frozenset({2}), cancellations, now_ms=0)
+
+    def crawls(self):
+        return self._crawls
+
+    read = crawls
+
+
+class InFlight:
+    """Answers as it is told, and notes what it was asked."""
+
+    def __init__(self, *replies):
+        self.replies, self.asked = replies, []
+
+    def stop(self, questions, *, ended, paused):
+        self.asked += questions
+        return list(self.replies)
+
+
+def test_a_job_of_a_running_crawl_is_not_asked_about():
+    in_flight = InFlight()
+
+    wanted = CrawlChecks(Registry(), in_flight).wanted([UrlJob(url=A, crawl=4), UrlJob(url=B)])
+
+    assert [job.crawl for job in wanted.jobs] == [4, 0]
+    assert in_flight.asked == []
+
+
+@pytest.mark.parametrize(
+    ("crawl", "reply", "going", "waiting"),
+    [
+        (2, Held.ENDS, [], []),
+        (2, Held.GOES_ON, [2], []),
+        (2, Heir(4, 7), [4], []),
+        (2, Heir(3, 7), [], [3]),
+        (3, Held.WAITS, [], [3]),
+    ],
+)
+def test_a_job_goes_on_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
+    checks = CrawlChecks(Registry(), InFlight(reply))
+
+    wanted = checks.wanted([UrlJob(url=A, crawl=crawl)])
+
+    assert [job.crawl for job in wanted.jobs] == going
+    assert [job.crawl for job in wanted.paused] == waiting
+    assert [one.key for one in wanted.in_line()] == [f"paused://{n}" for n in waiting]
+
+
+def test_what_was_fetched_for_a_paused_crawl_is_stored():
+    job = UrlJob(url=A, crawl=3)
+
+    assert CrawlChecks(Registry(), InFlight()).wanted([job], pausing=False).jobs == [job]
+
+
+def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
+    in_flight = InFlight(Held.ENDS)
+    checks = CrawlChecks(Registry(Cancellation("host", "a.example", 77)), in_flight)
+
+    wanted = checks.wanted([UrlJob(url=A), UrlJob(url=B)])
+
+    assert [job.url for job in wanted.jobs] == [B]
+    assert [(q.url, q.cut_s) for q in in_flight.asked] == [(A, 77)]
+
+
+def test_the_next_crawl_gets_a_job_with_its_own_options():
+    job = UrlJob(url=A, crawl=2, attempt=3, refresh=True, request_id="r", url_filter="+x", target=B)
+
+    after = following(job, Heir(4, 7), Registry().crawls())
+
+    assert after == UrlJob(
+        url=A, crawl=4, depth=7, priority=1, purposes="search", request_id="crawl-4"
+    )

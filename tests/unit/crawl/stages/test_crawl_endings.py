@@ -1,0 +1,45 @@
+"""What the counts of crawls call the results of fetches, and for whom they count."""
+
+import pytest
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.crawl_endings import of_page
+from aragog.urlstore.records import PageWrite, Written
+
+A = "http://a.example/"
+
+
+def ended(facts, *, sitemap=False, stale=False, withdrawn=False):
+    write = PageWrite(
+        url=A, final_url=A, canonical_url=A, fetched_at_ms=5, facts=facts, withdrawn=withdrawn
+    )
+    return of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome", "for_all"),
+    [
+        ({"outcome": "Fetched", "status": 200}, "stored", False),
+        ({"outcome": "NotModified", "status": 304}, "stored", False),
+        ({"outcome": "Gone", "status": 404}, "gone: 404", True),
+        ({"outcome": "Refused", "cause": "robots"}, "refused: robots", True),
+        ({"outcome": "TooLarge", "status": 200}, "too large", True),
+        ({"outcome": "Unreachable"}, "unreachable", True),
+        ({"outcome": "Reserved", "status": 200}, "reserved", False),
+    ],
+)
+def test_an_outcome_is_named_with_its_cause_and_a_failure_counts_for_every_crawl(
+    facts, outcome, for_all
+):
+    end = ended(facts)
+
+    assert (end.outcome, end.for_all) == (outcome, for_all)
+    assert end.canonical_url == (A if outcome == "stored" else None)
+
+
+def test_a_page_that_was_not_stored_belongs_to_no_crawl():
+    page = {"outcome": "Fetched", "status": 200}
+
+    assert ended(page, stale=True)[1:3] == ("superseded", None)
+    assert ended(page, sitemap=True)[1:3] == ("sitemap", None)
+    assert ended(page, withdrawn=True).canonical_url is None

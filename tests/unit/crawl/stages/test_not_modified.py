@@ -1,0 +1,111 @@
+"""What a 304 makes of a stored response: its fields, its freshness, and what cannot be read again."""
+
+from dataclasses import replace
+
+import pytest
+
+from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.stages.canonicalize import CanonicalizeStage
+from aragog.crawl.stages.not_modified import decide_alike, with_fields_of
+from aragog.crawl.stages.page_updates import from_blob, to_blob, with_body
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.urlstore.compression import compress
+from tests.support.fetch_results import fetch_result
+from tests.support.stores import NOW_MS
+
+URL = "http://a.example/"
+HTML = b"<title>t</title>"
+
+
+@pytest.mark.parametrize(
+    ("stored", "confirming", "after"),
+    [
+        ("Link: a|Link: b", "link: c", "link: c"),
+        ("Link: a", "ETag: e", "Link: a|ETag: e"),
+        ("Content-Type: text/html", "Content-Type: text/plain", "Content-Type: text/html"),
+        ("Content-Length: 9|Content-Encoding: gzip", "Content-Length: 0",
+         "Content-Length: 9|Content-Encoding: gzip"),
+        ("A: 1", "Connection: X-Own|X-Own: 1|Transfer-Encoding: chunked", "A: 1"),
+        ("Age: 500|Date: old|A: 1", "B: 2", "A: 1|B: 2"),
+        ("Age: 500", "Age: 3", "Age: 3"),
+    ],
+)  # fmt: skip
+def test_each_field_of_a_304_replaces_the_stored_one_but_for_those_of_the_bytes(
+    stored, confirming, after
+):
+    assert with_fields_of(headers(stored), headers(confirming)) == headers(after)
+
+
+def headers(text):
+    return tuple(tuple(line.split(": ")) for line in text.split("|"))
+
+
+def test_only_fields_that_decide_make_two_responses_differ():
+    one = headers("X-Robots-Tag: all|Date: a|Expires: b|Link: c")
+
+    assert decide_alike(one, headers("link: c|Expires: z|x-robots-tag: all"))
+    assert not decide_alike(one, headers("Link: d|X-Robots-Tag: all"))
+
+
+@pytest.fixture
+def crawl(ports):
+    """Canonicalizes and stores one result; its update."""
+    stage = CanonicalizeStage(
+        ports.spool, ports.store, ports.in_flight, ports.marks,
+        ports.discovery, ports.rescheduling, ports.settings,
+    )  # fmt: skip
+
+    def run(outcome, at_ms, lines, html=None, url=URL):
+        token = ports.spool.put_many([compress(html)])[0] if html is not None else None
+        result = fetch_result(
+            job=UrlJob(url=url, refresh=True), outcome=outcome, final_url=url, token=token,
+            status=304 if html is None else 200, fetched_at_ms=at_ms, headers=headers(lines),
+            content_type=None if html is None else "text/html",
+        )  # fmt: skip
+        (message,) = stage.run(ResultBatch((result,)))
+        (blob,) = ports.spool.get_many([message.message.token])
+        (update,) = from_blob(blob)
+        body = ports.spool.get_many([update.token])[0] if update.token else None
+        ports.store.write_pages([with_body(update, body)])
+        return update
+
+    return run
+
+
+def test_freshness_that_a_304_does_not_name_is_that_of_the_stored_response(crawl):
+    crawl(OutcomeKind.FETCHED, NOW_MS, "Cache-Control: max-age=7000", HTML)
+
+    confirmed = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "ETag: e")
+
+    assert confirmed.write.seen.fresh_s == 7000
+    assert confirmed.write.report.headers == (("ETag", "e"),)
+
+
+def test_the_expiry_of_a_304_counts_without_another_reading(crawl):
+    crawl(OutcomeKind.FETCHED, NOW_MS, "Expires: Thu, 01 Jan 2026 00:00:00 GMT", HTML)
+
+    lines = "Date: Thu, 01 Jan 2026 00:00:00 GMT|Expires: Thu, 01 Jan 2026 01:00:00 GMT"
+    confirmed = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, lines)
+
+    assert confirmed.write.seen.fresh_s == 3600
+    assert confirmed.token is None
+
+
+def test_a_page_whose_content_a_program_replaced_keeps_it_and_becomes_stricter(crawl, ports):
+    crawl(OutcomeKind.FETCHED, NOW_MS, "A: 1", b'<meta name="robots" content="nosnippet">')
+    ports.store.put_content(URL, b"other", at_ms=NOW_MS + 500)
+
+    crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "X-Robots-Tag: noai")
+
+    said = ports.store.get(URL).facts["page_preferences"]
+    assert [line.partition(" ")[0] for line in said.split("\n")] == ["ai-input=n", "ai-train=n"]
+    assert ports.store.content(URL).body == b"other"
+
+
+def test_an_update_with_its_304_survives_the_spool(crawl):
+    crawl(OutcomeKind.FETCHED, NOW_MS, "A: 1", HTML)
+    update = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "X-Robots-Tag: noai")
+
+    assert update.write.confirmation.status == 304
+    again = from_blob(to_blob([update]))[0].write
+    assert again == replace(update.write, links=again.links)

@@ -1,0 +1,27 @@
+"""The log while no collector answers."""
+
+import logging
+
+from aragog.observability.tracing.open_telemetry import EVERY_S, MOST_CHARS, ExportErrors
+from aragog.runtime.clock import ManualClock
+
+
+def record(text):
+    return logging.LogRecord("otlp", logging.WARNING, "", 0, text + "\nmore", (), None)
+
+
+def test_one_line_a_minute_says_how_many_others_there_were():
+    clock = ManualClock(0)
+    errors = ExportErrors(clock)
+    first, *others = [record("refused " + "x" * 1000) for _ in range(4)]
+
+    assert errors.filter(first)
+    assert [errors.filter(other) for other in others] == [False] * 3
+    assert first.getMessage().startswith("spans are not exported: refused xxx")
+    assert len(first.getMessage()) < MOST_CHARS + 100
+    clock.advance_ms(int(EVERY_S * 1000))
+    last = record("refused")
+    assert errors.filter(last)
+    assert last.getMessage() == (
+        "spans are not exported: refused (3 more since the last such line)"
+    )

@@ -1,0 +1,26 @@
+"""
+`celery aragog`: the roles of aragog's workers, each a set of queues.
+
+Celery loads the entry points `celery.commands` before it looks for the app of `-A`. Loading this
+one offers the name `workers`, so `celery -A workers worker` works in any folder (docs/adr/0109).
+"""
+
+from __future__ import annotations
+
+import click
+
+from aragog.runtime.short_names import offer
+
+offer("workers")
+
+
+@click.command("aragog")
+def command() -> None:
+    """Show the roles of aragog's workers, and their queues."""
+    from aragog.settings.in_use import process_settings  # noqa: PLC0415 - only where it is called
+    from aragog.workers.roles import ROLES, sized  # noqa: PLC0415
+
+    for name in ROLES:
+        role = sized(name, process_settings())
+        queues = ", ".join(role.queues)
+        click.echo(f"{name:14} {queues} ({role.pool}, {role.concurrency} at once)")

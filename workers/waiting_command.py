@@ -1,0 +1,81 @@
+"""
+`celery -A aragog.workers inspect waiting`: the URLs that wait in the lines of their domains.
+
+`celery inspect scheduled` shows what a worker has claimed and holds until its time. URLs that wait
+for a slot are on the server instead, any number of them, and no worker has them. This command tells
+where they are, as a worker that is asked reads it from Redis: how many wait, for which domains, and
+when each of these is asked next.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from celery.worker.control import inspect_command
+
+from aragog.bootstrap.redis_services import limiter, overrides_of
+from aragog.crawl.politeness.limiter import Limiter
+from aragog.crawl.politeness.slots import DomainReport
+from aragog.errors import TRANSIENT
+from aragog.observability.formatting import at
+from aragog.settings.in_use import process_settings
+
+MOST_DOMAINS = 1_000
+_connected: list[Limiter] = []
+_lock = threading.Lock()
+
+
+@inspect_command(
+    name="waiting",
+    args=[("domains", int)],
+    signature="[domains=10]",
+)  # type: ignore[untyped-decorator]
+def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - Celery passes it
+    """
+    The URLs that wait in lines, for a slot of their domain or for its robots.txt.
+
+    Args:
+        state: of the worker.
+        domains: how many to name, those with most URLs first; 1 to 1,000.
+
+    Returns:
+        `urls`: all that wait; `for_robots_txt`: those that wait for a robots.txt; `domains`: of
+        each `domain`, its `urls` and `next`, when the next of them is asked.
+    """
+    try:
+        return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))
+    except TRANSIENT as error:
+        return {"error": str(error)}
+
+
+def _report(limits: Limiter, count: int) -> dict[str, Any]:
+    lines = limits.lines
+    return {
+        "urls": lines.total() if lines else 0,
+        "for_robots_txt": lines.waiting_for_rules() if lines else 0,
+        "domains": [
+            {
+                "domain": report.key,
+                "urls": report.waiting,
+                "next": _next(report),
+            }
+            for report in limits.busiest(count)
+            if report.waiting
+        ],
+    }
+
+
+def _next(report: DomainReport) -> str:
+    if report.stopped:
+        return "stopped"
+    return "now" if report.next_slot_at_ms is None else at(report.next_slot_at_ms)
+
+
+def _limiter() -> Limiter:
+    """One connection for all calls; made at the first, in the process that answers."""
+    with _lock:
+        if not _connected:
+            settings = process_settings().resolved()
+            _connected.append(limiter(settings, overrides_of(settings)))
+        return _connected[0]
