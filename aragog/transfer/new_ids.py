@@ -19,8 +19,7 @@ from aragog.urlstore.hosts import (
     moved_sender,
 )
 from aragog.urlstore.node_ids import UrlNaming
-from aragog.urlstore.nodes import DUE, URL, text
-from aragog.urlstore.writing.alias_merger import ALIAS_URL
+from aragog.urlstore.nodes import ALIAS_URL, DUE, URL, text
 from urlspelling import url_key
 from zengraph.records import ID_BYTES, Cell, newest_ms, put_number
 from zengraph.rekeying import ids_in, rekeyed

@@ -94,6 +94,8 @@ MAX_HOPS = 4
 """Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
 
 
+ALIAS_URL = b"p:u"
+"""The cell of an alias edge that has the URL of the alias."""
 HISTORIES = b"s:was:"
 """How the cells of histories begin."""
 

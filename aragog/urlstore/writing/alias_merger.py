@@ -37,8 +37,6 @@ SOON_MS = 600_000
 """An undone alias is fetched after this delay; conflicting pages may undo it each time."""
 
 _URL = "u"
-ALIAS_URL = b"p:u"
-"""The cell of an alias edge that has the URL of the alias."""
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
 """An alias that was taken down leads nowhere (`nodes.leads_to`)."""
