@@ -5,12 +5,15 @@ Measure what a page costs while the store grows, with one and two writing proces
     python -m bench.growth --engine hbase --content s3 --pages 2000 --processes 1
     python -m bench.growth --engine postgres --content s3 --pages 2000 --processes 1
     python -m bench.growth --pages 1000000 --processes 2
+    python -m bench.growth --one-host --pages 100000 --processes 1
+    python -m bench.growth --first-form --pages 100000 --processes 1
     python -m bench.growth --rows
 
 Each process does what the store stage does with pages of 185 links and 15 fields: it looks up what
 is stored, writes batches of 25 with their content, and compacts links. The figure is the CPU of
 these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on loopback), for the pages
-before each mark: 1,000, 10,000 and so on. Making the pages is not counted. A million pages take 25 GB of
+before each mark: 1,000, 10,000 and so on, and the bytes that they write to disk. Making the pages is not counted.
+`--one-host` makes the sites folders of one host; `--first-form` is a SQLite store begun before format 2. A million pages take 25 GB of
 disk and, on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
 """
 
@@ -41,7 +44,7 @@ from aragog.urlstore.store import UrlStore
 from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick
-from bench.urlstore import BATCH, pages_of
+from bench.urlstore import BATCH, of_one_host, pages_of
 from zengraph.tables import TABLES
 from zengraph.tables.memory import MemoryTable, MemoryTables
 
@@ -51,19 +54,27 @@ WIDTH, HEIGHT, MARGIN = 640, 320, 48
 
 
 class Cpu(NamedTuple):
-    """CPU seconds."""
+    """CPU seconds, and bytes written to disk."""
 
     user: float
     kernel: float
+    written: int
 
 
-def write_pages(settings: Settings, commands: Connection) -> None:
+def written_bytes() -> int:
+    """What this process has sent to the disk so far."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["write_bytes"])
+
+
+def write_pages(settings: Settings, commands: Connection, one_host: bool) -> None:
     """The loop of a writing process: (first page, number of pages) in, `Cpu` out."""
     store = url_store(settings)
     while command := commands.recv():
         first, count = command
         pages = pages_of(count, seed=first, first=first)
-        before = os.times()
+        pages = of_one_host(pages) if one_host else pages
+        before, written = os.times(), written_bytes()
         for at in range(0, count, BATCH):
             some = pages[at : at + BATCH]
             store.get_many([page.url for page in some], fields=[])
@@ -71,20 +82,21 @@ def write_pages(settings: Settings, commands: Connection) -> None:
         while (report := store.maintenance.compact_links(1000)).left and report.journal_rows:
             pass
         now = os.times()
-        commands.send(Cpu(now.user - before.user, now.system - before.system))
+        taken = written_bytes() - written
+        commands.send(Cpu(now.user - before.user, now.system - before.system, taken))
     store.close()
 
 
 class Writers:
     """Processes that write to one store."""
 
-    def __init__(self, settings: Settings, count: int) -> None:
+    def __init__(self, settings: Settings, count: int, *, one_host: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipes: list[Connection] = []
         self._processes = []
         for _ in range(count):
             ours, theirs = context.Pipe()
-            process = context.Process(target=write_pages, args=(settings, theirs))
+            process = context.Process(target=write_pages, args=(settings, theirs, one_host))
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
@@ -98,7 +110,7 @@ class Writers:
             for pipe, at in zip(self._pipes, now, strict=False):
                 pipe.send((at, min(CHUNK, first + count - at)))
             taken += [pipe.recv() for pipe, _ in zip(self._pipes, now, strict=False)]
-        return Cpu(sum(cpu.user for cpu in taken), sum(cpu.kernel for cpu in taken))
+        return Cpu(*map(sum, zip(*taken, strict=True)))
 
     def stop(self) -> None:
         for pipe, process in zip(self._pipes, self._processes, strict=True):
@@ -114,9 +126,11 @@ def marks(most: int) -> list[int]:
     return sizes if sizes[-1] >= most else [*sizes, most]
 
 
-def measure(settings: Settings, processes: int, most: int) -> list[tuple[int, float]]:
+def measure(
+    settings: Settings, processes: int, most: int, *, one_host: bool
+) -> list[tuple[int, float]]:
     """(Stored pages, CPU ms a page of the pages before that mark)."""
-    writers, measured, stored = Writers(settings, processes), [], 0
+    writers, measured, stored = Writers(settings, processes, one_host=one_host), [], 0
     started_s = time.monotonic()
     try:
         writers.write(most, CHUNK * processes)  # imports, connections and first files
@@ -126,7 +140,8 @@ def measure(settings: Settings, processes: int, most: int) -> list[tuple[int, fl
             minutes = (time.monotonic() - started_s) / 60
             print(
                 f"{processes} processes, {mark:,} pages: {measured[-1][1]:.2f} ms, of it the kernel"
-                f" {1000 * cpu.kernel / pages:.2f}, after {minutes:.1f} minutes",
+                f" {1000 * cpu.kernel / pages:.2f}, {cpu.written / pages / 1000:.0f} KB written,"
+                f" after {minutes:.1f} minutes",
                 flush=True,
             )
             stored = mark
@@ -136,9 +151,12 @@ def measure(settings: Settings, processes: int, most: int) -> list[tuple[int, fl
 
 
 @contextmanager
-def a_store(engine: str, content: str) -> Iterator[Settings]:
+def a_store(engine: str, content: str, *, first_form: bool = False) -> Iterator[Settings]:
     """An empty store of its own; its servers are stopped at the end."""
     folder = Path(tempfile.mkdtemp(prefix="aragog-growth-"))
+    if first_form:
+        (folder / "data" / "store").mkdir(parents=True)
+        (folder / "data" / "store" / "format").write_text("1\n")
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         store, bodies = StoreSettings(), ContentSettings()
@@ -250,6 +268,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--svg", type=Path)
+    parser.add_argument("--one-host", action="store_true", help="all pages of one host")
+    parser.add_argument("--first-form", action="store_true", help="SQLite as before format 2")
     parser.add_argument("--rows", action="store_true", help="count rows and bytes, and end")
     add_quick(parser, pages=500, processes=[1])
     args = parser.parse_args()
@@ -258,9 +278,9 @@ def main() -> None:
         return
     series = {}
     for processes in args.processes:
-        with a_store(args.engine, args.content) as settings:
+        with a_store(args.engine, args.content, first_form=args.first_form) as settings:
             name = f"{args.engine}, {args.content}, {processes} writing"
-            series[name] = measure(settings, processes, args.pages)
+            series[name] = measure(settings, processes, args.pages, one_host=args.one_host)
     table = Table("store", *(f"{mark:,}" for mark in marks(args.pages)))
     for name, points in series.items():
         table.add_row(name, *(f"{ms:.2f}" for _, ms in points))

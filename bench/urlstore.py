@@ -23,11 +23,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.node_ids import NAMING, list_id, node_id
+from aragog.urlstore.node_ids import UrlNaming, list_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from bench import figures
@@ -38,6 +39,8 @@ from zengraph.links import LinkChanges, PackedLinks, PostingLists
 from zengraph.tables import Tables
 from zengraph.tables.sqlite import SqliteTables
 
+NAMING = UrlNaming(lambda: True)
+node_id = NAMING.node_id
 BATCH = 25
 NOW_MS = 1_700_000_000_000
 FIELDS = ["title", "description", "og.image", "site_name"]
@@ -141,6 +144,18 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
             )
         )  # fmt: skip
     return pages
+
+
+def of_one_host(pages: Sequence[PageWrite]) -> list[PageWrite]:
+    """The same pages as if their sites were folders of one host."""
+    moved = []
+    for page in pages:
+        site = urlsplit(page.url).hostname.split(".")[1]
+        old, new = f"https://www.{site}.example/", f"https://www.one.example/{site}/"
+        url, lines = page.url.replace(old, new), page.links.lines
+        links = PackedLinks.of_lines(lines.replace(old.encode(), new.encode()))
+        moved.append(replace(page, url=url, final_url=url, canonical_url=url, links=links))
+    return moved
 
 
 @lru_cache(1)

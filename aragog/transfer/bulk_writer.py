@@ -19,8 +19,7 @@ from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
-from aragog.urlstore.hosts import host_put, sender_put
-from aragog.urlstore.node_ids import node_id
+from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.store import UrlStore
@@ -115,16 +114,18 @@ class BulkWriter:
                 on_problem(number, f"{canonical} was taken down")
                 continue
             if nodes.SENTINEL not in row:
-                index.append(host_put(canonical, now_ms))
+                index.append(host_put(self._zen, canonical, now_ms))
+                if in_sample(canonical):
+                    index.append(sample_put(self._zen, canonical, now_ms))
             if (sender := _sender(record)) and sender != canonical:
                 at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
-                index.append(sender_put(canonical, sender, at_ms))
+                index.append(sender_put(self._zen, canonical, sender, at_ms))
             puts.append((number, self._puts(canonical, rows, record, now_ms)))
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
                 if old and int(old) != record.due_at_ms:
-                    overtaken[number] = (node_id(canonical), int(old), now_ms)
-                index.append(due_put(canonical, record.due_at_ms, now_ms))
+                    overtaken[number] = (self._zen.node_id(canonical), int(old), now_ms)
+                index.append(due_put(self._zen, canonical, record.due_at_ms, now_ms))
             written += 1
         # Index rows before the nodes that make them valid; removals of invalid rows at the end.
         self._zen.mutate(index)
@@ -165,7 +166,7 @@ class BulkWriter:
         state = {nodes.VERSION: os.urandom(8).hex().encode()}
         if record.due_at_ms is not None:
             state[nodes.DUE] = due_cell(record.due_at_ms)
-        key = node_id(canonical)
+        key = self._zen.node_id(canonical)
         evidence = imported_page(canonical, rows[canonical], record, now_ms)
         if evidence:
             state_of_page, fetched_at_ms = evidence
@@ -203,7 +204,9 @@ class BulkWriter:
             )
             if own := imported_alias(record):
                 at_ms = record.canonical_at_ms or self._clock.now_ms()
-                self._zen.nodes.put(node_id(normalize(url)), {nodes.OWN: own}, at_ms=at_ms)
+                self._zen.nodes.put(
+                    self._zen.node_id(normalize(url)), {nodes.OWN: own}, at_ms=at_ms
+                )
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)
         except BAD_INPUT as error:

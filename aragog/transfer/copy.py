@@ -3,19 +3,20 @@ Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S
 
 Cells are copied with their timestamps and objects unchanged, so copying again changes nothing, and
 an interrupted copy can be resumed. Nothing should write to the source meanwhile: such writes may or
-may not be copied.
+may not be copied. Rows of a store of the first form get the keys of the target's (docs/adr/0114).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
-from aragog.errors import CorruptContent
+from aragog.errors import BadInput, CorruptContent
+from aragog.transfer.new_ids import NewIds
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import pack_index
-from zengraph.tables import TABLES, CellTable, Row, Tables
+from zengraph.tables import OWN_ROWS, TABLES, TOGETHER, CellTable, Row, Tables
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1000
@@ -37,15 +38,23 @@ def copy_tables(
     `after` is the (table, key) that `on_progress` reported last, to resume there.
 
     Raises:
+        BadInput: the target has data of an earlier form than the source; nothing was copied.
         StoreUnavailable: everything that was reported is copied.
     """
+    forms = source.format(), target.format()
+    if forms[0] > forms[1]:
+        raise BadInput(
+            f"the target has data of format {forms[1]}, of an earlier version, and the source of "
+            f"{forms[0]}: copy to a new store"
+        )
+    new_ids = NewIds(source) if forms[0] < TOGETHER <= forms[1] else None
     names = list(TABLES)
     copied = 0
     if after is not None:
         names = names[names.index(after[0]) :]
     for name in names:
         start = bytes.fromhex(after[1]) + b"\0" if after and name == after[0] else b""
-        for key, rows in _copy_table(source[name], target[name], start):
+        for key, rows in _copy_table(name, source[name], target[name], start, new_ids):
             copied += rows
             on_progress(name, key, copied)
     return copied
@@ -118,24 +127,34 @@ def copy_packs(
     return copied
 
 
-def _copy_table(source: CellTable, target: CellTable, start: bytes) -> Iterator[tuple[str, int]]:
+def _copy_table(
+    name: str, source: CellTable, target: CellTable, start: bytes, new_ids: NewIds | None
+) -> Iterator[tuple[str, int]]:
     """(last key, rows) of each batch that was put."""
-    items: list[tuple[bytes, dict[bytes, bytes], int]] = []
-    size = rows = 0
-    key = start
     with closing(source.scan(start, None)) as scanned:
-        for key, row in scanned:
-            for at_ms, cells in _by_time(row).items():
-                items.append((key, cells, at_ms))
-                size += sum(map(len, cells.values()))
-            rows += 1
-            if rows == BATCH_ROWS or size > BATCH_BYTES:
-                target.put_many(items)
-                yield key.hex(), rows
-                items, size, rows = [], 0, 0
-    if items:
-        target.put_many(items)
-        yield key.hex(), rows
+        for rows in _batches(each for each in scanned if each[0] not in OWN_ROWS):
+            moved = rows if new_ids is None else new_ids.rekeyed(name, rows)
+            target.put_many(
+                [
+                    (key, cells, at_ms)
+                    for key, row in moved
+                    for at_ms, cells in _by_time(row).items()
+                ]
+            )
+            yield rows[-1][0].hex(), len(rows)
+
+
+def _batches(rows: Iterable[tuple[bytes, Row]]) -> Iterator[list[tuple[bytes, Row]]]:
+    batch: list[tuple[bytes, Row]] = []
+    size = 0
+    for key, row in rows:
+        batch.append((key, row))
+        size += sum(len(cell.value) for cell in row.values())
+        if len(batch) == BATCH_ROWS or size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:

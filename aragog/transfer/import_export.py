@@ -20,7 +20,6 @@ from aragog.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.transfer.identity_evidence import exported_alias_facts, exported_facts
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.urlstore.crawl_members import crawl_column
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import (
     CANONICAL,
     PROVISIONAL,
@@ -106,7 +105,7 @@ def nodes_of(
     nodes, left = Nodes(zen), iter(urls)
     while some := list(itertools.islice(left, _READ_AT_ONCE)):
         for url, row in nodes.read(some, columns).items():
-            yield node_id(url), row
+            yield zen.node_id(url), row
 
 
 BATCH = 500

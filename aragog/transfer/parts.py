@@ -2,8 +2,10 @@
 Export a UrlStore in parts, which many processes write and a data system such as Spark reads.
 
 Node keys are hashes, so equal ranges of keys hold about equally many URLs, and the position of a
-key in its range is the progress. A part has its final name only when it is complete: an export that
-was interrupted anywhere is repeated, and writes only the missing parts.
+key in its range is the progress. Where the pages of a host lie together, in sixteen places, a part
+takes ranges of these places: so the pages of one host are in sixteen parts too. A part has its
+final name only when it is complete: an export that was interrupted anywhere is repeated, and writes
+only the missing parts.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,12 +34,13 @@ from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore.store import UrlStore
 from zengraph import MultiGraph
-from zengraph.records import Row
 
 MAX_PARTS = 100_000
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
 _PREFIX_BYTES = 8
 _KEYS = 1 << (8 * _PREFIX_BYTES)
+_PLACE = _KEYS >> 8
+"""The keys that begin with one byte."""
 _PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
 OnShare = Callable[[float], None]
@@ -46,7 +49,12 @@ OnShare = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One range of keys: part `number` (from 0) of `count`."""
+    """
+    Part `number` (from 0) of `count`.
+
+    A range of keys. Where the pages of a host lie together, keys count as if the halves of their
+    first byte were exchanged: first the place in the host, then the host.
+    """
 
     number: int
     count: int
@@ -62,21 +70,22 @@ class Part:
         """The same for every run, so that a repeated export replaces nothing."""
         return f"part-{self.number:05d}-of-{self.count:05d}"
 
-    @property
-    def start(self) -> bytes:
-        """The first key."""
-        return _key(self._edge(self.number))
-
-    @property
-    def stop(self) -> bytes | None:
-        """The first key of the next part; None for the last one."""
-        after = self.number + 1
-        return None if after == self.count else _key(self._edge(after))
-
-    def share(self, key: bytes) -> float:
-        """The share of the range that lies before `key`."""
+    def ranges(self, *, together: bool) -> Iterator[tuple[bytes, bytes | None]]:
+        """The first key of each range, and the first one behind it (None: the end), in order."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        return (int.from_bytes(key[:_PREFIX_BYTES]) - first) / (after - first)
+        if not together:
+            yield _key(first), None if after == _KEYS else _key(after)
+            return
+        for place in range(first // _PLACE, -(-after // _PLACE)):
+            start = _turned(_key(max(first, place * _PLACE)))
+            inside = after < (place + 1) * _PLACE
+            yield start, _turned(_key(after)) if inside else _behind(start[:1])
+
+    def share(self, key: bytes, *, together: bool) -> float:
+        """The share of the part that lies before `key`."""
+        first, after = self._edge(self.number), self._edge(self.number + 1)
+        position = key if not together else _turned(key)
+        return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
 
     def _edge(self, number: int) -> int:
         return _KEYS * number // self.count
@@ -84,6 +93,16 @@ class Part:
 
 def _key(number: int) -> bytes:
     return number.to_bytes(_PREFIX_BYTES)
+
+
+def _turned(key: bytes) -> bytes:
+    """The key with the halves of its first byte exchanged."""
+    return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
+
+
+def _behind(prefix: bytes) -> bytes | None:
+    """The first key behind those that begin with a byte; None: there is none."""
+    return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,18 +264,13 @@ def _write(
 def _nodes(
     zen: MultiGraph, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
-    nodes = zen.nodes.scan(part.start, part.stop, names=columns)
-    with closing(nodes):
-        yield from _with_progress(nodes, part, on_share)
+    together = zen.naming.together
+    for start, stop in part.ranges(together=together):
+        with closing(zen.nodes.scan(start, stop, names=columns)) as nodes:
+            for key, row in nodes:
+                on_share(part.share(key, together=together))
+                yield key, row
     on_share(1.0)
-
-
-def _with_progress(nodes: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
-    key: bytes
-    row: Row
-    for key, row in nodes:
-        on_share(part.share(key))
-        yield key, row
 
 
 def _remove(path: Path) -> None:

@@ -36,7 +36,6 @@ from aragog.runtime.clock import SystemClock
 from aragog.transfer.import_export import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.urlstore import cdxj, nodes
 from aragog.urlstore.bodies import Bodies
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
@@ -172,7 +171,7 @@ def _read(
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
-        again = next(first, None) or zen.nodes.get(node_id(url), list(COLUMNS))
+        again = next(first, None) or zen.nodes.get(zen.node_id(url), list(COLUMNS))
         return (url, again) if nodes.SENTINEL in again else None
 
     found = read_object(bodies, node, SystemClock().sleep_s)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import (
     CANONICAL,
     IN_CRAWL,
@@ -54,7 +53,10 @@ class CrawlMembers:
         if pages:
             cell = {crawl_column(name): _IN}
             self._zen.mutate(
-                [put_properties(node_id(url), cell, at_ms) for url, at_ms in pages.items()]
+                [
+                    put_properties(self._zen.node_id(url), cell, at_ms)
+                    for url, at_ms in pages.items()
+                ]
             )
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
@@ -72,7 +74,9 @@ class CrawlMembers:
 
     def remove(self, name: str, urls: Iterable[str], now_ms: int) -> None:
         """Note that these pages do not belong to a crawl any more."""
-        self._zen.nodes.delete_many([(node_id(url), [crawl_column(name)], now_ms) for url in urls])
+        self._zen.nodes.delete_many(
+            [(self._zen.node_id(url), [crawl_column(name)], now_ms) for url in urls]
+        )
 
 
 def kept_because(row: Row, name: str) -> str | None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.writing.next_due import state_of
@@ -30,9 +29,9 @@ def due_cell(due_at_ms: int | None) -> bytes:
     return b"" if due_at_ms is None else b"%d" % due_at_ms
 
 
-def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
+def due_put(zen: MultiGraph, url: str, due_at_ms: int, now_ms: int) -> Mutation:
     """The index row of a URL."""
-    return put_number(node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
+    return put_number(zen.node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
 
 
 class DueIndex:
@@ -45,15 +44,15 @@ class DueIndex:
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
         """Make a canonical URL due at a time, or never; replaces the earlier schedule."""
-        old = text(self._nodes.get(node_id(url), [nodes.DUE]), nodes.DUE)
+        old = text(self._nodes.get(self._zen.node_id(url), [nodes.DUE]), nodes.DUE)
         puts: list[Mutation] = [
-            put_properties(node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
+            put_properties(self._zen.node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
         ]
         if due_at_ms is not None:
-            puts.insert(0, due_put(url, due_at_ms, now_ms))
+            puts.insert(0, due_put(self._zen, url, due_at_ms, now_ms))
         self._zen.mutate(puts)
         if old and old != str(due_at_ms):
-            self._index.delete_many([(node_id(url), int(old), now_ms)])
+            self._index.delete_many([(self._zen.node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
         """When the oldest row that is due and not claimed became due, or None."""
@@ -74,7 +73,7 @@ class DueIndex:
 
         Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
         """
-        ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
+        ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
         same = [
             (page_id, due, at_ms)
@@ -83,7 +82,7 @@ class DueIndex:
             and at_ms != due.due_at_ms
         ]
         if same:
-            index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
+            index = [due_put(self._zen, due.url, at_ms, now_ms) for _, due, at_ms in same]
             cells: list[Mutation] = [
                 put_properties(page_id, {nodes.DUE: due_cell(at_ms)}, now_ms)
                 for page_id, _, at_ms in same

@@ -22,7 +22,6 @@ import orjson
 
 from aragog.errors import BadInput, CorruptRow
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.webhook_registry import WebhookRegistry
@@ -137,7 +136,7 @@ class Changes:
     def __init__(self, zen: MultiGraph) -> None:
         self._log = zen.log
         self._nodes = Nodes(zen)
-        self._serves = zen.serves
+        self._zen = zen
 
     def end(self, now_ms: int) -> str:
         """The cursor after all changes that can be read now."""
@@ -182,7 +181,7 @@ class Changes:
         A page in a damaged file may have been, so its values are not shown until it is repaired.
         """
         urls = {change.url for change in changes if change.fields}
-        served = [url for url in urls if self._serves(node_id(url)[0])]
+        served = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
         rows = self._nodes.read(served, [nodes.WITHDRAWN, nodes.SENTINEL]) if served else {}
         upto_ms = dict.fromkeys(urls, now_ms)
         upto_ms |= {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}

@@ -20,7 +20,6 @@ from aragog.settings import StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, from_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
@@ -48,7 +47,7 @@ class Conditional:
         Raises:
             VersionConflict: it has another version, or is being written; nothing changed.
         """
-        row = node_id(url)
+        row = self._zen.node_id(url)
         lease = self._leases.acquire(row)
         if lease is None:
             raise VersionConflict(url, expected, "one that is being written")
@@ -101,13 +100,15 @@ class Fields:
         check_not_taken_down(canonical, row)
         version = os.urandom(8).hex()
         puts = self._puts(canonical, row, fields, provenance, at_ms)
-        puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
+        puts.append(
+            put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
+        )
         room = self._zen.node_limits.writing(
             [(key, cells) for _, key, cells, _ in puts], _columns_of(leaving)
         )
         with self._takedowns.writing(normalized, canonical), room:
             if nodes.SENTINEL not in row:
-                self._zen.mutate([host_put(canonical, now_ms)])
+                self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             if if_version is None:
                 self._zen.mutate(puts)
             else:
@@ -131,7 +132,7 @@ class Fields:
                 new = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
                 if new is not None:
                     cells[column] = new
-        return [put_properties(node_id(canonical), cells, at_ms)]
+        return [put_properties(self._zen.node_id(canonical), cells, at_ms)]
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
@@ -142,12 +143,16 @@ class Fields:
         check_not_taken_down(canonical, row)
         columns = _columns_of(names)
         if columns:
-            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
             self._clock.deleted_at(min(at_ms, now_ms))
         version = os.urandom(8).hex()
         if nodes.SENTINEL in row:
             self._zen.mutate(
-                [put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
+                [
+                    put_properties(
+                        self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms
+                    )
+                ]
             )
         return version
 
@@ -160,7 +165,7 @@ class Fields:
         canonical, row = self._nodes.resolve(normalize(url), [nodes.SENTINEL])
         if nodes.SENTINEL not in row:
             return {}
-        return self._zen.property_sizes(node_id(canonical))
+        return self._zen.property_sizes(self._zen.node_id(canonical))
 
     def check(self, fields: Mapping[str, bytes]) -> None:
         """
@@ -209,15 +214,15 @@ class Fields:
         if gone:
             # First: after the new version's mark is written, this code does not run again.
             columns = [nodes.field_column(name) for name in gone]
-            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         sender = nodes.sender_of(row, canonical)
         with self._takedowns.writing(normalized, canonical, sender):
             self._zen.mutate(
                 [
-                    put_properties(node_id(canonical), cells, at),
-                    put_properties(node_id(canonical), version, now_ms),
+                    put_properties(self._zen.node_id(canonical), cells, at),
+                    put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
         return changed | gone

@@ -1,7 +1,8 @@
 """
 Freshness statistics: the age of stored pages by type, and the share refreshed in time.
 
-Computed from a sample: keys are hashes, so the pages behind a few random keys represent all pages.
+Computed from a sample: of one page of eight, chosen by the hash of its URL, those behind a random
+hash. Where keys are such hashes (`Tables.format`), the pages behind a few random keys.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from aragog.urlstore import nodes
+from aragog.urlstore.hosts import SAMPLE as SAMPLE_KEYS
+from aragog.urlstore.hosts import SAMPLED_OF
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.writing.next_due import state_of
@@ -84,7 +87,24 @@ def _summed(ages: list[float], late: list[bool]) -> Freshness:
 
 
 def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
-    """Rows starting at random keys, without duplicates; all rows of a small table."""
+    """
+    Nodes of pages that stand for all, without duplicates; all nodes of a small store.
+
+    That is one with fewer than eight times as many as are asked for.
+    """
+    if not zen.naming.together:
+        yield from _behind_random_keys(zen, sample)
+        return
+    ids = zen.by_order.sample(SAMPLE_KEYS, random.randbytes(ID_BYTES), sample)
+    if len(ids) >= sample:
+        yield from zen.nodes.get_many(ids, _COLUMNS).values()
+        return
+    with closing(zen.nodes.scan(b"", names=_COLUMNS, limit=SAMPLED_OF * sample)) as rows:
+        yield from (row for _, row in rows)
+
+
+def _behind_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
+    """Nodes starting at random keys; all nodes of a small table."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
     seen: set[bytes] = set()

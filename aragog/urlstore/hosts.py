@@ -10,17 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import CANONICAL, SENTINEL, alias_of
 from aragog.urlstore.records import ListPage
+from urlspelling import url_key
 from urlspelling.domain import host, reversed_host
 from zengraph import MultiGraph
-from zengraph.records import LabelWalk, Mutation, put_order
+from zengraph.links import Naming
+from zengraph.records import ID_BYTES, LabelWalk, Mutation, put_order
 
 HOST_URL = b"i:u"
 SENDER = b"i:f"
 
 
+SAMPLED = b"i:s"
+SAMPLED_OF = 8
+SAMPLE = b"\xff\xff"
+"""What the keys of pages of the sample begin with."""
 _SENDERS = b"\xff"
 """What the keys of pages by the hosts that sent them begin with: no reversed host does."""
 
@@ -30,16 +35,38 @@ def host_order(url: str) -> bytes:
     return reversed_host(host(url)).encode() + b"\0"
 
 
-def host_put(url: str, now_ms: int) -> Mutation:
+def host_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """The row of a URL."""
-    return put_order(node_id(url), host_order(url), {HOST_URL: url.encode()}, now_ms)
+    return put_order(zen.node_id(url), host_order(url), {HOST_URL: url.encode()}, now_ms)
 
 
-def sender_put(url: str, sender: str, sent_at_ms: int) -> Mutation:
+def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutation:
     """The row of a page under `url` that another URL sent at that time."""
-    order = _SENDERS + host_order(sender) + node_id(sender)
+    order = _SENDERS + host_order(sender) + zen.node_id(sender)
     cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
-    return put_order(node_id(url), order, cells, sent_at_ms)
+    return put_order(zen.node_id(url), order, cells, sent_at_ms)
+
+
+def in_sample(url: str) -> bool:
+    """True for one URL of eight, chosen by its hash."""
+    return url_key(url)[-1] % SAMPLED_OF == 0
+
+
+def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
+    """
+    The row of a page of the sample (`in_sample`), in the order of hashes of URLs.
+
+    Nodes lie by hosts, so those behind a random key do not stand for all pages; these do.
+    """
+    return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
+
+
+def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
+    """The position of a row of `sender_put`, with the sender's id by `naming`."""
+    if sender is None or position[1:2] != _SENDERS:
+        return position
+    order = _SENDERS + host_order(sender) + naming.node_id(sender)
+    return position[:1] + order + position[-ID_BYTES:]
 
 
 class SentPage(NamedTuple):
@@ -56,6 +83,7 @@ class Hosts:
     """Lists the URLs of a site, aliases too. One whose data was deleted is skipped."""
 
     def __init__(self, zen: MultiGraph) -> None:
+        self._zen = zen
         self._index = zen.by_order
         self._nodes = zen.nodes
 
@@ -68,7 +96,7 @@ class Hosts:
             if len(result) == limit:
                 return ListPage(result, last.hex())
             last = key
-            row = self._nodes.get(node_id(url), [SENTINEL, CANONICAL])
+            row = self._nodes.get(self._zen.node_id(url), [SENTINEL, CANONICAL])
             if SENTINEL in row or alias_of(row, url) is not None:
                 result.append(url)
         return ListPage(result)
@@ -89,7 +117,7 @@ class Hosts:
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
         """Pages with data that this URL sent; one small read a bucket."""
-        return self._sent(host(sender), [b"\0" + node_id(sender)])
+        return self._sent(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:
         """Pages with data that URLs of a host sent."""

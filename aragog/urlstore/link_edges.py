@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from aragog.urlstore import nodes
 from aragog.urlstore.node_ids import list_id
-from urlspelling import url_key
 from zengraph import MAX_LIMIT, OUT, Edge, Edges
-from zengraph.links import Link, LinkGraph, from_lines
+from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
@@ -16,7 +15,8 @@ LINK = 0
 class LinkEdges:
     """Page links, read as edges; each has the properties `url`, `text` and `rel`."""
 
-    def __init__(self, tables: Tables, links: LinkGraph) -> None:
+    def __init__(self, tables: Tables, links: LinkGraph, naming: Naming) -> None:
+        self._id_of = naming.node_id
         self._nodes = tables["n"]
         self._outlinks = links.writer
         self._lists = links.lists
@@ -35,7 +35,7 @@ class LinkEdges:
             links = self._out(node_id)
             start = int.from_bytes(cursor or b"")
             items = [
-                _edge(score, *link)
+                self._edge(score, *link)
                 for score, link in enumerate(links[start : start + limit], start)
             ]
             end = start + len(items)
@@ -46,7 +46,7 @@ class LinkEdges:
             if len(items) == limit:
                 return Edges(items, items[-1].properties["url"])
             source, text, rel, at_ms = self._lists.inlink(line)
-            items.append(_edge(at_ms, source, text, rel))
+            items.append(self._edge(at_ms, source, text, rel))
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
@@ -62,7 +62,6 @@ class LinkEdges:
     def _url(self, node_id: bytes) -> str:
         return nodes.text(self._nodes.get(node_id, [nodes.URL]), nodes.URL) or ""
 
-
-def _edge(score: int, url: str, text: str, rel: str) -> Edge:
-    values = {"url": url.encode(), "text": text.encode(), "rel": rel.encode()}
-    return Edge(url_key(url), score, values)
+    def _edge(self, score: int, url: str, text: str, rel: str) -> Edge:
+        values = {"url": url.encode(), "text": text.encode(), "rel": rel.encode()}
+        return Edge(self._id_of(url), score, values)

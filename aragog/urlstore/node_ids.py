@@ -1,23 +1,26 @@
-"""The ids of a URL in the graph: of its node, and of its posting list of inlinks."""
+"""
+The ids of a URL in the graph: of its node, and of its posting list of inlinks.
+
+A store keeps the ids with which it was begun (`Tables.format`): of the first form are hashes of
+whole URLs; in later ones the pages of a host lie together (docs/adr/0114). `urlspelling.url_key` is
+the key of a URL everywhere else: in Redis, in messages, and where stores of both forms must agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-from urlspelling import url_key
 from zengraph.links import GROUP_BYTES, Naming
 from zengraph.records import ID_BYTES
 
-node_id = lru_cache(maxsize=65_536)(url_key)
-"""The id of a normalized URL's node. Cached: the links of a site repeat."""
-
 _AFTER_SCHEME = len("https://")
+_CACHED = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """The host of a URL with its port, the group of its posting list."""
+    """The host of a URL with its port, the group of its node and of its posting list."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 
@@ -27,13 +30,19 @@ class UrlNaming(Naming):
     Normalized URLs as names of nodes; their groups are hosts.
 
     Most links stay on their site, so the lists that a compaction changes are neighbors
-    (docs/adr/0039).
+    (docs/adr/0039), and so are the nodes that a batch of pages changes.
+
+    Args:
+        is_together: whether the store is of a form in which they lie together; asked once.
     """
 
-    def __init__(self) -> None:
-        super().__init__(host_of)
+    def __init__(self, is_together: Callable[[], bool]) -> None:
+        super().__init__(host_of, is_together)
+        self._cached = lru_cache(maxsize=_CACHED)(super().node_id)
 
-    node_id = staticmethod(node_id)
+    def node_id(self, name: str) -> bytes:
+        """The id of a normalized URL's node. Cached: the links of a site repeat."""
+        return self._cached(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
         """`Naming.by_group`; 0.8 µs a URL."""
@@ -50,6 +59,5 @@ class UrlNaming(Naming):
         return groups
 
 
-NAMING = UrlNaming()
-list_id = NAMING.list_id
-"""The id of a URL's posting list."""
+list_id = Naming(host_of).list_id
+"""The id of a URL's posting list, the same in every store."""

@@ -43,8 +43,8 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Fact, Likeness
+from urlspelling import url_key
 from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.records import Cell, Row
@@ -101,6 +101,8 @@ MAX_HOPS = 4
 """Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
 
 
+ALIAS_URL = b"p:u"
+"""The cell of an alias edge that has the URL of the alias."""
 HISTORIES = b"s:was:"
 """How the cells of histories begin."""
 
@@ -219,7 +221,7 @@ def check_url(row: Row, url: str) -> None:
     """
     cell = row.get(URL)
     if cell and cell.value != url.encode():
-        raise CorruptRow("n", node_id(url).hex(), f"holds {cell.value!r}, not {url!r}")
+        raise CorruptRow("n", f"of {url}", f"holds {cell.value!r}: two URLs have one id")
 
 
 def sentinel_of(facts: Mapping[str, object]) -> bytes:
@@ -257,10 +259,11 @@ class Nodes:
 
     def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
+        self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
         """The node of each URL; an empty one for a URL that has none."""
-        ids = {url: node_id(url) for url in urls}
+        ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
 
@@ -273,7 +276,7 @@ class Nodes:
         """
         The canonical URL of each URL, and the node of that canonical URL.
 
-        If URLs point at each other in a circle, the one with the smallest key stands for all.
+        If URLs point at each other in a circle, the one with the smallest hash stands for all.
         `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with `REMOVED`
         an alias that was taken down leads nowhere. `rows` are nodes that were already read with
         these columns.
@@ -314,7 +317,7 @@ def end_of(url: str, rows: Mapping[str, Row]) -> str:
         if target is None:
             break
         if target in way:
-            return min(way[way.index(target) :], key=node_id)
+            return min(way[way.index(target) :], key=url_key)
         way.append(target)
     return way[-1]
 

@@ -33,7 +33,6 @@ from aragog.urlstore.bodies import (
     record_cell,
     records_of,
 )
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import DEAD, ERASE, MOVED, OPEN, asked_of, at_of, dead_of
@@ -238,10 +237,10 @@ class PackUpkeep:
         rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}
         for frame, block in blocks:
             pointer = PackPointer.of(name, frame.offset, frame.data)
-            near = {node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
+            near = {self.zen.node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
             for url in block.urls:
-                canonical = alias_of(rows.get(node_id(url), {}), url)
-                near |= {node_id(canonical)} if canonical else set()
+                canonical = alias_of(rows.get(self.zen.node_id(url), {}), url)
+                near |= {self.zen.node_id(canonical)} if canonical else set()
             known = [(one, rows[one]) for one in sorted(near) if one in rows]
             yield PackedRecord(
                 pointer,
@@ -257,13 +256,13 @@ class PackUpkeep:
 
     def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
         """Whole nodes of URLs and of what they are aliases of."""
-        rows = dict(self.zen.nodes.get_many([node_id(url) for url in sorted(urls)]))
+        rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
         named = {
             canonical
             for url in urls
-            if (canonical := alias_of(rows.get(node_id(url), {}), url)) is not None
+            if (canonical := alias_of(rows.get(self.zen.node_id(url), {}), url)) is not None
         }
-        more = sorted({node_id(url) for url in named} - rows.keys())
+        more = sorted({self.zen.node_id(url) for url in named} - rows.keys())
         return rows | (self.zen.nodes.get_many(more) if more else {})
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:

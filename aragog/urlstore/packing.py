@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Packs, pointer_of, record_cell
 from aragog.urlstore.compression import stored_hash
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.packs.pack_writer import PackRecord, PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
@@ -122,7 +121,7 @@ class Packing:
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
         """The record that has the body: its URL, and when it was fetched."""
         column, _ = record_cell(pointer, b"")
-        cell = self._zen.nodes.get(node_id(canonical), [column]).get(column)
+        cell = self._zen.nodes.get(self._zen.node_id(canonical), [column]).get(column)
         at_ms = row[nodes.CONTENT_PACK].at_ms if cell is None else cell.at_ms
         return Original(nodes.sender_of(row, canonical), iso_date(at_ms))
 

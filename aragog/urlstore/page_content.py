@@ -12,7 +12,6 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies, pack_cells, version_at
 from aragog.urlstore.compression import compress, content_hash, content_key
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.packs.pack_writer import PackTicket
@@ -55,7 +54,7 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
         report = urls.read([requested], columns)[requested].get(nodes.FETCHED)
     if report is None or report.at_ms != row[nodes.CONTENT_HASH].at_ms:
         return dict(meta)
-    record = from_cell(report.value, node_id(requested).hex())
+    record = from_cell(report.value, urls.id_of(requested).hex())
     return {
         **meta,
         "status": str(record.status),
@@ -90,7 +89,7 @@ def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
             nodes.response_of(row) or sent.get(nodes.FETCHED),
         )
         if content is not None and report is not None and report.at_ms == content.at_ms:
-            found[url] = from_cell(report.value, node_id(requested[url]).hex())
+            found[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
     return found
 
 
@@ -140,7 +139,7 @@ class PageContent:
     def get_at(self, url: str, at_ms: int, admit: Admit | None = None) -> Content | None:
         """`UrlStore.content` of an instant."""
         canonical, row = self._nodes.resolve(normalize(url), BASE)
-        row = self._zen.nodes.get(node_id(canonical)) if nodes.SENTINEL in row else {}
+        row = self._zen.nodes.get(self._zen.node_id(canonical)) if nodes.SENTINEL in row else {}
         packs = self._bodies.packs
         if not row or packs is None or is_expired(facts_of(row), self._clock.now_ms()):
             return None
@@ -161,11 +160,11 @@ class PageContent:
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         with self._takedowns.writing(canonical):
             cells, ticket = self._put_body(canonical, body, meta, at_ms)
-            self._zen.mutate([host_put(canonical, now_ms)])
+            self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             self._zen.mutate(
                 [
-                    put_properties(node_id(canonical), {**sentinel, **cells}, at_ms),
-                    put_properties(node_id(canonical), version, now_ms),
+                    put_properties(self._zen.node_id(canonical), {**sentinel, **cells}, at_ms),
+                    put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
             self._leave(canonical, row, cells, at_ms)
@@ -201,4 +200,4 @@ class PageContent:
         if where[0] == nodes.CONTENT_PACK or where[0] not in cells:
             self._bodies.give_up({where[0]: where[1]})
         if where[0] not in cells:
-            self._zen.nodes.delete(node_id(canonical), [where[0]], at_ms=where[1].at_ms)
+            self._zen.nodes.delete(self._zen.node_id(canonical), [where[0]], at_ms=where[1].at_ms)

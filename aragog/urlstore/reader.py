@@ -10,7 +10,6 @@ from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes, page_content
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.hosts import Hosts
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.record_reader import (
     BEFORE_VALUES,
@@ -53,7 +52,7 @@ class Pages:
         """`UrlStore.get`."""
         normalized = normalize(url)
         columns = columns_of(fields, info=info)
-        row = self._properties.get(node_id(normalized), columns)
+        row = self._properties.get(self._zen.node_id(normalized), columns)
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == normalized.encode():
             return record_of(
@@ -94,7 +93,7 @@ class Pages:
         `get_many` without timestamps and provenance, and with facts as bytes if at all, at half its
         cost.
         """
-        ids = list(map(node_id, urls))
+        ids = list(map(self._zen.node_id, urls))
         rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
         end, present = BEFORE_VALUES + len(fields), nodes.PRESENT
         records: list[FieldValues | None] = []
@@ -138,7 +137,7 @@ class Pages:
         if newest_report(row) is None and isinstance(source, str) and source != canonical:
             row = self._nodes.read([source], _FETCH)[source]
         cell = newest_report(row)
-        return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
+        return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
     def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
         """The responses that brought the stored pages of normalized URLs, by URL."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass, field
 
 from aragog.errors import CorruptContent
@@ -24,7 +24,6 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
@@ -125,7 +124,7 @@ class Repair:
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is how much of its table lies before it, as keys are hashes."""
+        """Count a row; `share` is how much of its table lies before it, if hosts are many."""
         self._walked[name] += 1
         if progress and self._walked[name] % _TELL_EVERY == 0:
             progress(name, self._walked[name], share)
@@ -137,7 +136,7 @@ class Repair:
             edge_type = int(column[len(COUNTS) : -1])
             self._counted.add(edge_type)
             self._count(key, column[-1:], edge_type)
-        if url is None or node_id(url) != key:
+        if url is None or self.zen.node_id(url) != key:
             kept = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
             if not kept and not self._young(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
@@ -153,7 +152,7 @@ class Repair:
         canonical = alias_of(row, url)
         is_page = canonical is not None or nodes.SENTINEL in row
         if is_page and not self.zen.by_order.has(key, host_order(url)):
-            self._put(host_put(url, self._now_ms()), "host row missing")
+            self._put(host_put(self.zen, url, self._now_ms()), "host row missing")
         if canonical is not None:
             self._alias(url, canonical, row)
             return
@@ -164,7 +163,7 @@ class Repair:
             self._report(f"{url}: another page has its values of {taken} fields in store.unique")
         due = text(row, nodes.DUE)
         if due and not self.zen.by_number.has(key, int(due)):
-            self._put(due_put(url, int(due), self._now_ms()), "due row missing")
+            self._put(due_put(self.zen, url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
     def _is_due(self, key: bytes, row: Row) -> bool:
@@ -174,9 +173,9 @@ class Repair:
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(self.zen, url, canonical, self._now_ms())
-        if self.zen.get_edge(node_id(url), ALIAS, node_id(canonical)) is None:
+        if self.zen.get_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical)) is None:
             self._put(edge, "alias edge missing")
-        if not self.zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
+        if not self.zen.nodes.get(self.zen.node_id(canonical), [nodes.ALIASED]):
             self._put(mark, "alias mark missing")
         if not self._young(row) and self.aliases.has_own(url, row):
             self.aliases.settle(url, self._now_ms())
@@ -186,13 +185,13 @@ class Repair:
         where = nodes.content_cell(row)
         if where is None or self._is_readable(row):
             return
-        fresh = self.zen.nodes.get(node_id(url), nodes.CONTENT)
+        fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != where and self._is_readable(fresh):
             return  # upkeep has moved it
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
             return
         at_ms = where[1].at_ms
-        self.zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
+        self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
         # No content is better than wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
@@ -224,7 +223,7 @@ class Repair:
             url is None
             or self._tombstones.refuses(url)
             or page_id[0] not in self._replaced
-            or node_id(url) != page_id
+            or self.zen.node_id(url) != page_id
         ):
             return
         if not text(self.zen.nodes.get(page_id, [nodes.DUE]), nodes.DUE):
@@ -243,7 +242,7 @@ class Repair:
         node = self.zen.nodes.get(edge.other, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
         canonical = alias_of(node, url) if url else None
-        if canonical is None or node_id(canonical) != home_id:
+        if canonical is None or self.zen.node_id(canonical) != home_id:
             self.zen.remove_edge(edge.other, ALIAS, home_id)
             self._repaired["alias edge without its pointer"] += 1
 
@@ -278,9 +277,8 @@ class Repair:
             self.clock.sleep_s(self.grace_s)
         for key in suspects:
             if not self._points_to(key):
-                page_id = bytes.fromhex(key)[:ID_BYTES]
-                if page_id[0] in self._replaced and (stored := self.bodies.objects.get(key)):
-                    self._fetch_again(page_id, stored[1].get("url"))
+                if self._replaced and (url := self._url_of(key)):
+                    self._fetch_again(self.zen.node_id(url), url)
                 self.bodies.objects.delete(key)
                 self._repaired["content that nothing points to"] += 1
         return True
@@ -305,9 +303,23 @@ class Repair:
                 self._repaired["record of a pack that no page has"] += lost
 
     def _points_to(self, key: str) -> bool:
-        # A content key begins with the id of its node: both are prefixes of one hash.
-        node = self.zen.nodes.get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
+        """True if a page has the content. A new store reads it, because it has the page's URL."""
+        if not self.zen.naming.together:
+            # A content key begins with the id of its node: both are prefixes of one hash.
+            page_id = bytes.fromhex(key)[:ID_BYTES]
+        elif (url := self._url_of(key)) is not None:
+            page_id = self.zen.node_id(url)
+        else:
+            return False
+        node = self.zen.nodes.get(page_id, [nodes.CONTENT_KEY])
         return text(node, nodes.CONTENT_KEY) == key
+
+    def _url_of(self, key: str) -> str | None:
+        """The URL in an object; None: it has none, or it is damaged, and `_object_of` drops it."""
+        with suppress(CorruptContent):
+            if stored := self.bodies.objects.get(key):
+                return stored[1].get("url")
+        return None
 
     def _lists(self, progress: Progress | None) -> None:
         for problem in self.compactor.repair_lists(lambda: self._step("l", progress)):

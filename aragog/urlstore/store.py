@@ -25,7 +25,7 @@ from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.link_edges import LINK, LinkEdges
 from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.node_ids import NAMING, node_id
+from aragog.urlstore.node_ids import UrlNaming
 from aragog.urlstore.nodes import CANONICAL, CANONICAL_URL, Nodes
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packing import Packing, PackingPages
@@ -45,8 +45,8 @@ from aragog.urlstore.zen_remedies import REMEDIES
 from urlspelling import normalize
 from urlspelling.domain import registered_domain
 from zengraph import Limits, MultiGraph, Schema
-from zengraph.links import LinkGraph, ListLimits
-from zengraph.tables import Tables
+from zengraph.links import LinkGraph, ListLimits, Naming
+from zengraph.tables import TOGETHER, Tables
 
 
 class UrlStore:
@@ -88,10 +88,11 @@ class UrlStore:
     ) -> None:
         write_clock = WriteClock(clock)
         self.clock = write_clock
-        self.zen = zen = MultiGraph(tables, _schema(settings), write_clock.clock)
+        naming = UrlNaming(lambda: tables.format() >= TOGETHER)
+        self.zen = zen = MultiGraph(tables, _schema(settings), write_clock.clock, naming)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
-        links = link_graph(tables, settings, lists, write_clock.clock)
+        links = link_graph(tables, naming, settings, lists, write_clock.clock)
         outlinks = links.writer
         compactor = links.compactor
         packing = content_settings or ContentSettings(layout="objects")
@@ -117,7 +118,7 @@ class UrlStore:
             self.takedowns,
             write_clock,
         )
-        self.link_edges = LinkEdges(tables, links)
+        self.link_edges = LinkEdges(tables, links, naming)
         self.aliases = Aliases(merger, nodes, self.takedowns, write_clock)
         self.schedule = Schedule(zen, self.takedowns, write_clock)
         self.feed = Feed(zen, write_clock)
@@ -295,7 +296,7 @@ class UrlStore:
 
         False while it lies in a damaged file, which `maintenance.repair` replaces.
         """
-        return self.zen.serves(node_id(url)[0])
+        return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
         """Problems of the tables, one line each with the remedy; empty: there are none."""
@@ -330,12 +331,16 @@ def _schema(settings: StoreSettings) -> Schema:
 
 
 def link_graph(
-    tables: Tables, settings: StoreSettings, lists: ListLimits | None, clock: Clock
+    tables: Tables,
+    naming: Naming,
+    settings: StoreSettings,
+    lists: ListLimits | None,
+    clock: Clock,
 ) -> LinkGraph:
     """The links of pages, by URLs."""
     return LinkGraph(
         tables,
-        NAMING,
+        naming,
         clock,
         listed=_leaving_their_domain if settings.inlinks == "external" else settings.inlinks,
         limits=lists,

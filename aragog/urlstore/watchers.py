@@ -14,7 +14,6 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import text
 from aragog.urlstore.writing.next_due import UNWATCHED, WATCHED
 from zengraph import IN, Edge, MultiGraph
@@ -55,7 +54,7 @@ class Watches:
         """
         self._zen.mutate(self._edge(canonical, watch))
         if not watch.active and not text(
-            self._properties.get(node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
+            self._properties.get(self._zen.node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
         ):
             return None
         watched = self._sum_up(canonical, now_ms)
@@ -67,7 +66,7 @@ class Watches:
 
     def all(self, canonical: str) -> list[Watch]:
         """Every watch, including those that ended."""
-        with closing(self._zen.walk_edges(node_id(canonical), IN, WATCH)) as edges:
+        with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, WATCH)) as edges:
             return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
 
     def move(
@@ -95,12 +94,12 @@ class Watches:
 
     def purge(self, canonical: str, now_ms: int) -> None:
         """Delete every watch of the page, including those that ended."""
-        self._zen.purge_edges(node_id(canonical), WATCH, at_ms=now_ms)
+        self._zen.purge_edges(self._zen.node_id(canonical), WATCH, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:
         watched = any(watch.active for watch in self.all(canonical))
         cells = {nodes.URL: canonical.encode(), nodes.WATCHED: WATCHED if watched else UNWATCHED}
-        self._properties.put(node_id(canonical), cells, at_ms=now_ms)
+        self._properties.put(self._zen.node_id(canonical), cells, at_ms=now_ms)
         return watched
 
     def _edge(self, canonical: str, watch: Watch) -> Sequence[Mutation]:
@@ -111,7 +110,9 @@ class Watches:
             _AS: watch.watched_as.encode(),
             _ACTIVE: WATCHED if watch.active else UNWATCHED,
         }
-        return self._zen.edge_rows(owner_id, WATCH, node_id(canonical), properties, watch.at_ms)
+        return self._zen.edge_rows(
+            owner_id, WATCH, self._zen.node_id(canonical), properties, watch.at_ms
+        )
 
 
 def _watch_of(edge: Edge) -> Watch:

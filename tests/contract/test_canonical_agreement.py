@@ -5,11 +5,11 @@ from itertools import permutations
 import pytest
 
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import Likeness
 from aragog.urlstore.writing.alias_merger import ALIAS
 from aragog.urlstore.writing.write_planner import CLAIM_MS
-from tests.support.stores import NOW_MS, SAME, body, page
+from tests.support.stores import NOW_MS, SAME, body, node_id, page
+from urlspelling import url_key
 
 LIST, SECOND = "http://shop.example/list", "http://shop.example/list?page=2"
 P1, P2, P3 = (f"http://shop.example/p/{n}" for n in (1, 2, 3))
@@ -286,7 +286,7 @@ def test_same_is_a_likeness_that_agrees_with_itself():
 def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_stand):
     """The other keeps its own record for now; it may join when it is fetched again."""
     leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
-    assert leases.take(node_id(DECLARED), None, node_id(P2))
+    assert leases.take(node_id(DECLARED), None, url_key(P2))
 
     write(a_stand, fetched(P1, canonical_url=DECLARED))
     assert a_stand.store.resolve(P1) == P1
@@ -299,7 +299,7 @@ def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_
 
 def test_a_claim_whose_process_was_lost_ends(a_stand):
     leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
-    leases.take(node_id(DECLARED), None, node_id(P2))
+    leases.take(node_id(DECLARED), None, url_key(P2))
     a_stand.clock.advance_ms(CLAIM_MS + 1)
 
     write(a_stand, fetched(P1, NOW_MS + CLAIM_MS, canonical_url=DECLARED))

@@ -8,11 +8,10 @@ import pytest
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.node_ids import NAMING
 from aragog.urlstore.store import UrlStore
 from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
-from tests.support.stores import NOW_MS, Stand, page, stand
+from tests.support.stores import NAMING, NOW_MS, Stand, page, stand
 from tests.support.turns import Turns
 from zengraph.links import ListLimits
 from zengraph.links import _compaction as compaction

@@ -3,8 +3,7 @@
 import pytest
 
 from aragog.urlstore.link_edges import LINK
-from aragog.urlstore.node_ids import node_id
-from tests.support.stores import NOW_MS, page
+from tests.support.stores import NOW_MS, node_id, page
 from zengraph import IN, OUT
 from zengraph.errors import InvalidArgument
 

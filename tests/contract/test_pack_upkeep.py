@@ -7,9 +7,8 @@ import pytest
 from aragog.errors import ContentUnavailable
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks, MemoryPacks
-from aragog.urlstore.node_ids import node_id
 from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
-from tests.support.stores import NOW_MS
+from tests.support.stores import NOW_MS, node_id
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 SECRET = "the secret of this page"

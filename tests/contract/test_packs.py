@@ -8,11 +8,10 @@ from aragog.errors import BadInput, ContentUnavailable, CorruptContent
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks, MemoryPacks
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.pack_files import MemoryPacks as Memory
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.pack_stand import fetched, pack_stand
-from tests.support.stores import NOW_MS
+from tests.support.stores import NOW_MS, node_id
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 PACK = "20261129/101502-00112233445566aa.warc.zst"

@@ -8,8 +8,7 @@ from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_updates import failure_write
 from aragog.fetch_record.outcome import WITHHELD, FetchRecord
 from aragog.settings import Settings
-from aragog.urlstore.node_ids import node_id
-from tests.support.stores import NOW_MS, SAME, alias_page, body, page
+from tests.support.stores import NOW_MS, SAME, alias_page, body, node_id, page
 
 HOUR_MS = 3_600_000
 A, B, C, D = (f"http://{x}.example/" for x in "abcd")

@@ -6,11 +6,10 @@ import orjson
 
 from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.urlstore.compression import compress, content_key
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import FETCH, FETCHED
 from aragog.urlstore.record_reader import to_cell
 from aragog.urlstore.records import ContentWrite
-from tests.support.stores import NOW_MS, page
+from tests.support.stores import NOW_MS, node_id, page
 
 OLD, NEW, NAMED = "http://a.example/old", "http://a.example/new", "http://a.example/named"
 HOP = Hop(url=OLD, status=301, target=NEW, latency_ms=3.5, headers=(("Location", "/new"),))

@@ -20,7 +20,7 @@ from aragog.settings import StoreSettings
 from deploy.hbase.server import HBaseServer
 from tests.support.missing_parts import HBASE
 from tests.support.servers import folder_of_a_server, start_or_skip
-from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
 from zengraph.tables.hbase import HBaseTables
 
 _numbers = itertools.count(1)
@@ -146,3 +146,6 @@ class KeySpaces(Tables):
 
     def __getitem__(self, name: str) -> KeySpace:
         return self._tables[name]
+
+    def format(self) -> int:
+        return FORMAT

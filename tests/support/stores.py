@@ -12,6 +12,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.node_ids import UrlNaming
 from aragog.urlstore.records import ContentWrite, Likeness, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from zengraph.links import ListLimits
@@ -19,6 +20,9 @@ from zengraph.links._journal_keys import beside_key, written_at_ms
 from zengraph.tables import Tables
 
 NOW_MS = 1_700_000_000_000
+NAMING = UrlNaming(lambda: True)
+node_id = NAMING.node_id
+"""The id of a URL's node in a new store."""
 SAME = Likeness(body="a hash")
 """Pages with it agree."""
 

@@ -74,6 +74,12 @@ def expected(host):
     return outcomes | {moved: "Fetched", gone: "Gone", closed: "Refused"}
 
 
+def begin_as_earlier(data_dir):
+    """A store that the earlier version began: it refuses one of a later format."""
+    (data_dir / "store").mkdir(parents=True)
+    (data_dir / "store" / "format").write_text("1\n")
+
+
 def done_by(admin, queue):
     """The process ids of the workers that did the jobs of a queue."""
     jobs = admin.jobs(queue, JobState.SUCCEEDED, limit=500)
@@ -90,6 +96,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     # Links to pages of a number beyond are those of its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
     with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
+        begin_as_earlier(home.settings.data_dir)
         environ = home.environ | {
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",

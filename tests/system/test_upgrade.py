@@ -70,6 +70,21 @@ def test_every_record_is_exported_as_the_earlier_version_exported_it(left, tmp_p
     assert sorted(map(as_before, now)) == sorted(earlier)
 
 
+def test_copied_to_a_new_store_it_has_new_keys_and_the_same_records(left, tmp_path):
+    target, folder = tmp_path / "new.toml", tmp_path / "new"
+    target.write_text(f'data_dir = "{folder}"\n')
+
+    aragog(left / "var", "store", "copy", target)
+    aragog(folder, "store", "export", tmp_path / "copied.jsonl")
+
+    earlier = (left / "records.jsonl").read_text().splitlines()
+    copied = (tmp_path / "copied.jsonl").read_text().splitlines()
+    assert sorted(map(as_before, copied)) == sorted(earlier)
+    forms = [(path / "store" / "format").read_text() for path in (left / "var", folder)]
+    assert forms == ["1\n", "2\n"]
+    assert "no problems found" in aragog(folder, "store", "repair", "--no-wait")
+
+
 def test_jobs_that_waited_are_done_and_a_paused_queue_is_still_paused(system):
     with Aragog(system.settings) as client:
         paused = system.aragog("queue", "list", "--json").stdout

@@ -20,7 +20,6 @@ from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
 from aragog.errors import BadInput, NotUnique, SizeExceeded, TakenDown, ValueTaken
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from urlspelling import normalize, url_key
 from zengraph import IN, OUT, Edge
 from zengraph import Graph as ApplicationGraph
@@ -87,6 +86,13 @@ class GraphEdge:
         return cls(edge.other.hex(), edge.score, edge.properties)
 
 
+def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
+    """`id_of` a node of a graph, or of the store, where the store says what the ids of URLs are."""
+    if graph is None and "://" in node:
+        return caller.store.zen.node_id(normalize(node))
+    return id_of(node, graph)
+
+
 def id_of(node: str, graph: str | None = None) -> bytes:
     """
     The id of a node; the first 16 bytes of the SHA-256 of its name, unless it is given.
@@ -95,7 +101,7 @@ def id_of(node: str, graph: str | None = None) -> bytes:
         BadInput: it is no id, no URL, and no name of a node in a graph.
     """
     if "://" in node:
-        return node_id(normalize(node))
+        return url_key(normalize(node))
     try:
         if len(node) == ID_CHARS:
             return bytes.fromhex(node)
@@ -170,7 +176,7 @@ def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None
 
 def own_node(caller: Caller, node: str) -> bytes:
     """The id of a node under the store that is no page; raises BadInput for one that is."""
-    key = id_of(node)
+    key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is the node of a page; use `put` and `remove`")
     return key

@@ -23,6 +23,7 @@ from aragog.api.operations.graph import (
     graph_of,
     id_of,
     naming_the_holder,
+    page_node,
     read_graph,
     refuse_taken_down,
 )
@@ -104,7 +105,10 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     """
     properties = request.properties or {}
     caller.store.fields.check(properties)
-    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    source, target = (
+        page_node(caller, request.node, request.graph),
+        page_node(caller, request.other, request.graph),
+    )
     if request.graph is not None:
         graph_of(caller, request.graph).put_edge(
             source, request.type, target, score=request.score, properties=properties
@@ -134,7 +138,10 @@ class RemoveEdgeRequest:
 )
 def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
     """Remove an edge of an application; does nothing if it does not exist. Safe to repeat."""
-    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    source, target = (
+        page_node(caller, request.node, request.graph),
+        page_node(caller, request.other, request.graph),
+    )
     if request.graph is not None:
         graph_of(caller, request.graph).remove_edges([(source, request.type, target)])
         return
@@ -164,7 +171,10 @@ def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
 
     None: there is no such edge.
     """
-    source, target = id_of(request.node, request.graph), id_of(request.other, request.graph)
+    source, target = (
+        page_node(caller, request.node, request.graph),
+        page_node(caller, request.other, request.graph),
+    )
     if request.graph is not None:
         edge = read_graph(caller, request.graph, lambda g: g.get_edge(source, request.type, target))
     else:
@@ -202,7 +212,7 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
 
     A page ends before its limit once its properties have 4 MiB.
     """
-    key, after = id_of(request.node, request.graph), cursor_of(request.cursor)
+    key, after = page_node(caller, request.node, request.graph), cursor_of(request.cursor)
 
     def read(graph: MultiGraph | ApplicationGraph) -> Edges:
         return graph.edges(
@@ -268,7 +278,7 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     Read from counts for links and for types in `store.graph_counted`; others are counted one by
     one, in a graph up to 10,000.
     """
-    key, direction = id_of(request.node, request.graph), DIRECTIONS[request.direction]
+    key, direction = page_node(caller, request.node, request.graph), DIRECTIONS[request.direction]
 
     def read(store: UrlStore) -> int:
         if request.type == LINK:

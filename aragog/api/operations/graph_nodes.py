@@ -18,9 +18,9 @@ from aragog.api.operations.graph import (
     Properties,
     cursor_of,
     graph_of,
-    id_of,
     naming_the_holder,
     own_node,
+    page_node,
     read_graph,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
@@ -71,7 +71,7 @@ def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
 
     None: there is no node.
     """
-    key = id_of(request.node, request.graph)
+    key = page_node(caller, request.node, request.graph)
     if request.graph is not None:
         own = read_graph(caller, request.graph, lambda g: g.get_node(key, request.properties))
         return None if own is None else GraphNode(key.hex(), own)
@@ -105,7 +105,7 @@ def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
 
     Up to 32 MiB; for nodes that have more together, ask for fewer of them or of their properties.
     """
-    keys = [id_of(node, request.graph) for node in request.nodes]
+    keys = [page_node(caller, node, request.graph) for node in request.nodes]
     found = read_graph(caller, request.graph, lambda g: g.get_nodes(keys, request.properties))
     return [GraphNode(key.hex(), found[key]) for key in keys if key in found]
 
@@ -154,7 +154,7 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
     """
     caller.store.fields.check(request.properties)
     if request.graph is not None:
-        key = id_of(request.node, request.graph)
+        key = page_node(caller, request.node, request.graph)
         with naming_the_holder(caller, request.graph):
             graph_of(caller, request.graph).put_node(key, request.properties)
         return
@@ -184,7 +184,7 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
     and is to be repeated. Safe to repeat.
     """
     if request.graph is not None:
-        graph_of(caller, request.graph).remove_node(id_of(request.node, request.graph))
+        graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
         return
     zen = caller.store.zen
     key = own_node(caller, request.node)

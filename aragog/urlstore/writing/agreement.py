@@ -15,9 +15,9 @@ from enum import Enum
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import body_hash, stored_hash
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
 from aragog.urlstore.records import PageWrite
+from urlspelling import url_key
 from zengraph.records import Lease, Row
 
 
@@ -160,7 +160,7 @@ def _with_unfetched(
 
 def claimant(page: PageWrite) -> bytes:
     """What a page claims an unfetched canonical URL by."""
-    return node_id(page.final_url)
+    return url_key(page.final_url)
 
 
 def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:

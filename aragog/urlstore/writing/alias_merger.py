@@ -20,7 +20,6 @@ from aragog.urlstore.bodies import Bodies, pointer_of
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.watchers import Watches
@@ -47,10 +46,10 @@ _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
-    canonical_id, properties = node_id(canonical), {_URL: alias.encode()}
+    canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
-        *zen.edge_rows(node_id(alias), ALIAS, canonical_id, properties, now_ms),
+        *zen.edge_rows(zen.node_id(alias), ALIAS, canonical_id, properties, now_ms),
         put_properties(canonical_id, marked, now_ms),
     ]
 
@@ -98,9 +97,9 @@ class AliasMerger:
             nodes.REASONS: orjson.dumps(reasons),
         }
         self._zen.mutate(
-            [host_put(alias, now_ms), *alias_puts(self._zen, alias, canonical, now_ms)]
+            [host_put(self._zen, alias, now_ms), *alias_puts(self._zen, alias, canonical, now_ms)]
         )
-        self._zen.mutate([put_properties(node_id(alias), pointer, at_ms)])
+        self._zen.mutate([put_properties(self._zen.node_id(alias), pointer, at_ms)])
         self.settle(alias, now_ms, trusted=True)
 
     def settle(self, alias: str, now_ms: int, *, trusted: bool = False) -> None:
@@ -112,7 +111,7 @@ class AliasMerger:
         The page of a URL that redirects within its host moves: its site says that it is the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
-        own = self._properties.get(node_id(alias))
+        own = self._properties.get(self._zen.node_id(alias))
         if canonical == alias:
             return
         if not trusted and _has_another_page(canonical, row, alias, own):
@@ -122,8 +121,8 @@ class AliasMerger:
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
         if due:
-            self._zen.by_number.delete_many([(node_id(alias), int(due), now_ms)])
-            self._properties.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
+            self._zen.by_number.delete_many([(self._zen.node_id(alias), int(due), now_ms)])
+            self._properties.put(self._zen.node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
         if nodes.SENTINEL in own:
             self._move(alias, own, canonical, row, now_ms)
 
@@ -143,7 +142,7 @@ class AliasMerger:
         if present:
             # The clock of the worker that fetched it may be ahead of this one.
             at_ms = max(now_ms, *(own[column].at_ms for column in present))
-            self._properties.delete(node_id(alias), present, at_ms=at_ms)
+            self._properties.delete(self._zen.node_id(alias), present, at_ms=at_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
         return {column: cell for column, cell in own.items() if column not in columns}
 
@@ -179,39 +178,46 @@ class AliasMerger:
             inherits: the page moves to it although another URL sent it: the two agreed.
             is_needed: it is due at once, whoever wants it: what it was read as is deleted.
         """
-        own = self._properties.get(node_id(alias))
+        own = self._properties.get(self._zen.node_id(alias))
         leaving = text(own, nodes.LEAVING)
         canonical = leaving or alias_of(own, alias)
         if canonical is None:
             return
         if not leaving:
-            self._properties.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
+            self._properties.put(
+                self._zen.node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
+            )
         at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         if reasons is not None:
             pointer[nodes.REASONS] = orjson.dumps(reasons)
-        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
+        self._properties.put(self._zen.node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms, inherits=inherits)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
-        self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
+        self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
-        self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+        self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
         """Ensure that a URL has a record, and a next fetch if it or its old canonical is wanted."""
-        row = self._properties.get(node_id(alias))
+        row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
             cells[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
         if nodes.SENTINEL not in row:
-            self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), cells, at_ms)])
+            self._zen.mutate(
+                [
+                    host_put(self._zen, alias, at_ms),
+                    put_properties(self._zen.node_id(alias), cells, at_ms),
+                ]
+            )
         watched = (
             row
             if text(row, nodes.WATCHED)
-            else self._properties.get(node_id(canonical), [nodes.WATCHED])
+            else self._properties.get(self._zen.node_id(canonical), [nodes.WATCHED])
         )
         if not text(row, nodes.DUE) and is_wanted(watched, self._refresh):
             self._due.schedule(alias, due_at_ms, at_ms)
@@ -219,7 +225,7 @@ class AliasMerger:
     def _give_back(
         self, alias: str, own: Row, canonical: str, now_ms: int, *, inherits: bool
     ) -> None:
-        row = self._properties.get(node_id(canonical))
+        row = self._properties.get(self._zen.node_id(canonical))
         facts = facts_of(row)
         if not inherits and alias not in (facts.get("url"), facts.get("final_url")):
             return
@@ -237,7 +243,7 @@ class AliasMerger:
             # Else an older fetch of this URL would be dropped as if that page were still here.
             attempt = orjson.dumps(attempt_alone(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
-            self._properties.put(node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
+            self._properties.put(self._zen.node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
@@ -246,10 +252,10 @@ class AliasMerger:
         They stored nothing of their own, so they are due at once. Those that redirect to it or were
         merged by an application stay aliases, and so do those for which `stays` returns True.
         """
-        if nodes.ALIASED not in self._properties.get(node_id(canonical), [nodes.ALIASED]):
+        if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
         for alias in list(self.listed(canonical)):
-            own = self._properties.get(node_id(alias), [*_OF_ALIAS, nodes.OWN])
+            own = self._properties.get(self._zen.node_id(alias), [*_OF_ALIAS, nodes.OWN])
             joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
             if joined and not nodes.is_taken_down(own) and not stays(alias):
                 self.undo(alias, now_ms, is_needed=True)
@@ -258,7 +264,9 @@ class AliasMerger:
         """Set a flag of nodes."""
         self._zen.mutate(
             [
-                put_properties(node_id(url), {nodes.URL: url.encode(), column: b"1"}, now_ms)
+                put_properties(
+                    self._zen.node_id(url), {nodes.URL: url.encode(), column: b"1"}, now_ms
+                )
                 for url in urls
             ]
         )
@@ -275,7 +283,7 @@ class AliasMerger:
         self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
     ) -> Iterator[str]:
         for alias in self.listed(canonical):
-            alias_row = self._properties.get(node_id(alias), columns)
+            alias_row = self._properties.get(self._zen.node_id(alias), columns)
             if alias in visited or leads_to(alias_row, alias) != canonical:
                 continue
             yield alias
@@ -285,7 +293,7 @@ class AliasMerger:
 
     def listed(self, canonical: str) -> Iterator[str]:
         """The aliases that the edges list, unchecked."""
-        with closing(self._zen.walk_edges(node_id(canonical), IN, ALIAS)) as edges:
+        with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
                 yield edge.properties[_URL].decode()
 
@@ -299,7 +307,7 @@ class AliasMerger:
             last_ms = max(cell.at_ms for cell in moved.values())
             cells = {nodes.SENTINEL: nodes.kept_sentinel(own), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
-            self._zen.mutate([host_put(canonical, now_ms)])
+            self._zen.mutate([host_put(self._zen, canonical, now_ms)])
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
@@ -310,29 +318,31 @@ class AliasMerger:
             return
         self._zen.mutate(
             [
-                sender_put(canonical, sender, max(cell.at_ms for cell in moved.values()))
+                sender_put(self._zen, canonical, sender, max(cell.at_ms for cell in moved.values()))
                 for sender in {source, nodes.sender_of(own, source)}
                 if host(sender) != host(canonical)
             ]
         )
-        canonical_id = node_id(canonical)
+        canonical_id = self._zen.node_id(canonical)
         puts = [
             put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
             for cells, at in values
         ]
         puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
-        self._zen.move(puts, node_id(source))
+        self._zen.move(puts, self._zen.node_id(source))
         last_ms = max(cell.at_ms for cell in moved.values())
-        self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
+        self._properties.put(
+            self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
+        )
         # These two are deleted last: while they exist, a second run finds what is left.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
-            [(node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
+            [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
         )
         if key := text(own, nodes.CONTENT_KEY):
             self._bodies.objects.delete(key)
         if last:
-            self._properties.delete(node_id(source), list(last), at_ms=newest_ms(last))
+            self._properties.delete(self._zen.node_id(source), list(last), at_ms=newest_ms(last))
 
     def _copy_content(
         self, own: Row, canonical: str, target_row: Row
@@ -350,7 +360,7 @@ class AliasMerger:
         if response := nodes.response_of(own):
             cells[nodes.RESPONSE] = response.value
         if (pointer := pointer_of(own)) and self._bodies.packs:
-            self._bodies.packs.catalog.share(pointer, node_id(canonical))
+            self._bodies.packs.catalog.share(pointer, self._zen.node_id(canonical))
             cells.pop(nodes.CONTENT_KEY, None)
             known = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
             return [(cells, stands[1].at_ms), *(({c: cell.value}, cell.at_ms) for c, cell in known)]

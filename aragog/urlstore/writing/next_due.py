@@ -9,9 +9,9 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from urlspelling import url_key
 from zengraph.records import Row
 
 STATE_VERSION = 1
@@ -63,7 +63,7 @@ def planned(
 ) -> Next:
     """The next fetch of the page at `canonical`, whose node holds `row`."""
     before = state_of(row)
-    spread = _spread(node_id(canonical), seen.fetched_at_ms)
+    spread = _spread(url_key(canonical), seen.fetched_at_ms)
     state, due_at_ms = decide(before, seen, changed, page.fields, settings, spread=spread)
     wanted_ms = due_at_ms if is_wanted(row, settings) else None
     facts = nodes.facts_of(row) if page.links is None else page.facts
@@ -111,7 +111,7 @@ def vanished_fields(
     )
 
 
-def _spread(page_id: bytes, at_ms: int) -> float:
+def _spread(key: bytes, at_ms: int) -> float:
     """0 to 1, uniform over pages and over the fetches of a page; the same when repeated."""
-    mixed = (int.from_bytes(page_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

@@ -23,7 +23,6 @@ from aragog.urlstore.bodies import (
 )
 from aragog.urlstore.compression import body_hash, content_key, decompress, stored_hash
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
@@ -99,12 +98,12 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     return ticket
 
 
-def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
+def share_elsewhere(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """Note the records of pages that are stored under other URLs than those of their fetch."""
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
         if cell and bodies.packs and plan.canonical not in plan.page.urls:
-            bodies.packs.catalog.share(PackPointer.read(cell), node_id(plan.canonical))
+            bodies.packs.catalog.share(PackPointer.read(cell), zen.node_id(plan.canonical))
 
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:
@@ -134,7 +133,7 @@ def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
     )
 
 
-def unused_records(plans: Sequence[PageWritePlan]) -> list[Mutation]:
+def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
     """The cells by which URLs know records that their pages did not take."""
     rows = []
     for plan in plans:
@@ -143,7 +142,7 @@ def unused_records(plans: Sequence[PageWritePlan]) -> list[Mutation]:
         url = plan.page.url if plan.copy else plan.canonical
         column, value = record_cell(pointer, REVISIT)
         cells = {nodes.URL: url.encode(), column: value}
-        rows.append(put_properties(node_id(url), cells, plan.page.fetched_at_ms))
+        rows.append(put_properties(zen.node_id(url), cells, plan.page.fetched_at_ms))
     return rows
 
 
@@ -158,7 +157,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     replaced = [(plan, old) for plan in plans if (old := _replaced(plan))]
     if keep := packs.settings.keep_versions:
         for plan, _ in replaced:
-            row = zen.nodes.get(node_id(plan.canonical))
+            row = zen.nodes.get(zen.node_id(plan.canonical))
             live = live_records(row, keep)
             dead += [one for one, _, _ in records_of(row) if one not in live]
     else:
@@ -179,7 +178,7 @@ def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) ->
             continue
         if column == nodes.CONTENT_KEY and cell.value:
             bodies.objects.delete(cell.value.decode())
-        zen.nodes.delete(node_id(plan.canonical), [column], at_ms=cell.at_ms)
+        zen.nodes.delete(zen.node_id(plan.canonical), [column], at_ms=cell.at_ms)
 
 
 def _replaced(plan: PageWritePlan) -> PackPointer | None:

@@ -23,7 +23,6 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
@@ -58,11 +57,15 @@ class Takedown:
 
     def remove(self, canonical: str, now_ms: int) -> None:
         """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
-        if not nodes.is_taken_down(self.zen.nodes.get(node_id(canonical), [nodes.REMOVED])):
+        if not nodes.is_taken_down(
+            self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
+        ):
             self._mark([canonical], b"removed", now_ms)
         row = self._empty(canonical, now_ms)
         if alias_of(row, canonical) is None:
-            self.zen.by_order.delete(node_id(canonical), host_order(canonical), at_ms=now_ms)
+            self.zen.by_order.delete(
+                self.zen.node_id(canonical), host_order(canonical), at_ms=now_ms
+            )
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
@@ -95,7 +98,7 @@ class Takedown:
         members: set[str] = set()
         for url in urls:
             members.add(url)
-            if alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url) is None:
+            if alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url) is None:
                 members.update(self.aliases.pointing_to(url))
         sent = list(self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name))
         refuses = self.tombstones.refuses
@@ -150,7 +153,7 @@ class Takedown:
         If the page's text comes from elsewhere by now, what is newer stays, with its links. Its
         watches and its next fetch stay in any case: that fetch may bring a page that may be stored.
         """
-        row = self.zen.nodes.get(node_id(page.url), [nodes.FACTS])
+        row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, gone)
@@ -166,13 +169,13 @@ class Takedown:
         fetch stay. The change feed has an entry for it, written before anything is deleted, and
         shows no earlier values any more.
         """
-        row = self.zen.nodes.get(node_id(url))
+        row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
             return
         # Also without a page: one that was fetched before may still be on its way.
         is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
-        self.zen.mutate([put_properties(node_id(url), cells, upto_ms)])
+        self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
         # What a later fetch found as it was keeps its time, and is not of before.
         is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
@@ -195,18 +198,20 @@ class Takedown:
 
     def page_sent_by(self, url: str) -> str | None:
         """The URL of the page that a URL sent last; None: another URL sent what it leads to."""
-        row = self.zen.nodes.get(node_id(url), [nodes.CANONICAL])
+        row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
         if canonical is None:
             return url
-        sender = nodes.sender_of(self.zen.nodes.get(node_id(canonical), [nodes.FACTS]), url)
+        sender = nodes.sender_of(
+            self.zen.nodes.get(self.zen.node_id(canonical), [nodes.FACTS]), url
+        )
         return canonical if sender == url else None
 
     def drop_content(self, url: str, upto_ms: int) -> None:
         """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
         if (canonical := self.page_sent_by(url)) is None:
             return
-        row = self.zen.nodes.get(node_id(canonical))
+        row = self.zen.nodes.get(self.zen.node_id(canonical))
         where = nodes.content_cell(row)
         old = _records(row, upto_ms)
         if where is not None and where[1].at_ms <= upto_ms:
@@ -216,8 +221,8 @@ class Takedown:
 
     def lift(self, url: str, now_ms: int) -> bool:
         """Let a URL be stored again; False: it was not refused."""
-        refused = nodes.REMOVED in self.zen.nodes.get(node_id(url), [nodes.REMOVED])
-        self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
+        self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
         self.tombstones.changed()
         return refused
@@ -230,7 +235,7 @@ class Takedown:
         self.zen.mutate(
             [
                 put_properties(
-                    node_id(url), {nodes.URL: url.encode(), nodes.REMOVED: marker}, now_ms
+                    self.zen.node_id(url), {nodes.URL: url.encode(), nodes.REMOVED: marker}, now_ms
                 )
                 for url in urls
             ]
@@ -240,7 +245,7 @@ class Takedown:
         row = self._empty(url, now_ms)
         Watches(self.zen).purge(url, now_ms)
         self.zen.nodes.delete(
-            node_id(url), [nodes.WATCHED], at_ms=_last_ms(row, nodes.WATCHED, now_ms)
+            self.zen.node_id(url), [nodes.WATCHED], at_ms=_last_ms(row, nodes.WATCHED, now_ms)
         )
 
     def _empty(
@@ -259,20 +264,20 @@ class Takedown:
         With `upto_ms` newer cells stay, except histories, which hold older values, and so do those
         in `unless`. The links go as of `links_ms`, None: now; those of a later fetch come after.
         """
-        row = self.zen.nodes.get(node_id(url))
+        row = self.zen.nodes.get(self.zen.node_id(url))
         old = {
             column
             for column, cell in row.items()
             if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
         }.difference(_STAY, unless)
         records = _records(row, upto_ms)
-        self.zen.unindex(node_id(url), {column: row[column] for column in old})
+        self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
         # What a fetch writes right after that must not be hidden by the delete.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
         if due and nodes.DUE in old:
-            self.zen.by_number.delete_many([(node_id(url), int(due), now_ms)])
+            self.zen.by_number.delete_many([(self.zen.node_id(url), int(due), now_ms)])
         self.bodies.erase(row, old)
         self._delete_cells(url, row, old.intersection({*_POINTERS, *records}), at_ms)
         if not keeps_links:
@@ -284,16 +289,16 @@ class Takedown:
         if columns:
             # Fields may have been put with a time in the future.
             at_ms = max(at_ms, *(row[column].at_ms for column in columns))
-            self.zen.nodes.delete(node_id(url), sorted(columns), at_ms=at_ms)
+            self.zen.nodes.delete(self.zen.node_id(url), sorted(columns), at_ms=at_ms)
 
     def _leave_host(self, url: str, now_ms: int) -> None:
-        self.zen.by_order.delete(node_id(url), host_order(url), at_ms=now_ms)
+        self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
     def _leave_page(self, url: str, _now_ms: int) -> None:
         """If the URL is an alias, its canonical URL no longer lists it."""
-        canonical = alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url)
+        canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
-            self.zen.remove_edge(node_id(url), ALIAS, node_id(canonical))
+            self.zen.remove_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical))
 
 
 def _has_page(row: Row, upto_ms: int) -> bool:

@@ -15,7 +15,6 @@ import orjson
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.due_index import DueIndex
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, alias_of, text
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
@@ -65,7 +64,7 @@ class Trust:
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in marks.items():
             for alias in self._aliases.listed(url) if nodes.ALIASED in row else ():
-                own = self._properties.get(node_id(alias), _OF_AN_ALIAS)
+                own = self._properties.get(self._zen.node_id(alias), _OF_AN_ALIAS)
                 joined = alias_of(own, alias) == url and nodes.was_fetched(own)
                 watched = own if text(own, nodes.WATCHED) else row
                 if joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
@@ -82,10 +81,10 @@ class Trust:
 
         It is not believed again until it is fetched. Killed half-way, a repeated call completes it.
         """
-        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+        row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
         mark = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
-        self._properties.put(node_id(canonical), mark, at_ms=now_ms)
+        self._properties.put(self._zen.node_id(canonical), mark, at_ms=now_ms)
         why = f"{canonical} is not believed until it is fetched: {url} names it too and differs"
         self.part(canonical, now_ms, why)
 
@@ -97,7 +96,9 @@ class Trust:
         then stand for the same URL, so that they keep a page. If none of them sent it, there is no
         page to move back; unless they may be left `without_page`, they stay. Safe to repeat.
         """
-        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE])
+        row = self._properties.get(
+            self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
+        )
         trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
         first = next((url for url in nodes.senders_of(row) if url in trusting), None)
         for alias in trusting:
@@ -116,11 +117,11 @@ class Trust:
         None without one. Also the one that a killed process was taking `url` out of.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
-        own = self._properties.get(node_id(url), columns)
+        own = self._properties.get(self._zen.node_id(url), columns)
         canonical = text(own, nodes.LEAVING) or alias_of(own, url)
         if canonical is None or text(own, nodes.LEAVING):
             return canonical
-        row = self._properties.get(node_id(canonical), [nodes.OWN, nodes.ALIASED])
+        row = self._properties.get(self._zen.node_id(canonical), [nodes.OWN, nodes.ALIASED])
         if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
             return None
         others = (each for each in self._aliases.listed(canonical) if each != url)
@@ -132,8 +133,12 @@ class Trust:
 
         If it sent the record, that leaves with it, and the others are due at once.
         """
-        self._properties.put(node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
-        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.OWN])
+        self._properties.put(
+            self._zen.node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
+        )
+        row = self._properties.get(
+            self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.OWN]
+        )
         if url in nodes.senders_of(row) and not nodes.was_fetched(row):
             self._aliases.release(canonical, now_ms, lambda alias: alias == url)
         self._aliases.undo(url, now_ms)
@@ -145,7 +150,7 @@ class Trust:
         The first of them takes it, the others stand for the same page, and all are due soon. True
         if there were any; what the sender fetched may then be written without changing theirs.
         """
-        row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+        row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
         joined = [
             url
@@ -163,10 +168,10 @@ class Trust:
 
     def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
         """`undo` of an alias; others that agreed with its page follow it."""
-        own = self._properties.get(node_id(url), [nodes.CANONICAL])
+        own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
         if canonical is not None:
-            row = self._properties.get(node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
+            row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
             senders = nodes.senders_of(row)
             if url in senders:
                 why = f"{url} does not name {canonical} any more"
@@ -177,14 +182,18 @@ class Trust:
 
     def _trusts(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
-        return is_trusting(self._properties.get(node_id(alias), columns), alias, canonical)
+        return is_trusting(
+            self._properties.get(self._zen.node_id(alias), columns), alias, canonical
+        )
 
     def _leaves(self, alias: str) -> bool:
         """Whether a killed process had begun to undo an alias."""
-        return bool(text(self._properties.get(node_id(alias), [nodes.LEAVING]), nodes.LEAVING))
+        return bool(
+            text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
+        )
 
     def _reasons(self, alias: str, why: str) -> list[str]:
-        stored = self._properties.get(node_id(alias), [nodes.REASONS])
+        stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
         known = dict.fromkeys(map(str, texts))
         known.pop(why, None)  # it is the last one
@@ -192,7 +201,7 @@ class Trust:
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
         """Make an alias of `canonical` one of `target`, with whose page it agreed."""
-        before = self._properties.get(node_id(alias), [nodes.CANONICAL])
+        before = self._properties.get(self._zen.node_id(alias), [nodes.CANONICAL])
         pointer = {
             nodes.CANONICAL: target.encode(),
             nodes.PROVISIONAL: b"",
@@ -200,13 +209,13 @@ class Trust:
         }
         self._zen.mutate(alias_puts(self._zen, alias, target, now_ms))
         at_ms = max(now_ms, before[nodes.CANONICAL].at_ms + 1)
-        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
+        self._properties.put(self._zen.node_id(alias), pointer, at_ms=at_ms)
         self._watches.move(canonical, target, now_ms, watched_as=alias)
-        self._zen.remove_edge(node_id(alias), ALIAS, node_id(canonical))
+        self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
 
     def _unschedule(self, canonical: str, now_ms: int) -> None:
         """Drop the next fetch of a URL without a record: it was that of the page that left."""
         columns = [nodes.SENTINEL, nodes.DUE, nodes.WATCHED]
-        row = self._properties.get(node_id(canonical), columns)
+        row = self._properties.get(self._zen.node_id(canonical), columns)
         if nodes.SENTINEL not in row and text(row, nodes.DUE) and text(row, nodes.WATCHED) != "1":
             self._due.schedule(canonical, None, now_ms)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.writing import page_plan
@@ -68,6 +67,7 @@ class WritePlanner:
         history: Sequence[str],
         refuses: Callable[[str], bool],
     ) -> None:
+        self._zen = zen
         self._nodes = Nodes(zen)
         self._trust = trust
         self._refuses = refuses
@@ -201,7 +201,7 @@ class WritePlanner:
         before = Lease.of(row, nodes.CLAIM)
         if before and before.holder == holder and before.is_live(self._claim_clock.now_ms()):
             return True
-        return self._claim.take(node_id(judgment.canonical), before, holder) is not None
+        return self._claim.take(self._zen.node_id(judgment.canonical), before, holder) is not None
 
     def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
         """

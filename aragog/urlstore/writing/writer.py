@@ -23,9 +23,8 @@ from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
-from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
@@ -189,7 +188,7 @@ class PageWriter:
                 self._find_owners(plan)
                 plan.changes = redirected(plan)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
-        plan_bodies.share_elsewhere(self._bodies, plans)
+        plan_bodies.share_elsewhere(self._bodies, self._zen, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
@@ -277,14 +276,14 @@ class PageWriter:
         ]
         if edges:
             self._zen.mutate(edges)
-        indexes = [put for plan in plans for put in _index_rows(plan, now_ms)]
-        nodes_of_pages = [put for plan in plans for put in _node_rows(plan)]
-        nodes_of_pages += plan_bodies.unused_records(plans)
+        indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
+        nodes_of_pages = [put for plan in plans for put in _node_rows(self._zen, plan)]
+        nodes_of_pages += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
             if plan.cells:
                 if plan.due_at_ms is not None:
-                    indexes.append(due_put(plan.canonical, plan.due_at_ms, now_ms))
-                nodes_of_pages.append(_stamp(plan, now_ms))
+                    indexes.append(due_put(self._zen, plan.canonical, plan.due_at_ms, now_ms))
+                nodes_of_pages.append(_stamp(self._zen, plan, now_ms))
         self._zen.mutate([*indexes, *nodes_of_pages])
 
     def _remove_outdated(
@@ -292,13 +291,13 @@ class PageWriter:
     ) -> None:
         """Remove due rows of another time, and fields that disappeared from their pages."""
         outdated = [
-            (node_id(plan.canonical), due_at_ms, now_ms)
+            (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current
             if (due_at_ms := _outdated_due_ms(plan, rows.get(plan.canonical, {}))) is not None
         ]
         if outdated:
             self._zen.by_number.delete_many(outdated)
-        if vanished := [_vanished_fields(plan) for plan in current if plan.gone]:
+        if vanished := [_vanished_fields(self._zen, plan) for plan in current if plan.gone]:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
@@ -325,29 +324,33 @@ class PageWriter:
                     self._aliases.settle(alias, now_ms)
 
 
-def _index_rows(plan: PageWritePlan, now_ms: int) -> list[Mutation]:
+def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
     """Rows by host, and by the URL that sent the page."""
     page = plan.page
-    rows = [host_put(alias, now_ms) for alias in plan.aliases]
+    rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
-        rows.append(host_put(plan.canonical, now_ms))
-    rows += [sender_put(url, page.final_url, page.fetched_at_ms) for url in page_plan.sent_to(plan)]
+        rows.append(host_put(zen, plan.canonical, now_ms))
+        if in_sample(plan.canonical):
+            rows.append(sample_put(zen, plan.canonical, now_ms))
+    rows += [
+        sender_put(zen, url, page.final_url, page.fetched_at_ms) for url in page_plan.sent_to(plan)
+    ]
     return rows
 
 
-def _node_rows(plan: PageWritePlan) -> list[Mutation]:
+def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     """The page's node, the pointers of its aliases, and the report of the URL that was fetched."""
     page, at_ms = plan.page, plan.page.fetched_at_ms
     rows = [
-        put_properties(node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
+        put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
         for alias in plan.aliases
     ]
     if plan.cells:
-        rows.append(put_properties(node_id(plan.canonical), plan.cells, plan.at_ms))
+        rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
     if plan.late_facts is not None:
         # At the time of the fetch they would lose against those of the attempt after it.
         facts = {nodes.FACTS: plan.late_facts}
-        rows.append(put_properties(node_id(plan.canonical), facts, plan.facts_at_ms + 1))
+        rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
         # Of a page that only joins another one nothing is stored: what is, has its own response.
         brings = page.content is not None and not plan.copy
@@ -355,21 +358,21 @@ def _node_rows(plan: PageWritePlan) -> list[Mutation]:
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
         if page.confirmation is not None:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
-        rows.append(put_properties(node_id(page.url), report, at_ms))
+        rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if brings and not plan.stale and page.url != plan.canonical:
             # That URL may have another page soon. Its redirects are not part of this one's.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
-            rows.append(put_properties(node_id(plan.canonical), response, at_ms))
+            rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 
-def _stamp(plan: PageWritePlan, now_ms: int) -> Mutation:
+def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
     """The cells that belong to the write, not to the fetch: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
     }
-    return put_properties(node_id(plan.canonical), cells, now_ms)
+    return put_properties(zen.node_id(plan.canonical), cells, now_ms)
 
 
 def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
@@ -378,7 +381,7 @@ def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
     return int(due) if due and due != str(plan.due_at_ms) else None
 
 
-def _vanished_fields(plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
+def _vanished_fields(zen: MultiGraph, plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
     """The page, the cells of the fields that it no longer has, and when it was fetched."""
     columns = list(map(nodes.field_column, sorted(plan.gone)))
-    return node_id(plan.canonical), columns, plan.page.fetched_at_ms
+    return zen.node_id(plan.canonical), columns, plan.page.fetched_at_ms

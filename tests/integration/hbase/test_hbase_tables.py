@@ -10,7 +10,7 @@ import pytest
 from aragog.bootstrap.stores import hbase_tables
 from tests.support.documented import Shell, blocks
 from zengraph.errors import CorruptRow, InvalidArgument, InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES, Cell
+from zengraph.tables import FORMAT, OWN_ROWS, TABLES, Cell, newest_ms
 from zengraph.tables.hbase import shell_commands
 from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 
@@ -55,6 +55,20 @@ def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_s
     assert hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="page_")).check() == []
     assert len([line for line in commands if line.startswith("create 'page_")]) == len(TABLES)
     assert "FAST_DIFF" in commands[0]
+
+
+def test_new_tables_have_the_newest_form_and_those_with_data_keep_the_first(hbase_settings):
+    tables = hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="form_"))
+    tables.create()
+    assert tables.format() == FORMAT
+
+    note = OWN_ROWS[1]
+    tables["u"].delete(note, at_ms=newest_ms(tables["u"].get(note)))
+    assert tables.format() == 1  # as of a version that kept no note
+    tables["n"].put(b"node", {b"m:a": b"1"}, at_ms=1000)
+    tables.create()
+    assert tables.format() == 1
+    tables.close()
 
 
 def test_two_makers_at_once_get_along(hbase_settings):

@@ -12,9 +12,8 @@ from aragog.crawl.stages.page_updates import PageUpdate, to_blob
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.urlstore.compression import compress, content_key
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, body, page
+from tests.support.stores import NOW_MS, body, node_id, page
 from zengraph.tables.sqlite import SqliteTables
 
 SHARDS = 4

@@ -12,7 +12,8 @@ from aragog.transfer.copy import copy_tables
 from tests.support.postgres_server import store_settings
 from tests.support.waiting import wait_until
 from zengraph.errors import InvalidArgument, InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES
+from zengraph.tables import FORMAT, TABLES
+from zengraph.tables.postgres.schema import UPGRADES, VERSION
 from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.postgres
@@ -79,18 +80,35 @@ def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
 
 def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres_dsn):
     tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=5)
-    added = {1: lambda schema: f"ALTER TABLE {schema}.e ADD COLUMN note text"}
+    added = {**UPGRADES, VERSION: lambda schema: f"ALTER TABLE {schema}.e ADD COLUMN note text"}
     newer = postgres_tables(store_settings(postgres_dsn), upgrades=added)
     with pytest.raises(InvalidConfig, match="run `aragog store upgrade`"):
         newer["e"].get(b"row")
 
     steps = []
-    assert newer.schema.upgrade(steps.append) == 2
+    assert newer.schema.upgrade(steps.append) == VERSION + 1
 
     tables["e"].put(b"row", {b"p:a": b"2"}, at_ms=6)  # a process of the version before
     assert newer["e"].get(b"row")[b"p:a"].value == b"2"
-    assert steps == ["from version 1 to 2"]
+    assert steps == [f"from version {VERSION} to {VERSION + 1}"]
     newer.close()
+
+
+def test_a_schema_of_the_first_version_stays_in_use_with_the_form_of_its_data(tables, postgres_dsn):
+    assert tables.format() == FORMAT
+    execute(
+        postgres_dsn,
+        "UPDATE aragog.meta SET value = '1' WHERE name = 'version'; "
+        "DELETE FROM aragog.meta WHERE name = 'format'",
+    )
+    old, steps = postgres_tables(store_settings(postgres_dsn)), []
+
+    old["e"].put(b"row", {b"p:a": b"1"}, at_ms=5)
+    assert old.format() == 1
+    assert old.schema.upgrade(steps.append) == VERSION
+    assert steps == ["from version 1 to 2"]
+    assert old.format() == 1
+    old.close()
 
 
 def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):

@@ -16,8 +16,8 @@ from aragog.client import GraphMutation, connect
 from aragog.errors import BadInput
 from aragog.settings import Settings, StoreSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.node_ids import node_id
 from tests.support import api_server, thrift_server
+from tests.support.stores import node_id
 from zengraph import Graph
 from zengraph.records import CountedRows, counted_rows
 

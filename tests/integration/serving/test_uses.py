@@ -14,13 +14,12 @@ from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
 from tests.support import api_server
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, node_id, page, stand
 from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis

@@ -17,7 +17,11 @@ def listed(
 ):
     store = stand(MemoryTables()).store
     store.zen.mutate(
-        [host_put(f"http://{host}/{n}", NOW_MS) for host in hosts for n in range(per_host)]
+        [
+            host_put(store.zen, f"http://{host}/{n}", NOW_MS)
+            for host in hosts
+            for n in range(per_host)
+        ]
     )
     return DomainList(store.pages.hosts, key_of, known, divided, **more)
 
@@ -94,8 +98,8 @@ def test_a_domain_with_many_urls_costs_as_much_as_one_with_a_few():
     """The walk skips the URLs of a domain instead of reading them."""
     tables = MemoryTables()
     store = stand(tables).store
-    store.zen.mutate([host_put(f"http://a.com/{n}", NOW_MS) for n in range(5000)])
-    store.zen.mutate([host_put("http://b.com/", NOW_MS)])
+    store.zen.mutate([host_put(store.zen, f"http://a.com/{n}", NOW_MS) for n in range(5000)])
+    store.zen.mutate([host_put(store.zen, "http://b.com/", NOW_MS)])
     given_out, scan = [], tables["h"].scan
 
     def counted(*args, **more):

@@ -2,7 +2,9 @@
 
 import pytest
 
-from aragog.urlstore.node_ids import list_id, node_id
+from aragog.urlstore.node_ids import UrlNaming, list_id
+from tests.support.stores import node_id
+from urlspelling import url_key
 
 
 def test_the_lists_of_a_host_are_neighbors():
@@ -20,3 +22,17 @@ def test_the_lists_of_many_hosts_are_spread_over_all_first_bytes():
 @pytest.mark.parametrize("url", [b"https://a.example/", b"https://a.example", b"a", b""])
 def test_every_name_has_an_id_of_the_length_of_a_nodes(url):
     assert len(list_id(url)) == len(node_id("https://a.example/")) == 16
+
+
+def test_nodes_of_a_host_lie_together_in_each_bucket_and_hosts_are_spread():
+    ids = [node_id(f"https://a.example/{n}") for n in range(500)]
+    assert len(set(ids)) == 500
+    assert {key[0] & 15 for key in ids} == set(range(16))
+    assert len({(key[0] & 0xF0, key[1:4]) for key in ids}) == 1
+    assert len({node_id(f"https://h{n}.example/")[0] for n in range(3000)}) == 256
+
+
+def test_a_store_of_the_first_form_has_hashes_of_whole_urls_as_ids():
+    old = UrlNaming(lambda: False)
+    assert old.node_id("https://a.example/1") == url_key("https://a.example/1")
+    assert old.list_id(b"https://a.example/1") == list_id(b"https://a.example/1")

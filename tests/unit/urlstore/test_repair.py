@@ -6,9 +6,8 @@ from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.due_index import due_put
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.writing.alias_merger import alias_puts
-from tests.support.stores import NOW_MS, SAME, body, page, stand
+from tests.support.stores import NOW_MS, SAME, body, node_id, page, stand
 from zengraph.tables.memory import MemoryTables
 
 PAGE, ALIAS, LINKING = (f"http://{x}.example/" for x in ("page", "alias", "linking"))
@@ -21,19 +20,19 @@ def drop(a_stand, table, key, columns=None):
 
 
 def lose_the_due_row(a_stand):
-    drop(a_stand, "d", due_put(PAGE, DUE_MS, 0)[1])
+    drop(a_stand, "d", due_put(a_stand.store.zen, PAGE, DUE_MS, 0)[1])
 
 
 def leave_a_due_row(a_stand):
-    a_stand.tables.write([due_put(PAGE, DUE_MS + 5, NOW_MS)])
+    a_stand.tables.write([due_put(a_stand.store.zen, PAGE, DUE_MS + 5, NOW_MS)])
 
 
 def lose_the_host_row(a_stand):
-    drop(a_stand, "h", host_put(PAGE, 0)[1])
+    drop(a_stand, "h", host_put(a_stand.store.zen, PAGE, 0)[1])
 
 
 def leave_a_host_row(a_stand):
-    a_stand.tables.write([host_put("http://nobody.example/", NOW_MS)])
+    a_stand.tables.write([host_put(a_stand.store.zen, "http://nobody.example/", NOW_MS)])
 
 
 def lose_the_alias_edge(a_stand):

@@ -10,7 +10,6 @@ from aragog.urlstore.feed import Change, Feed, publish
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.node_ids import NAMING
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.schedule import Schedule
@@ -20,7 +19,7 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import AliasMerger
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.trust import Trust
-from tests.support.stores import NOW_MS
+from tests.support.stores import NAMING, NOW_MS
 from zengraph import MultiGraph
 from zengraph.links import Compactor, OutlinkWriter
 from zengraph.links._plan import CompactionPlan, PlannedRow

@@ -36,8 +36,8 @@ _ACQUIRED_MS = 10_000
 """How long an acquired value waits for its property to be set."""
 _YOUNG_MS = 600_000
 """A row is written before its property; one younger than this may still become true."""
-_ID = b"i:id"
-_OWNER = b"i:owner"
+ID_COLUMN = b"i:id"
+OWNER_COLUMN = b"i:owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class PropertyIndexes:
         self._nodes = tables["n"]
         self._rows = tables["i"]
         self._clock = clock
-        self._owners = CellLeases(tables["u"], _OWNER, _ACQUIRED_MS, clock)
+        self._owners = CellLeases(tables["u"], OWNER_COLUMN, _ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
         self._searchable = frozenset(schema.searchable)
         self._column_of = schema.column_of
@@ -151,8 +151,8 @@ class PropertyIndexes:
                 if len(result) == min(limit, MAX_LIMIT):
                     return result, last
                 last = key
-                if self._has(row[_ID].value, name, value):
-                    result.append(row[_ID].value)
+                if self._has(row[ID_COLUMN].value, name, value):
+                    result.append(row[ID_COLUMN].value)
                 else:
                     self._delete_old(key, row)
         return result, None
@@ -276,8 +276,8 @@ class PropertyIndexes:
                 self._rows.delete(key, at_ms=newest_ms(row))
             return
         key = unique_key(name, value)
-        row = self._tables["u"].get(key, [_OWNER])
-        owner = Lease.of(row, _OWNER)
+        row = self._tables["u"].get(key, [OWNER_COLUMN])
+        owner = Lease.of(row, OWNER_COLUMN)
         if owner and owner.holder == node_id and not self._has(node_id, name, value):
             # If another node acquires it in this very millisecond, its confirmation fails.
             self._tables["u"].delete(key, at_ms=newest_ms(row))
@@ -286,4 +286,4 @@ class PropertyIndexes:
 def _row(change: _IndexedValue) -> Put:
     """The row of a value that may belong to many nodes."""
     key = index_key(change.node_id, change.name, change.value)
-    return ("i", key, {_ID: change.node_id}, change.at_ms)
+    return ("i", key, {ID_COLUMN: change.node_id}, change.at_ms)

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from zengraph._indexes import PropertyIndexes, Schema
 from zengraph._log import TimeLog
+from zengraph._naming import Naming
 from zengraph._ordered_indexes import NumberIndex, OrderIndex
 from zengraph._parallel_edges import COUNTS, ParallelEdges
 from zengraph._properties import NodeStore
@@ -35,7 +36,9 @@ class MultiGraph:
     """
     A graph with parallel edges. Any number of processes may open one.
 
-    Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256.
+    Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256. Those of
+    a group may lie together if the low half of the first byte is uniformly distributed in each:
+    `links.Naming` makes such ids of names.
 
     Attributes:
         nodes: properties of nodes with their times.
@@ -46,12 +49,19 @@ class MultiGraph:
         node_columns: each node has one of these columns.
         registry: small named records.
         log: entries in order of time.
+        naming: what ids the nodes of names have; `node_id` is its method.
     """
 
     def __init__(
-        self, tables: Tables, schema: Schema | None = None, clock: Clock | None = None
+        self,
+        tables: Tables,
+        schema: Schema | None = None,
+        clock: Clock | None = None,
+        naming: Naming | None = None,
     ) -> None:
         self.tables = tables
+        self.naming = naming or Naming()
+        self.node_id = self.naming.node_id
         self.schema = schema or Schema()
         self.clock = clock or SystemClock()
         self._indexes = PropertyIndexes(tables, self.schema, self.clock)
@@ -91,7 +101,8 @@ class MultiGraph:
 
     def counting(self, *edge_types: int) -> MultiGraph:
         """The same graph, with edges of these types counted."""
-        return MultiGraph(self.tables, replace(self.schema, counted=edge_types), self.clock)
+        schema = replace(self.schema, counted=edge_types)
+        return MultiGraph(self.tables, schema, self.clock, self.naming)
 
     def check(self) -> list[str]:
         """Problems of the engine, one line each with the remedy; empty if there are none."""

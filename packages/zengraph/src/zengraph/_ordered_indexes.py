@@ -11,7 +11,15 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import ClassVar, NamedTuple
 
-from zengraph._codec import BUCKETS, NO_LABEL, after, number_key, ordering_key, read_number_key
+from zengraph._codec import (
+    BUCKETS,
+    ID_BYTES,
+    NO_LABEL,
+    after,
+    number_key,
+    ordering_key,
+    read_number_key,
+)
 from zengraph._leases import Lease, take_many
 from zengraph._properties import Row
 from zengraph.tables import CellTable, Tables
@@ -67,6 +75,25 @@ class OrderIndex:
         first = max(prefix, beyond + b"\0") if beyond else prefix
         with closing(self._table.scan(first, stop)) as rows:
             yield from rows
+
+    def sample(self, prefix: bytes, start: bytes, count: int) -> list[bytes]:
+        """
+        The ids of up to `count` nodes under a prefix, about equally many of each bucket.
+
+        Those whose keys continue with `start` or come behind it, then from the beginning.
+        """
+        ids: list[bytes] = []
+        share = -(-count // BUCKETS)
+        for bucket in range(BUCKETS):
+            first = bytes([bucket]) + prefix
+            ranges = (first + start, after(first)), (first, first + start)
+            left = share
+            for low, high in ranges:
+                with closing(self._table.scan(low, high, limit=left)) as rows:
+                    found = [key[-ID_BYTES:] for key, _ in rows] if left else []
+                ids += found
+                left -= len(found)
+        return ids
 
     def labels(self, beyond: str = "") -> LabelWalk:
         """Walk over the labels that come after a text."""

@@ -71,6 +71,9 @@ class HookedTables(Tables):
     def __getitem__(self, name: str) -> HookedTable:
         return HookedTable(self._inner[name], *self._hooks)
 
+    def format(self) -> int:
+        return self._inner.format()
+
     def create(self) -> None:
         self._inner.create()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
 
 # Where the clocks of tests stand, as of ManualClock.
 STILL_MS = 1_700_000_000_000
@@ -93,3 +93,6 @@ class KeySpaces(Tables):
 
     def __getitem__(self, name: str) -> KeySpace:
         return self._tables[name]
+
+    def format(self) -> int:
+        return FORMAT

@@ -10,10 +10,9 @@ from aragog.errors import InvalidMessage
 from aragog.settings import PipelineSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress
-from aragog.urlstore.node_ids import node_id
 from aragog.urlstore.records import ContentWrite
 from richpins.rich_pins import EXTRACTOR_VERSION
-from tests.support.stores import NOW_MS, page
+from tests.support.stores import NOW_MS, node_id, page
 
 URL, BARE = "http://a.example/", "http://b.example/"
 BODY = b"<title>New title</title><p>text"

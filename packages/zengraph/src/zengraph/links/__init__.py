@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.clock import Clock, SystemClock
 from zengraph.links._compaction import COMPACTIONS, Compactor
 from zengraph.links._inlinks.posting_lists import PostingLists
 from zengraph.links._inlinks.postings import LinkChanges
-from zengraph.links._naming import GROUP_BYTES, Naming
 from zengraph.links._outlinks import Outlinks, PackedLinks, from_lines, to_lines
 from zengraph.links._values import CompactionReport, InLink, Link, ListLimits
 from zengraph.links._writer import (

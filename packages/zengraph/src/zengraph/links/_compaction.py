@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
+from zengraph._naming import Naming
 from zengraph.clock import Clock
 from zengraph.errors import CorruptRow
 from zengraph.links._claims import ALL_LANES, ROW, ClaimCell, LaneClaim
@@ -35,7 +36,6 @@ from zengraph.links._inlinks.posting_lists import PostingLists
 from zengraph.links._inlinks.postings import CAME, STAYED, WENT, LinkChanges
 from zengraph.links._inlinks.segments import Traces
 from zengraph.links._journal_keys import LANES, heads, lane_of
-from zengraph.links._naming import Naming
 from zengraph.links._plan import GRACE_MS, Choice, CompactionPlan, Planner
 from zengraph.links._values import CompactionReport, ListLimits
 from zengraph.tables import Tables, newest_ms

@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from zengraph._codec import BUCKETS, journal_key
-from zengraph.links._naming import Naming
+from zengraph._naming import Naming
 from zengraph.tables import CellTable
 
 LANES = 64

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import orjson
 
 from zengraph._codec import BUCKETS
+from zengraph._naming import Naming
 from zengraph.clock import Clock
 from zengraph.links._inlinks import journal
 from zengraph.links._inlinks.journal import Entry
@@ -29,7 +30,6 @@ from zengraph.links._journal_keys import (
     order,
     written_at_ms,
 )
-from zengraph.links._naming import Naming
 from zengraph.links._outlinks import change_ms, unpack
 from zengraph.links._writer import CELL
 from zengraph.tables import CellTable, Row

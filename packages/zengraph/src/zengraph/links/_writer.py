@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from zengraph._codec import BUCKETS
+from zengraph._naming import Naming
 from zengraph.clock import Clock
 from zengraph.errors import StoreDamaged, StoreUnavailable
 from zengraph.links._inlinks import journal
 from zengraph.links._inlinks.journal import Entry, compress_lines
 from zengraph.links._journal_keys import beside_key, bucket_of_lane, lane_key, lane_of, oldest_ms
-from zengraph.links._naming import Naming
 from zengraph.links._outlinks import (
     MANY_CHANGES,
     MAX_CHANGES,

@@ -65,6 +65,15 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+TOGETHER = 2
+"""The first form of data in which ids may keep the nodes of a group together (`links.Naming`)."""
+FORMAT = 2
+"""The form of new data. Data keep the form in which they were begun: see `Tables.format`."""
+
+OWN_ROWS = (b"\0store-identity", b"\0store-format")
+"""Rows of `u` that say what the data of an engine are; a copy leaves them out."""
+
+
 Scan = Generator[tuple[bytes, Row], None, None]
 
 
@@ -242,6 +251,17 @@ class Tables(Protocol):
     def identity(self) -> str:
         """A random word that identifies these data, created if missing; "" if not supported."""
         return ""
+
+    def format(self) -> int:
+        """
+        The form in which these data were begun, 1 to `FORMAT`; it never changes.
+
+        Callers make ids by it. An engine that does not keep it has data of the first form.
+
+        Raises:
+            StoreUnavailable: the engine does not answer.
+        """
+        return 1
 
     def serves(self, first_byte: int) -> bool:  # noqa: ARG002 - the port's signature
         """

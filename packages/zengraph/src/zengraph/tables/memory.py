@@ -11,7 +11,17 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 
 from zengraph.clock import Clock, SystemClock
-from zengraph.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables, refuse_empty
+from zengraph.tables import (
+    FORMAT,
+    TABLES,
+    Cell,
+    CellTable,
+    Row,
+    RowRange,
+    Scan,
+    Tables,
+    refuse_empty,
+)
 from zengraph.tables._packed import merged, without
 
 _COUNTER_BYTES = 8
@@ -121,11 +131,17 @@ class MemoryTable(CellTable):
 
 
 class MemoryTables(Tables):
-    """All tables, empty."""
+    """All tables, empty; `form` is what `format` returns."""
 
-    def __init__(self, clock: Clock | None = None, *, masking: bool = False) -> None:
+    def __init__(
+        self, clock: Clock | None = None, *, masking: bool = False, form: int = FORMAT
+    ) -> None:
         clock = clock or SystemClock()
+        self._form = form
         self._tables = {name: MemoryTable(clock, masking=masking) for name in TABLES}
 
     def __getitem__(self, name: str) -> MemoryTable:
         return self._tables[name]
+
+    def format(self) -> int:
+        return self._form

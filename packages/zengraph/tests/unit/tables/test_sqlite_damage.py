@@ -51,7 +51,7 @@ def damage(path, how):
 def scribble(content):
     """Ten pages of the tables are overwritten."""
     rng = random.Random(3)
-    for page in rng.sample(range(13, len(content) // PAGE), 10):
+    for page in rng.sample(range(15, len(content) // PAGE), 10):
         content[page * PAGE : (page + 1) * PAGE] = rng.randbytes(PAGE)
 
 

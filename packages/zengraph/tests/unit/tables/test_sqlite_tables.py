@@ -7,12 +7,13 @@ import signal
 import sqlite3
 import threading
 import traceback
+from contextlib import closing
 
 import pytest
 from support.waiting import wait_until
 
 from zengraph.errors import InvalidArgument, InvalidConfig, StoreDamaged, StoreUnavailable
-from zengraph.tables import Cell
+from zengraph.tables import FORMAT, Cell
 from zengraph.tables.sqlite import SqliteTables
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes, log_use
 
@@ -302,3 +303,30 @@ def test_the_use_of_an_empty_log_is_nothing(tmp_path):
     log.touch()
 
     assert log_use(log).frames == 0
+
+
+def test_a_new_folder_has_the_newest_form_and_one_with_data_keeps_its_own(tmp_path):
+    SqliteTables(tmp_path / "new", shards=2).close()
+    assert SqliteTables(tmp_path / "new", shards=2).format() == FORMAT
+
+    for name, files in (("marked", ["shards"]), ("filled", ["00.db", "01.db"])):
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / file).write_text("2\n" if file == "shards" else "")
+        old = SqliteTables(tmp_path / name, shards=2)
+        assert old.format() == 1
+        old.close()
+
+
+def test_large_cells_lie_beside_the_tree_of_their_keys_only_in_new_folders(tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "format").write_text("1\n")
+    for name, in_the_tree in (("old", True), ("new", False)):
+        tables = SqliteTables(tmp_path / name, shards=1)
+        tables["o"].put(b"row", {b"l:v": b"links"}, at_ms=1)
+        tables["o"].put(b"row", {b"l:v": b"newer"}, at_ms=2)
+        assert tables["o"].get(b"row") == {b"l:v": Cell(b"newer", 2)}
+        tables.close()
+        with closing(sqlite3.connect(tmp_path / name / "00.db")) as db:
+            ((sql,),) = db.execute("SELECT sql FROM sqlite_master WHERE name='o'").fetchall()
+        assert ("WITHOUT ROWID" in sql) is in_the_tree

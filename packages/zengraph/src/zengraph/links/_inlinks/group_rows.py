@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import orjson
 
+from zengraph._naming import GROUP_BYTES
 from zengraph.links._inlinks import list_block
 from zengraph.links._inlinks.delta_names import (
     PASSED,
@@ -29,7 +30,6 @@ from zengraph.links._inlinks.delta_names import (
     to_names,
 )
 from zengraph.links._inlinks.postings import HEADER
-from zengraph.links._naming import GROUP_BYTES
 from zengraph.tables import Row
 
 MAX_DEPTH = 8

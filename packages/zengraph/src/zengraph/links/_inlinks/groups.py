@@ -26,6 +26,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.links._inlinks import list_block, postings
 from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended, number_of
 from zengraph.links._inlinks.group_rows import (
@@ -38,7 +39,6 @@ from zengraph.links._inlinks.group_rows import (
 )
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import Traces
-from zengraph.links._naming import GROUP_BYTES, Naming
 from zengraph.links._values import ListLimits
 from zengraph.tables import Cell, Tables
 

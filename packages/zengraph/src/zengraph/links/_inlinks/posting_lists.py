@@ -7,11 +7,11 @@ from contextlib import closing
 from itertools import takewhile
 
 from zengraph._codec import ID_BYTES
+from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.links._inlinks.group_rows import MAX_DEPTH, ListGroup, group_keys, is_group
 from zengraph.links._inlinks.groups import Groups
 from zengraph.links._inlinks.postings import NOTHING, LinkChanges, inlink, settled
 from zengraph.links._inlinks.segments import Segments, links_in, received
-from zengraph.links._naming import GROUP_BYTES, Naming
 from zengraph.links._values import ListLimits
 from zengraph.tables import Row, Tables
 

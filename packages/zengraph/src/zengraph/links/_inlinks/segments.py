@@ -27,6 +27,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from zengraph._codec import ID_BYTES, after
+from zengraph._naming import Naming
 from zengraph.links._inlinks.delta_names import deltas, extended, included, last_of
 from zengraph.links._inlinks.postings import (
     HEADER,
@@ -42,7 +43,6 @@ from zengraph.links._inlinks.postings import (
     spill,
     unpack,
 )
-from zengraph.links._naming import Naming
 from zengraph.links._values import ListLimits
 from zengraph.tables import Cell, Row, Tables, newest_ms
 

@@ -14,11 +14,12 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES, Tables
+from zengraph.tables import FORMAT, OWN_ROWS, TABLES, Tables
 from zengraph.tables.hbase.connection import thrift_api
 from zengraph.tables.hbase.pool import HBasePool
 from zengraph.tables.hbase.table import HBaseTable
@@ -27,6 +28,10 @@ from zengraph.tables.hbase.table import HBaseTable
 # name of a property, so HBase splits it.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
+
+
+_IDENTITY, _FORM = OWN_ROWS
+_VALUE = b"i:v"
 
 
 def table_name(prefix: str, name: str) -> bytes:
@@ -144,6 +149,8 @@ class HBaseTables(Tables):
         """
         Create missing tables, one region each (see `shell_commands`); drops nothing.
 
+        Data that begin now get the form `FORMAT`. Safe to repeat.
+
         Raises:
             InvalidConfig: HBase does not support that compression.
             StoreUnavailable: HBase did not answer; some tables may have been created.
@@ -154,14 +161,30 @@ class HBaseTables(Tables):
             with ThreadPoolExecutor(max_workers=self._pool_size) as threads:
                 for done in [threads.submit(self._create_one, pool, name) for name in missing]:
                     done.result()
+            self._begin()
         finally:
             pool.close()
 
+    def _begin(self) -> None:
+        """Note the form of data that begin; nodes that are there without a note have the first."""
+        with closing(self["n"].scan(b"", None, limit=1)) as rows:
+            form = FORMAT if next(rows, None) is None else 1
+        self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % form)
+
+    def format(self) -> int:
+        cell = self["u"].get(_FORM, [_VALUE]).get(_VALUE)
+        form = int(cell.value) if cell else 1
+        if form > FORMAT:
+            raise InvalidConfig(
+                f"the tables {self._prefix}* have data of format {form}, of a later version of "
+                f"{self._words.program}; this one reads up to {FORMAT}: install that version"
+            )
+        return form
+
     def identity(self) -> str:
-        row, column = b"\0store-identity", b"i:v"
         table = self["u"]
-        table.check_and_put(row, column, None, secrets.token_hex(8).encode())
-        return table.get(row, [column])[column].value.decode()
+        table.check_and_put(_IDENTITY, _VALUE, None, secrets.token_hex(8).encode())
+        return table.get(_IDENTITY, [_VALUE])[_VALUE].value.decode()
 
     def check(self) -> list[str]:
         """Problems of the tables, one line each with the remedy; empty if there are none."""

@@ -16,17 +16,23 @@ from typing import NamedTuple
 
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import InvalidConfig, StoreUnavailable
-from zengraph.tables import TABLES
+from zengraph.tables import FORMAT, TABLES
 from zengraph.tables.postgres.connection import PostgresConnection, Rows, ServerError
 from zengraph.tables.postgres.pool import PostgresPool
 
-VERSION = 1
+VERSION = 2
+"""The version of new schemas. Their data may have the form `FORMAT`, so earlier programs refuse
+them."""
+_USABLE = frozenset({1})
+"""Earlier versions that need no upgrade: the tables are the same."""
 OLDEST_SERVER = 15
 HASHED = ("n", "e", "o", "l")
 """Tables whose keys begin with a hash."""
 PACKED = "n"
+_FORM = "format"
+"""The entry of `meta` with the form of the data; without it they have the first one."""
 
-UPGRADES: Mapping[int, Callable[[str], str]] = {}
+UPGRADES: Mapping[int, Callable[[str], str]] = {1: "SELECT 1 FROM {}.meta".format}
 """What turns version k into k + 1: takes the schema's name, returns statements. Each must be safe
 beside processes of the version before, because they run while the system does."""
 
@@ -63,6 +69,7 @@ def statements(schema: str, partitions: int) -> str:
         ("version", str(VERSION)),
         ("partitions", str(partitions)),
         ("identity", secrets.token_hex(8)),
+        (_FORM, str(FORMAT)),
     ):
         lines.append(
             f"INSERT INTO {schema}.meta VALUES ('{key}', '{value}') ON CONFLICT DO NOTHING"  # noqa: S608
@@ -153,6 +160,21 @@ class TableSchema:
         """A random word that identifies these data."""
         return self.require_version()["identity"]
 
+    def form(self) -> int:
+        """
+        The form of the data: see `Tables.format`.
+
+        Raises:
+            InvalidConfig: it is of a later version of the program.
+        """
+        form = int(self.require_version().get(_FORM, 1))
+        if form > FORMAT:
+            raise InvalidConfig(
+                f"the schema {self.name} has data of format {form}, of a later version of "
+                f"{self._words.program}; this one reads up to {FORMAT}: install that version"
+            )
+        return form
+
     def check_version(self, connection: PostgresConnection) -> None:
         """Raise InvalidConfig if the schema that a new connection finds is of another version."""
         with suppress(ServerError):  # no schema yet: the first statement reports that
@@ -174,7 +196,7 @@ class TableSchema:
                 f"knows versions up to {self._newest}: install the {self._words.program} that "
                 "upgraded it; there is no way back"
             )
-        if version < self._newest:
+        if version < self._newest and version not in _USABLE:
             raise InvalidConfig(
                 f"the schema {self.name} has version {version}, and this {self._words.program} "
                 f"needs {self._newest}: {self._words.upgrade}, also while the system runs"

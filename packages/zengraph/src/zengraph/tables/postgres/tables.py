@@ -92,6 +92,9 @@ class PostgresTables(Tables):
         """
         self.schema.create()
 
+    def format(self) -> int:
+        return self.schema.form()
+
     def identity(self) -> str:
         return self.schema.identity()
 

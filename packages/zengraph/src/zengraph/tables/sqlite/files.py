@@ -17,10 +17,11 @@ from pathlib import Path
 
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import InvalidConfig, StoreDamaged, StoreUnavailable
+from zengraph.tables import FORMAT
 from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
 from zengraph.tables.sqlite.file_locks import holder, locked
 from zengraph.tables.sqlite.health import Health, first_files, has_state
-from zengraph.tables.sqlite.layout import LAYOUTS
+from zengraph.tables.sqlite.layout import schemas
 
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
@@ -66,9 +67,9 @@ def share_mode(path: Path) -> None:
                 side.chmod(path.stat().st_mode & 0o777)
 
 
-def open_file(path: Path, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+def open_file(path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
     """
-    A connection to a file, which is created with its tables if missing.
+    A connection to a file, which is created with its tables in that form if missing.
 
     Two processes must not create one file at the same time: see `Shards.connection`.
     """
@@ -88,8 +89,8 @@ def open_file(path: Path, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
         db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        for layout in LAYOUTS.values():
-            db.execute(layout.schema)
+        for schema in schemas(form):
+            db.execute(schema)
     except BaseException:
         db.close()
         raise
@@ -110,9 +111,9 @@ _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
 """The file that stores the number of files; also the lock under which they are created."""
-FORMAT = 1
-"""The format of the rows; raise it with a change that earlier versions cannot read."""
 _FORMAT = "format"
+"""The file that stores the form of the data (`Tables.format`). Earlier versions refuse a form that
+they do not know."""
 
 
 class Shards:
@@ -136,6 +137,8 @@ class Shards:
         remedies: Remedies = DEFAULT,
     ) -> None:
         self.count = count
+        self.form = FORMAT
+        """The form of the data in the folder."""
         self._words = remedies
         self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
@@ -263,12 +266,12 @@ class Shards:
         share_mode(path)
         if _exists(path):
             try:
-                return open_file(path, self._busy_s), opening
+                return open_file(path, self.form, self._busy_s), opening
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
         with self._alone():
-            return open_file(path, self._busy_s), opening
+            return open_file(path, self.form, self._busy_s), opening
 
     def _alone(self) -> AbstractContextManager[None]:
         """Let one thread of one process at a time create files of the folder."""
@@ -334,10 +337,10 @@ class Shards:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             existing = first_files(self.folder)
             marker = self.folder / _MARKER
+            self.form = self._checked_form(is_new=not existing and not marker.exists())
             if not marker.exists():
                 marker.write_text(f"{existing or self.count}\n", "ascii")
             count = int(marker.read_text("ascii") or self.count)
-            self._check_format()
         except OSError as error:
             raise InvalidConfig(
                 f"{self._words.folder}: {self.folder} cannot be written: {error}"
@@ -348,15 +351,23 @@ class Shards:
                 f"set it to {count}, or export the data and import them into a new folder"
             )
 
-    def _check_format(self) -> None:
-        """Refuse the folder of a later version; a folder without a format has the first one."""
+    def _checked_form(self, *, is_new: bool) -> int:
+        """
+        The form of the data; refuses that of a later version.
+
+        A folder with data and without a form has the first one. A new one gets its form before the
+        marker, so that no process takes it for one with data.
+        """
         path = self.folder / _FORMAT
         if not path.exists():
-            path.write_text(f"{FORMAT}\n", "ascii")
-        found = int(path.read_text("ascii") or FORMAT)  # empty while another process writes it
+            fresh = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+            fresh.write_text(f"{FORMAT if is_new else 1}\n", "ascii")
+            fresh.replace(path)
+        found = int(path.read_text("ascii") or 1)  # empty while an earlier version writes it
         if found > FORMAT:
             raise InvalidConfig(
                 f"{self._words.folder}: {self.folder} has format {found}, of a later version of "
                 f"{self._words.program}; this one reads up to {FORMAT}: install that version, or "
                 "restore a backup made before"
             )
+        return found

@@ -5,6 +5,11 @@ The two layouts of rows in an SQLite file.
 together (measured, 25 cells: 6 µs instead of 15 to read, 20 instead of 60 to write).
 `Single` stores a row per cell: right for everything else, which has one to three cells, is written
 without being read before, and has its timestamps compared by the engine.
+
+Small cells lie in the tree of their keys. Large ones do not: inner pages of such a tree hold whole
+cells, so those of 1 KB leave four branches to a page, and each write changes more pages the more
+there are. They lie in the order of their arrival, and an index of keys leads to them; in files
+of the first form they lie in the tree.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import TABLES, Cell, CellSize, Row, RowSizes
+from zengraph.tables import TABLES, TOGETHER, Cell, CellSize, Row, RowSizes
 from zengraph.tables._packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
 from zengraph.tables.sqlite.large_rows import LargePackedRows
@@ -36,6 +41,7 @@ class Layout(Protocol):
     """Statements of one table, on a connection whose transaction the caller has begun."""
 
     schema: str
+    """Creates the table, up to where its rows lie (`schemas`)."""
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         """The row's cells, or those of `columns`."""
@@ -263,7 +269,7 @@ class Single(Layout):
     def __init__(self, name: str) -> None:
         self.schema = (
             f"CREATE TABLE IF NOT EXISTS {name} (row BLOB, col BLOB, at INTEGER, value BLOB, "
-            "PRIMARY KEY (row, col)) WITHOUT ROWID"
+            "PRIMARY KEY (row, col))"
         )
         self._get = f"SELECT col, value, at FROM {name} WHERE row=?"  # noqa: S608
         self._sizes = f"SELECT col, length(value), at FROM {name} WHERE row=?"  # noqa: S608
@@ -400,3 +406,19 @@ def _scan(
 LAYOUTS: Mapping[str, Layout] = {
     name: Packed(name) if name == "n" else Single(name) for name in TABLES
 }
+
+_LARGE = ("o", "l")
+"""Tables of large cells: outlinks, and lists of inlinks."""
+
+
+def is_by_number(name: str, form: int) -> bool:
+    """True if the rows of a table lie by their numbers in files of that form, not by their keys."""
+    return isinstance(LAYOUTS[name], Packed) or (name in _LARGE and form >= TOGETHER)
+
+
+def schemas(form: int) -> list[str]:
+    """The statements that create the tables of a file of that form."""
+    return [
+        layout.schema + ("" if is_by_number(name, form) else " WITHOUT ROWID")
+        for name, layout in LAYOUTS.items()
+    ]

@@ -3,8 +3,8 @@ Salvage: copies the readable rows of damaged SQLite files into new ones.
 
 The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
 each table, and rows between two unreadable places are found by bisecting the keys. A file whose
-first page is lost gets that of an empty file: all files are created with the same tables in the
-same order, so the roots of their trees are the same pages. The damaged file is kept.
+first page is lost gets that of an empty file: all files of a form are created with the same tables
+in the same order, so the roots of their trees are the same pages. The damaged file is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.file_locks import locked
 from zengraph.tables.sqlite.files import Shards, open_file
-from zengraph.tables.sqlite.layout import LAYOUTS, Packed
+from zengraph.tables.sqlite.layout import LAYOUTS, Packed, is_by_number
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +97,8 @@ def _salvage_file(shards: Shards, number: int) -> None:
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
-        with closing(open_file(new)) as target:
-            saved, unreadable, gaps = _copy_rows(copy, target)
+        with closing(open_file(new, shards.form)) as target:
+            saved, unreadable, gaps = _copy_rows(copy, target, shards.form)
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         mine = frozenset(range(number, 256, shards.count))
         replacements.note(Salvaged(str(old), str(new), saved, unreadable, gaps, mine))
@@ -133,13 +133,13 @@ def _remove(path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
-def _copy_rows(copy: Path, target: sqlite3.Connection) -> tuple[int, int, int]:
+def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, int, int]:
     """(rows saved, rows that could not be decoded, gaps)."""
-    source = _opened(copy)
+    source = _opened(copy, form)
     saved = unreadable = gaps = 0
     with closing(source):
         for name in TABLES:
-            walk = _Walk(source, name)
+            walk = _Walk(source, name, form)
             columns = 2 if walk.packed else 4
             sql = f"INSERT OR REPLACE INTO {name} VALUES ({','.join('?' * columns)})"  # noqa: S608
             rows = (row[-columns:] for row in walk.rows())
@@ -154,7 +154,7 @@ def _copy_rows(copy: Path, target: sqlite3.Connection) -> tuple[int, int, int]:
     return saved, unreadable, gaps
 
 
-def _opened(copy: Path) -> sqlite3.Connection:
+def _opened(copy: Path, form: int) -> sqlite3.Connection:
     for attempt in range(2):
         db = sqlite3.connect(copy, isolation_level=None)
         try:
@@ -165,15 +165,15 @@ def _opened(copy: Path) -> sqlite3.Connection:
             pass
         db.close()
         if not attempt:
-            _give_first_page(copy)
+            _give_first_page(copy, form)
     return sqlite3.connect(":memory:")  # none of it can be read
 
 
-def _give_first_page(copy: Path) -> None:
+def _give_first_page(copy: Path, form: int) -> None:
     """Write the first page of an empty file, adapted to the length of the copy."""
     empty = copy.with_name(f"{copy.name}.empty")
     try:
-        open_file(empty).close()  # the last connection moves the log into the file
+        open_file(empty, form).close()  # the last connection moves the log into the file
         with empty.open("rb") as file:
             head = bytearray(file.read(100))
             size = int.from_bytes(head[16:18])
@@ -208,12 +208,13 @@ def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
 class _Walk:
     """All readable rows of a table; some occur twice."""
 
-    def __init__(self, db: sqlite3.Connection, name: str) -> None:
+    def __init__(self, db: sqlite3.Connection, name: str, form: int) -> None:
         self.packed = isinstance(LAYOUTS[name], Packed)
-        # Packed rows by number: the index of their keys may be damaged where they are not.
-        key = "rowid" if self.packed else "row"
-        what = "rowid, row, data" if self.packed else "row, row, col, at, value"
-        hint = " NOT INDEXED" if self.packed else ""
+        # By number, where they have one: the index of their keys may be damaged where they are not.
+        self._by_number = is_by_number(name, form)
+        key = "rowid" if self._by_number else "row"
+        what = f"{key}, row, data" if self.packed else f"{key}, row, col, at, value"
+        hint = " NOT INDEXED" if self._by_number else ""
         self._sql = f"SELECT {what} FROM {name}{hint} WHERE {key}>=? AND {key}<=? ORDER BY {key}"  # noqa: S608
         self._db = db
         self._lost: list[tuple[int, int]] = []
@@ -229,7 +230,7 @@ class _Walk:
 
     def rows(self) -> Iterator[SqlRow]:
         """Breadth first, so that every gap is sampled before one is searched completely."""
-        low, high = (-(2**63), 2**63 - 1) if self.packed else (0, 256**_KEY_BYTES - 1)
+        low, high = (-(2**63), 2**63 - 1) if self._by_number else (0, 256**_KEY_BYTES - 1)
         left = deque([(low, high, 0)])
         probes = 0
         while left:
@@ -266,7 +267,7 @@ class _Walk:
         return None
 
     def _key(self, place: int) -> int | bytes:
-        return place if self.packed else place.to_bytes(_KEY_BYTES).rstrip(b"\0")
+        return place if self._by_number else place.to_bytes(_KEY_BYTES).rstrip(b"\0")
 
     @staticmethod
     def _place(key: object) -> int:

@@ -226,6 +226,9 @@ class SqliteTables(Tables):
         """Create every file now rather than at its first use."""
         self._shards.create()
 
+    def format(self) -> int:
+        return self._shards.form
+
     def identity(self) -> str:
         return self._shards.identity()
 

@@ -1,0 +1,68 @@
+"""
+Simulate what the largest host of a web does to one region, and how many blocks a site's pages fill.
+
+    python -m bench.host_keys [--hosts 1000000] [--exponent 1.0] [--regions 256]
+
+The pages of hosts follow Zipf's law: host number n has 1/n^exponent of those of the first. Regions divide the
+keys evenly, as HBase's pre-split does. `whole URL`: keys are hashes of URLs. `host first`: they begin with the
+host's hash, so a host lies in one region. `host, 16 places`: what new stores have (docs/adr/0114). A region's
+load is that of a crawl without a rate limit, such as an import; the limiter bounds what a host adds to it.
+A block of 64 KB has 32 nodes of 2 KB.
+"""
+
+from __future__ import annotations
+
+import argparse
+from hashlib import sha256
+
+from bench.quick import add_quick
+
+PLACES = 16
+NODES_A_BLOCK = 32
+SITES = (1, 20, 100, 1_000, 100_000)
+
+
+def places_of(number: int) -> list[float]:
+    """Where a host lies in the range of keys, 0 to 1, as ids of new stores begin."""
+    digest = sha256(b"host %d" % number).digest()
+    rest = int.from_bytes(digest[1:4])
+    return [(((digest[0] & 0xF0 | place) << 24) + rest) / 2**32 for place in range(PLACES)]
+
+
+def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]:
+    """The share of all pages in each region, with hosts at so many places each."""
+    weights = [1 / (n + 1) ** exponent for n in range(hosts)]
+    total, shares = sum(weights), [0.0] * regions
+    for number, weight in enumerate(weights):
+        where = places_of(number)
+        for at in where if places > 1 else where[:1]:
+            shares[int(at * regions)] += weight / total / places
+    return shares
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--hosts", type=int, default=1_000_000)
+    parser.add_argument("--exponent", type=float, default=1.0)
+    parser.add_argument("--regions", type=int, default=256)
+    add_quick(parser, hosts=2_000)
+    args = parser.parse_args()
+    largest = 1 / sum(1 / (n + 1) ** args.exponent for n in range(args.hosts))
+    print(f"the largest of {args.hosts:,} hosts has {largest:.1%} of the pages")
+    for name, places in (("host first", 1), ("host, 16 places", PLACES)):
+        hottest = max(loads(args.hosts, args.exponent, args.regions, places))
+        print(
+            f"{name:16} hottest of {args.regions} regions: {hottest:.1%} of the pages, "
+            f"{hottest * args.regions:.1f} times the mean"
+        )
+    print("blocks that hold the pages of a site:")
+    for pages in SITES:
+        near = -(-pages // NODES_A_BLOCK)
+        spread = min(pages, PLACES * -(-pages // (PLACES * NODES_A_BLOCK)))
+        print(f"{pages:>8,} pages: whole URL {pages:,}, host first {near:,}, 16 places {spread:,}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""
+The same rows under other ids of their nodes, for a copy into tables of another form.
+
+An ordering key is the caller's: ids in it are, too. Rows without ids stay as they are. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zengraph._codec import ID_BYTES, bucket_of
+from zengraph._indexes import ID_COLUMN, OWNER_COLUMN
+from zengraph._leases import Lease
+from zengraph.tables import Cell, Row
+
+_EXPIRY_BYTES = 8
+
+
+def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
+    """The ids of nodes that a row of a table has in its key, or as its owner."""
+    if table in ("n", "o"):
+        return (key,)
+    if table == "e":
+        return key[:ID_BYTES], key[-ID_BYTES:]
+    if table in ("d", "h", "i"):
+        return (key[-ID_BYTES:],)
+    owner = Lease.of(row, OWNER_COLUMN) if table == "u" else None
+    return (owner.holder,) if owner else ()
+
+
+def rekeyed(table: str, key: bytes, row: Row, new_of: Mapping[bytes, bytes]) -> tuple[bytes, Row]:
+    """A row with the new ids in the place of the old ones; an id that is not there stays."""
+    ids = [new_of.get(old, old) for old in ids_in(table, key, row)]
+    if table in ("n", "o"):
+        return ids[0], row
+    if table == "e":
+        return ids[0] + key[ID_BYTES:-ID_BYTES] + ids[1], row
+    if table in ("d", "h", "i"):
+        moved = bytes([bucket_of(ids[0])]) + key[1:-ID_BYTES] + ids[0]
+        return moved, _with(row, ID_COLUMN, ids[0]) if ID_COLUMN in row else row
+    if ids:
+        expiry = row[OWNER_COLUMN].value[:_EXPIRY_BYTES]
+        return key, _with(row, OWNER_COLUMN, expiry + ids[0])
+    return key, row
+
+
+def _with(row: Row, column: bytes, value: bytes) -> Row:
+    return {**row, column: Cell(value, row[column].at_ms)}

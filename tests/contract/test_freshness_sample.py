@@ -1,0 +1,28 @@
+"""The sample of pages: a page of a large host is in it as likely as one of a small host."""
+
+from aragog.urlstore.freshness import freshness
+from aragog.urlstore.hosts import in_sample
+from tests.support.stores import NOW_MS, page
+
+HOUR_MS = 3_600_000
+FACTS = {"page_type": "page"}
+
+
+def test_one_large_host_is_not_left_out_of_the_sample(a_stand):
+    """Behind a random key lie the first pages of some host, and those hosts are nearly all small."""
+    large = [f"https://large.example/{n}" for n in range(1200)]
+    small = [f"https://s{n}.example/" for n in range(400)]
+    chosen = [url for url in [*large, *small] if in_sample(url)]
+    pages = [
+        page(url, NOW_MS - HOUR_MS * ("large" in url), fields={"t": b"1"}, facts=FACTS)
+        for url in large + small
+    ]
+    for at in range(0, len(pages), 200):
+        a_stand.store.write_pages(pages[at : at + 200])
+
+    found = freshness(a_stand.store.zen, NOW_MS, len(chosen) // 4)["page"]
+
+    assert len(chosen) // 4 <= found.pages < len(chosen)
+    assert found.age_p50_s == 3600
+    everything = freshness(a_stand.store.zen, NOW_MS)["page"]
+    assert everything.pages == len(pages)

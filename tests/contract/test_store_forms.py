@@ -1,0 +1,116 @@
+"""Stores of the first form, whose ids are hashes of whole URLs: in use, and copied to a new one."""
+
+import pytest
+
+from aragog.errors import BadInput
+from aragog.runtime.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.transfer.copy import copy_tables
+from aragog.transfer.new_ids import NewIds
+from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.nodes import CLAIM
+from aragog.urlstore.store import UrlStore
+from tests.support.stores import NOW_MS, alias_page, body, node_id, page, stand
+from urlspelling import url_key
+from zengraph.tables import TABLES, TOGETHER
+from zengraph.tables.memory import MemoryTables
+
+A, B, OTHER = "https://a.example/1", "https://a.example/2", "https://b.example/"
+MOVED, ALIAS, SENT = "https://a.example/old", "https://c.example/copy", "https://d.example/to"
+NEVER = "https://a.example/never"
+SETTINGS = StoreSettings(indexed=("color",), unique=("sku",))
+OWN_NODE = bytes(range(16))
+
+
+def old_store():
+    """A store of the first form with every kind of row."""
+    its = stand(MemoryTables(ManualClock(), form=1), SETTINGS)
+    store = its.store
+    store.write_pages(
+        [
+            page(A, links=[B, OTHER, A], due_at_ms=NOW_MS + 1, content=body("a")),
+            page(B, links=[OTHER], due_at_ms=NOW_MS + 2, fields={"title": b"b"}),
+            page(MOVED, final_url=B, canonical_url=B),
+            alias_page(ALIAS, SENT, "text", [A]),
+        ]
+    )
+    store.put(A, {"color": b"red", "sku": b"7"})
+    store.put(B, {"color": b"red"})
+    store.schedule.watch(A, "team")
+    store.schedule.watch(NEVER, "team")
+    store.schedule.plan(NEVER, NOW_MS + 3)
+    store.zen.put_node(OWN_NODE, {"name": b"own"})
+    store.zen.put_edge(OWN_NODE, 16, url_key(A), properties={"p": b"1"})
+    its.compact()
+    return its
+
+
+def seen(its, id_of):
+    """What readers find in a store, without the ids of its pages."""
+    store, own = its.store, its.store.zen
+    names = {id_of(url): url for url in (A, B, OTHER, MOVED, ALIAS, SENT, NEVER)}
+    urls = (A, B, MOVED, ALIAS, SENT, OTHER)
+    return {
+        "records": [store.get(url, info=True) for url in urls],
+        "content": [store.content(A).body, store.content(ALIAS).body],
+        "outlinks": [[link.url for link in store.links.outlinks(url).items] for url in (A, B)],
+        "inlinks": [its.sources(url) for url in (A, B, OTHER)],
+        "aliases": [sorted(store.aliases.of(url)) for url in (B, SENT)],
+        "watchers": [store.schedule.watchers(url) for url in (A, NEVER)],
+        "hosts": sorted(Hosts(own).of_host("a.example")),
+        "sent": [sent.url for sent in Hosts(own).sent_by_url(ALIAS)],
+        "red": sorted(names[key] for key in own.lookup("color", b"red")[0]),
+        "sku": names[own.lookup_unique("sku", b"7")],
+        "edge": own.get_edge(OWN_NODE, 16, id_of(A)).properties,
+        "own": own.get_node(OWN_NODE),
+        "due": [due.url for due in store.schedule.claim_due(NOW_MS + 9, 10, lease_s=60)],
+    }
+
+
+def test_a_store_of_the_first_form_keeps_its_ids():
+    its = old_store()
+
+    assert its.store.get(A).fields == {"color": b"red", "sku": b"7"}
+    assert its.store.zen.node_id(A) == url_key(A) != node_id(A)
+    assert {url_key(A), url_key(B)} <= {key for key, _ in its.tables["n"].scan(b"", None)}
+    assert its.store.link_edges.edges(url_key(B), b"o").items[0].other == url_key(OTHER)
+    assert its.store.maintenance.repair(grace_s=0.001).repaired == {}
+
+
+def test_a_copy_of_it_to_a_new_store_has_new_ids_and_shows_the_same(tables):
+    its = old_store()
+    copy_tables(its.tables, tables)
+    copied = stand(tables, SETTINGS)
+    copied.content = its.content
+    copied.store = UrlStore(tables, its.content, SETTINGS, copied.clock)
+
+    assert tables.format() >= TOGETHER
+    before, after = seen(its, url_key), seen(copied, node_id)
+    for part, value in before.items():
+        assert after[part] == value, part
+    old = {url_key(url) for url in (A, B, MOVED, ALIAS, SENT, NEVER)}
+    assert old.isdisjoint(key for key, _ in tables["n"].scan(b"", None))
+    copied.clock.advance_ms(3_600_000)
+    report = copied.store.maintenance.repair(grace_s=0.001)
+    assert report.repaired == {}
+
+
+def test_every_row_of_a_page_gets_its_new_id():
+    its = old_store()
+    ids, old = NewIds(its.tables), {url_key(url) for url in (A, B, MOVED, ALIAS, SENT, NEVER)}
+
+    for name in set(TABLES) - {"j", "l", "f"}:
+        rows = ids.rekeyed(name, list(its.tables[name].scan(b"", None)))
+        for key, row in rows:
+            # Who claimed a URL is named by its hash in every store.
+            texts = [key, *(cell.value for column, cell in row.items() if column != CLAIM)]
+            found = [one for one in old for text in texts if one in text]
+            assert not found, (name, key)
+
+
+def test_copying_back_to_an_older_form_is_refused():
+    its = stand(MemoryTables(ManualClock()))
+    its.store.write_pages([page(A)])
+
+    with pytest.raises(BadInput, match="copy to a new store"):
+        copy_tables(its.tables, MemoryTables(ManualClock(), form=1))
