@@ -5,7 +5,7 @@ Simulate what the largest host of a web does to one region, and how many blocks 
 
 The pages of hosts follow Zipf's law: host number n has 1/n^exponent of those of the first. Regions divide the
 keys evenly, as HBase's pre-split does. `whole URL`: keys are hashes of URLs. `host first`: they begin with the
-host's hash, so a host lies in one region. `host, 16 places`: what new stores have (docs/adr/0114). A region's
+host's hash, so a host lies in one region. `host, 16 places`: what new stores have (docs/adr/0113). A region's
 load is that of a crawl without a rate limit, such as an import; the limiter bounds what a host adds to it.
 A block of 64 KB has 32 nodes of 2 KB.
 """

@@ -3,7 +3,7 @@ Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S
 
 Cells are copied with their timestamps and objects unchanged, so copying again changes nothing, and
 an interrupted copy can be resumed. Nothing should write to the source meanwhile: such writes may or
-may not be copied. Rows of a store of the first form get the keys of the target's (docs/adr/0114).
+may not be copied. Rows of a store of the first form get the keys of the target's (docs/adr/0113).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 The ids of a URL in the graph: of its node, and of its posting list of inlinks.
 
 A store keeps the ids with which it was begun (`Tables.format`): of the first form are hashes of
-whole URLs; in later ones the pages of a host lie together (docs/adr/0114). `urlspelling.url_key` is
+whole URLs; in later ones the pages of a host lie together (docs/adr/0113). `urlspelling.url_key` is
 the key of a URL everywhere else: in Redis, in messages, and where stores of both forms must agree.
 """
 

@@ -204,7 +204,8 @@ class PackUpkeep:
         pointed = row.get(nodes.CONTENT_PACK)
         if pointed and pointer_of(row) == old:
             puts.append(put_properties(owner, {nodes.CONTENT_PACK: new.cell()}, pointed.at_ms))
-        packs.catalog.share(new, owner)
+        if url := nodes.text(row, nodes.URL):
+            packs.catalog.share(new, url)
         self.zen.mutate(puts)
         fresh = self.zen.nodes.get(owner)
         if _was_deleted(fresh, at_ms) or (cell and old_column not in fresh):
@@ -231,7 +232,10 @@ class PackUpkeep:
             (frame, read_record(frames.decompress(frame.data))) for frame in frames.split(data)
         ]
         blocks = [(frame, block) for frame, block in blocks if block.kind != "warcinfo"]
-        sharing = packs.catalog.sharing(name)
+        sharing = {
+            offset: set(map(self.zen.node_id, urls))
+            for offset, urls in packs.catalog.sharing(name).items()
+        }
         rows = self._candidates({url for _, block in blocks for url in block.urls})
         ids = {one for shared in sharing.values() for one in shared} - rows.keys()
         rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}

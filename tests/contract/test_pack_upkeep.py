@@ -155,7 +155,7 @@ def share(stand, row, url):
     from aragog.urlstore import nodes
 
     packs, pointer = stand.store.bodies.packs, pointer_of(row)
-    packs.catalog.share(pointer, node_id(url))
+    packs.catalog.share(pointer, url)
     cells = {c: row[c].value for c in (*nodes.CONTENT, nodes.SENTINEL) if c in row}
     stand.store.zen.nodes.put(node_id(url), {**cells, nodes.URL: url.encode()}, at_ms=NOW_MS)
 

@@ -3,7 +3,7 @@ What is known of packs beside their files: which are young, and what of them is 
 
 | record | of | values |
 |---|---|---|
-| `pack` | each pack | `i:size`, and `i:also:<offset>:<node>` for pages that share a record |
+| `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record |
 | `pack-open` | packs whose pages may not all be written yet | `i:at` |
 | `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
 | `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was asked for, ms |
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 
 from aragog.urlstore.packs.pointers import PackPointer
+from urlspelling import url_key
 from zengraph import MultiGraph
 from zengraph.records import Row, newest_ms
 
@@ -59,19 +60,23 @@ class PackCatalog:
         now_ms = self._now_ms()
         self._put(ERASE, ((one, now_ms) for one in pointers), now_ms)
 
-    def share(self, pointer: PackPointer, node: bytes) -> None:
-        """Note that a page has a record that was written for another one."""
-        column = b"%s%d:%s" % (_ALSO, pointer.offset, node.hex().encode())
-        row = self._row(PACK, pointer.pack)
-        self._registry.put(row, {column: b"1"}, at_ms=self._now_ms())
+    def share(self, pointer: PackPointer, url: str) -> None:
+        """
+        Note that the page of a URL has a record that was written for another one.
 
-    def sharing(self, pack: str) -> dict[int, set[bytes]]:
-        """The nodes that share records of a pack, by the offset of the record."""
-        found: dict[int, set[bytes]] = {}
-        for column in self._registry.get(self._row(PACK, pack)):
+        The URL and not its id: a copy of the store may give it another id.
+        """
+        column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
+        row = self._row(PACK, pointer.pack)
+        self._registry.put(row, {column: url.encode()}, at_ms=self._now_ms())
+
+    def sharing(self, pack: str) -> dict[int, set[str]]:
+        """The URLs whose pages share records of a pack, by the offset of the record."""
+        found: dict[int, set[str]] = {}
+        for column, cell in self._registry.get(self._row(PACK, pack)).items():
             if column.startswith(_ALSO):
-                offset, _, node = column[len(_ALSO) :].partition(b":")
-                found.setdefault(int(offset), set()).add(bytes.fromhex(node.decode()))
+                offset, _, _ = column[len(_ALSO) :].partition(b":")
+                found.setdefault(int(offset), set()).add(cell.value.decode())
         return found
 
     def size(self, pack: str) -> int | None:

@@ -360,7 +360,7 @@ class AliasMerger:
         if response := nodes.response_of(own):
             cells[nodes.RESPONSE] = response.value
         if (pointer := pointer_of(own)) and self._bodies.packs:
-            self._bodies.packs.catalog.share(pointer, self._zen.node_id(canonical))
+            self._bodies.packs.catalog.share(pointer, canonical)
             cells.pop(nodes.CONTENT_KEY, None)
             known = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
             return [(cells, stands[1].at_ms), *(({c: cell.value}, cell.at_ms) for c, cell in known)]

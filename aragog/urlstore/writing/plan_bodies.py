@@ -98,12 +98,12 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     return ticket
 
 
-def share_elsewhere(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
+def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """Note the records of pages that are stored under other URLs than those of their fetch."""
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
         if cell and bodies.packs and plan.canonical not in plan.page.urls:
-            bodies.packs.catalog.share(PackPointer.read(cell), zen.node_id(plan.canonical))
+            bodies.packs.catalog.share(PackPointer.read(cell), plan.canonical)
 
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:

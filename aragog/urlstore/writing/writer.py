@@ -188,7 +188,7 @@ class PageWriter:
                 self._find_owners(plan)
                 plan.changes = redirected(plan)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
-        plan_bodies.share_elsewhere(self._bodies, self._zen, plans)
+        plan_bodies.share_elsewhere(self._bodies, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
