@@ -33,6 +33,10 @@ PINLATER = "packages/pinlater/tests/test_readme.py"
 RUN_BY = {
     ("README.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("README.md", "python"): f"{PRODUCERS}::test_the_readme_enqueues_from_code",
+    ("docs/packs.md", "sh"): (
+        "tests/integration/urlstore/test_packs_cli.py"
+        "::test_the_commands_of_the_page_move_objects_and_show_an_earlier_version"
+    ),
     ("README.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
     # Its second line, `make test`, runs this test.
     ("README.md", "sh: make run"): (

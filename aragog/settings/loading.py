@@ -91,7 +91,7 @@ def _read_file(
     if file is None:
         return {}
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{file}: cannot be read: {error}")
     except tomllib.TOMLDecodeError as error:

@@ -28,6 +28,7 @@ import binascii
 import gzip
 import io
 import itertools
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,6 +289,8 @@ def read_json_lines(
             return
         if not line:
             return
+        if number == 1:
+            line = line.removeprefix(BOM_UTF8)
         if number <= after or not line.strip():
             continue
         if not whole:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -38,6 +39,8 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
             return
         if not line:
             return
+        if number == 1:
+            line = line.removeprefix(BOM_UTF8)
         if is_whole:
             yield TextLine(number, line.decode("utf-8", "surrogateescape"))
         else:

@@ -187,7 +187,7 @@ def read_overrides(path: Path) -> dict[str, Override]:
         ConfigError: the file is invalid; names the file and every invalid key and value.
     """
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path}: cannot be read: {error}; fix it, or unset politeness.overrides_file"

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.transfer.captures import read_captures
-from aragog.transfer.cdxj import surt_key
 from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.warc_pages import read_warc
+from aragog.urlstore.cdxj import surt_key
 from tests.reports.doors._bytes import data
 
 
@@ -162,7 +162,7 @@ def _exported(given):
     its = _stand(given["export"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        report = export_warc(its.store.zen, its.content, folder / "x")
+        report = export_warc(its.store.zen, its.store.bodies, folder / "x")
         (path,) = report.files
         records = []
         with path.open("rb") as file:
@@ -194,7 +194,7 @@ def _exported(given):
             (record,) = ArchiveIterator(io.BytesIO(whole[begin : begin + int(capture["length"])]))
             leads &= record.rec_headers["WARC-Target-URI"] == capture["url"]
         back = _pages(whole, given)
-        wacz = export_wacz(its.store.zen, its.content, folder / "x.wacz") and zipfile.ZipFile(
+        wacz = export_wacz(its.store.zen, its.store.bodies, folder / "x.wacz") and zipfile.ZipFile(
             folder / "x.wacz"
         )
         package = json.loads(wacz.read("datapackage.json"))

@@ -177,7 +177,7 @@ class JobTypes:
             InvalidConfig: the file, a key or a value is invalid; lists all problems at once.
         """
         try:
-            sections = tomllib.loads(path.read_text("utf-8"))
+            sections = tomllib.loads(path.read_text("utf-8-sig"))
         except (OSError, ValueError) as error:
             raise InvalidConfig(f"{path}: {error}") from error
         urls = sections.pop(CLUSTERS, {})

@@ -183,7 +183,7 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
         InvalidSiteRules: names every problem, prefixed with `where`.
     """
     try:
-        tables = tomllib.loads(text).get("site", [])
+        tables = tomllib.loads(text.removeprefix("\ufeff")).get("site", [])
     except tomllib.TOMLDecodeError as error:
         raise InvalidSiteRules(f"{where}: {error}") from error
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):

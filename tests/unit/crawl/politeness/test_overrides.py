@@ -71,6 +71,14 @@ def test_names_are_spelled_as_hosts_are(file):
     assert list(read_overrides(file)) == ["xn--mller-kva.example"]
 
 
+def test_a_byte_order_mark_before_the_first_name_is_ignored(file):
+    """An editor had written it, and the file was refused as no TOML."""
+    file.write_text('\ufeff["a.test"]\nqps = 2\n')
+
+    assert Overrides(file).find("a.test").qps == 2
+
+
+
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
