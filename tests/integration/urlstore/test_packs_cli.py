@@ -21,17 +21,17 @@ WITH_VERSIONS = {"ARAGOG_CONTENT__KEEP_VERSIONS": "3"}
 
 @pytest.fixture
 def place(tmp_path):
-    class Place:
-        environ = {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_SETTINGS": ""}
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_SETTINGS": ""}
 
+    class Place:
         def store(self, text, at_ms, more):
-            opened = url_store(load_settings(environ=self.environ | more))
+            opened = url_store(load_settings(environ=environ | more))
             opened.write_pages([page(URL, at_ms, content=body(text))])
             opened.close()
 
         def run(self, command, more):
             words = shlex.split(command)[1:]
-            ran = CliRunner().invoke(main, words, env=self.environ | more)
+            ran = CliRunner().invoke(main, words, env=environ | more)
             assert ran.exit_code == 0, ran.output
             return ran.stdout
 

@@ -78,7 +78,6 @@ def test_a_byte_order_mark_before_the_first_name_is_ignored(file):
     assert Overrides(file).find("a.test").qps == 2
 
 
-
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
