@@ -114,9 +114,10 @@ class UrlBatches:
         return count
 
 
-def _until_s(entry: bytes) -> float:
+def _until_s(entry: bytes | str) -> float:
     """When an in-flight entry ends to count; the crawls that want the URL stand behind it."""
-    return float(entry.partition(b":")[0])
+    text = entry.decode() if isinstance(entry, bytes) else entry
+    return float(text.partition(":")[0])
 
 
 def checked_id(batch: str) -> str:
