@@ -16,10 +16,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 COMMANDS = (
-    "backpressure", "busy_reads", "compactors", "crawl", "crawls faults", "crawls memory",
+    "backpressure", "busy_reads", "compactors", "crawl", "crawls memory",
     "enqueue", "extraction", "fan_out", "fetcher", "growth",
-    "growth --engine hbase --content s3", "hedging", "invariants", "latency", "limiter",
-    "main_text_sets", "messages", "page_annotations", "page_text", "pages", "pinlater",
+    "growth --engine hbase --content s3", "hedging", "host_keys", "invariants", "latency", "limiter",
+    "main_text_sets", "messages", "packs", "page_annotations", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "tls", "tracing", "urgency backlog",

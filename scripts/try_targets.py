@@ -41,6 +41,7 @@ SHORT = {
     "platforms": "make platforms ARGS='--python 3.14 --platform aarch64-manylinux_2_28'",
     "pinlater-dist": "make pinlater-dist",
     "bench": "make bench ARGS=--quick",
+    "crawls": "make crawls ARGS=--quick",
     "plan-check": "make plan-check ARGS=--quick",
     "archives": "make archives ARGS='--pages 20'",
     "chaos": "cp docs/reliability.md $FOLDER/chaos.md && "

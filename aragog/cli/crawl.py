@@ -17,7 +17,7 @@ from aragog.cli.arguments import COUNT, FiniteRange, Instant, as_json
 from aragog.cli.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
-from aragog.cli.exit_status import BAD_LINES
+from aragog.cli.exit_status import ABSENT, BAD_LINES
 from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
@@ -229,7 +229,7 @@ def try_url(name: str, url: str, page_url: str | None) -> None:
     accepted, rule = _control().decide(name, url, page_url)
     echo(f"{'in' if accepted else 'out of'} scope: {rule}")
     if not accepted:
-        sys.exit(1)
+        sys.exit(ABSENT)
 
 
 @crawl.command()

@@ -52,12 +52,18 @@ def test_the_readme_enqueues_from_code():
 
 
 def test_the_producers_page_sends_tasks_from_an_app_of_its_own():
-    (code,) = blocks("docs/producers.md", "python")
+    """A chain after a fetch, with the app of an example."""
+    (code,) = blocks("docs/producers.md", "python", "chain(")
+    setup = """
+from celery import chain
+from examples.celery_producer import app, look_at as mine
+url = "http://a.test/"
+"""
     with producer_home() as home:
-        setup = "from examples.celery_producer import app\n"
         subprocess.run([sys.executable, "-c", setup + code], env=home.environ, cwd=ROOT, check=True)
 
-        assert len(home.jobs()) == code.count("send_task")
+        (job,) = home.jobs()
+    assert job.name == "aragog.tasks.fetch"
 
 
 def test_the_producers_page_enqueues_from_the_shell(tmp_path):

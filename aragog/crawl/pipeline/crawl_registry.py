@@ -384,7 +384,7 @@ def _unknown(name: str) -> BadInput:
 
 
 def _our_errors() -> AbstractContextManager[None]:
-    return redis_errors("redis, crawls")
+    return redis_errors("redis.url, crawls")
 
 
 __all__ = ["KINDS", "Cancellation", "CrawlRegistry", "Crawls", "InvalidMessage", "numbers_of"]

@@ -110,8 +110,14 @@ class UrlBatches:
             now_s = self._redis.time()[0]
             for at in range(0, len(keys), _SLICE):
                 until = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
-                count += sum(1 for until_s in until if until_s and float(until_s) > now_s)
+                count += sum(1 for entry in until if entry and _until_s(entry) > now_s)
         return count
+
+
+def _until_s(entry: bytes | str) -> float:
+    """When an in-flight entry ends to count; the crawls that want the URL stand behind it."""
+    text = entry.decode() if isinstance(entry, bytes) else entry
+    return float(text.partition(":")[0])
 
 
 def checked_id(batch: str) -> str:

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from richpins.article.composition import compose
-from richpins.article.selection import blocks_of, select, texts_of
+from richpins.article.selection import ChosenBlock, blocks_of, select, texts_of
 from richpins.document import parse
 from richpins.main_text import MARKDOWN, TEXT, find
 
@@ -213,3 +213,29 @@ def test_notes_below_a_table_leave_it_a_table():
     <tr><td colspan=2>{notes}</td></tr></table>"""
 
     assert texts(rendered(table), "tr")[:2] == ["Month Work", "May and June planting"]
+
+
+def test_an_entry_of_which_only_links_and_code_were_chosen_is_kept_as_a_whole():
+    """`[MEDIA_ROOT][MEDIA_URL]` stood in place of two sentences."""
+    tree = html.fromstring(
+        "<ol><li>In your settings file define <a href=a><code>MEDIA_ROOT</code></a> as the path"
+        " where uploaded files go, and <code>MEDIA_URL</code> as its public address.</li>"
+        "<li><a href=b>Home</a> <a href=c>Search everything that stands here about it</a></li></ol>"
+    )
+    page = texts_of(tree)
+    select(
+        page,
+        [
+            ChosenBlock("entry", "MEDIAROOT", ("MEDIAROOT",)),
+            ChosenBlock("entry", "Home", ("Home",)),
+        ],
+    )
+
+    kept = "".join(
+        piece.element.tail if piece.is_tail else piece.element.text
+        for piece in page.pieces
+        if piece.kept
+    )
+    assert kept.startswith("In your settings file define MEDIA_ROOT as the path")
+    assert "public address." in kept
+    assert "Search" not in kept

@@ -73,4 +73,6 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
     assert "CorruptRow" not in logs
     # A due row whose writer died before the node that makes it true: whoever claims it looks at the
     # node, so no read would have shown it.
-    assert set(report.repaired) <= {"due row without its node"}
+    # A batch whose pack was put before the gateway died has written another one since.
+    unused = "record of a pack that no page has"
+    assert set(report.repaired) <= {"due row without its node", unused}

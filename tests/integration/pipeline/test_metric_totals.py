@@ -19,7 +19,7 @@ from aragog.observability.metrics import (
     measured,
     timed,
 )
-from aragog.settings import RedisSettings, Settings, StoreSettings
+from aragog.settings import ContentSettings, RedisSettings, Settings, StoreSettings
 from tests.support.origin import page
 
 pytestmark = pytest.mark.redis
@@ -118,8 +118,15 @@ def test_a_crawl_measures_slots_store_and_content(crawl_stand):
     )
 
 
-def test_operations_of_the_stores_are_measured_by_name(tmp_path):
-    settings = replace(Settings(data_dir=tmp_path), store=StoreSettings(engine="sqlite"))
+@pytest.mark.parametrize(
+    ("layout", "expected"), [("packs", ("pack_put", "pack_read")), ("objects", ("put", "get"))]
+)
+def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expected):
+    settings = replace(
+        Settings(data_dir=tmp_path),
+        store=StoreSettings(engine="sqlite"),
+        content=ContentSettings(layout=layout),
+    )
     store = url_store(settings)
     before = measured()
 
@@ -132,7 +139,7 @@ def test_operations_of_the_stores_are_measured_by_name(tmp_path):
         (cell.instrument, cell.label) for cell, n in measured().items() if n > before.get(cell, 0)
     }
     assert body == b"body"
-    assert {("aragog_content_seconds", "put"), ("aragog_content_seconds", "get")} <= names
+    assert {("aragog_content_seconds", name) for name in expected} <= names
     assert ("aragog_store_seconds", "values_many") in names or ("aragog_store_seconds", "get") in (
         names
     )

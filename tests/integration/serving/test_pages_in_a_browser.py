@@ -71,7 +71,7 @@ def test_errors_are_described_once_and_each_operation_links_to_them(shown):
 
     assert len(described) == len(set(described)) > 10
     assert set(linked) <= set(described)
-    assert page.get_by_text("Nothing is known of the URL.").count() == 1
+    assert page.get_by_text("Nothing is stored under this name", exact=False).count() == 1
 
 
 def test_the_pages_load_nothing_but_themselves(shown):

@@ -391,7 +391,7 @@ def test_calls_over_the_limit_are_refused_at_once(store):
 
 def test_calls_of_one_kind_that_hang_do_not_refuse_another_kind(store):
     gated = Gated()
-    gated.content = lambda url, admit=None: gated.get(url, ())
+    gated.content = lambda url, *_, **__: gated.get(url, ())
     content = message(b"content", b"\x0b\x00\x01\x00\x00\x00\x14http://shop.example/\x00")
     with running(gated, max_in_flight=2) as server:
         socks = [server.connect() for _ in range(4)]

@@ -70,6 +70,8 @@ NEED_NONE = {
     "get_crawl": "numbers",
     "crawl_report": "numbers",
     "try_scope": "rules of a crawl",
+    "list_queues": "names and sizes of queues",
+    "queue_state": "names and sizes of queues",
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -106,6 +107,10 @@ def test_a_copy_needs_another_store(store, tmp_path):
 def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_path):
     (tmp_path / "there.toml").write_text(f'data_dir = "{tmp_path / "there"}"\n')
     settings = load_settings()
+    as_objects = url_store(replace(settings, content=replace(settings.content, layout="objects")))
+    for number in range(3):
+        as_objects.put_content(f"http://a.example/{number}", b"body")
+    as_objects.close()
     here = open_content(settings.content, settings.data_dir)
     damaged, *_ = sorted(here.keys(""))
     path = next((tmp_path / "data").rglob(damaged))

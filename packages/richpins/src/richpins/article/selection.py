@@ -35,6 +35,7 @@ INLINE = frozenset(
 )
 _WHOLES = frozenset({"ul", "ol", "dl", "table"})
 _BETWEEN = _WHOLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
+_WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MOST_LINKS = 0.3
 _LEAST_OF_A_WHOLE = 0.6
 """A list or table of which such a share was chosen is written as a whole."""
@@ -345,7 +346,7 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
         if not kept:
             continue
         total = sum(piece.end - piece.start for piece in pieces)
-        if kept >= least * total:
+        if kept >= least * total or _is_torn(pieces, total):
             for piece in pieces:
                 piece.kept = True
         else:
@@ -356,6 +357,18 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
         if kept and kept >= _LEAST_OF_A_WHOLE * (inside[-1].end - inside[0].start):
             for piece in inside:
                 piece.kept = True
+
+
+def _is_torn(pieces: list[Piece], total: int) -> bool:
+    """
+    Whether of a sentence nothing is kept but the words of its links or code.
+
+    trafilatura may lose the text of an entry and keep the elements in it.
+    """
+    within = [piece for piece in pieces if piece.holder.tag in _WORDS_WITHIN]
+    letters = sum(piece.end - piece.start for piece in within)
+    kept = {id(piece) for piece in pieces if piece.kept and piece.end > piece.start}
+    return kept <= {id(piece) for piece in within} and letters <= _MOST_LINKS * total
 
 
 def _keep_signs(pieces: list[Piece]) -> None:
