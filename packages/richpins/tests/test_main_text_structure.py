@@ -218,9 +218,9 @@ def test_notes_below_a_table_leave_it_a_table():
 def test_an_entry_of_which_only_links_and_code_were_chosen_is_kept_as_a_whole():
     """`[MEDIA_ROOT][MEDIA_URL]` stood in place of two sentences."""
     tree = html.fromstring(
-        "<ol><li>In your settings file define <a href=a><code>MEDIA_ROOT</code></a> as the path"
-        " where uploaded files go, and <code>MEDIA_URL</code> as its public address.</li>"
-        "<li><a href=b>Home</a> <a href=c>Search everything that stands here about it</a></li></ol>"
+        "<div><ol><li>In your settings file define <a href=a><code>MEDIA_ROOT</code></a> as the path"
+        " where uploaded files go, and <code>MEDIA_URL</code> as its public address.</li></ol>"
+        "<ul><li><a href=b>Home</a> <a href=c>Search all that stands here about it</a></li></ul></div>"
     )
     page = texts_of(tree)
     select(
