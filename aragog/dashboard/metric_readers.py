@@ -16,8 +16,8 @@ from prometheus_client.core import (
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
-from aragog.observability.metric_families import buckets, family
 from aragog.observability.metrics import INSTRUMENTS
+from aragog.observability.prometheus_families import buckets, family
 from pinlater.admin import count_of
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 

@@ -5,7 +5,7 @@ Public:
 
     logs             lines of text or JSON, and those about single URLs
     metrics          every duration and count of this process that hot paths record
-    metric_families  the same for Prometheus
+    prometheus_families  the same for Prometheus
     tracing          spans of OpenTelemetry
     formatting       numbers, instants, distances and durations as people read them
 

@@ -1,5 +1,8 @@
 """
-Rescheduling: when jobs come back, and as which messages.
+Rescheduling: when jobs come back (their ETA), and as which messages.
+
+The waits here are relative. `pipeline.routing` sends them as Celery's countdown, and pinlater's
+`envelope` makes the instant at which the server delivers the job.
 
 A job comes back because its slot is later, because its fetch failed for a passing reason, because
 its body was lost from the spool, or because its rows lie in a damaged file of the store.

@@ -8,7 +8,8 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from richpins.article.composition import compose
-from richpins.article.selection import ChosenBlock, blocks_of, select, texts_of
+from richpins.article.page_texts import ChosenBlock, blocks_of, texts_of
+from richpins.article.selection import select
 from richpins.document import parse
 from richpins.main_text import MARKDOWN, TEXT, find
 
@@ -239,3 +240,12 @@ def test_an_entry_of_which_only_links_and_code_were_chosen_is_kept_as_a_whole():
     assert kept.startswith("In your settings file define MEDIA_ROOT as the path")
     assert "public address." in kept
     assert "Search" not in kept
+
+
+def test_a_word_between_two_that_were_chosen_is_kept():
+    """The heading "ADMINS and MANAGERS" became ADMINSMANAGERS."""
+    tree = html.fromstring("<h3><code>ADMINS</code> and the other <code>MANAGERS</code></h3>")
+    page = texts_of(tree)
+    select(page, [ChosenBlock("heading", "ADMINSMANAGERS", ("ADMINS", "MANAGERS"))])
+
+    assert all(piece.kept for piece in page.pieces)

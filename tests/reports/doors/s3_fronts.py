@@ -18,7 +18,8 @@ import urllib3
 
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.s3 import S3Content
-from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
+from deploy.s3.server import ACCESS_KEY, SECRET_KEY
+from tests.support.s3_server import start_s3
 
 
 def _front(target, lacks, seen):
@@ -91,7 +92,7 @@ def answer(given):
         AWS_SHARED_CREDENTIALS_FILE=os.devnull,
         AWS_EC2_METADATA_DISABLED="true",
     )
-    with tempfile.TemporaryDirectory(prefix="ar-s3") as folder, S3Server(Path(folder)) as server:
+    with tempfile.TemporaryDirectory(prefix="ar-s3") as folder, start_s3(Path(folder)) as server:
         server.create_bucket("reports")
         seen = []
         content = S3Content(

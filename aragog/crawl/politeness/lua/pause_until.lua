@@ -1,4 +1,5 @@
 -- pause_until: grant no permit for a domain before an instant, as if a request were sent then.
+-- `Limiter.pause` calls it where a response says Retry-After.
 --
 -- keys: epoch slot
 -- args: pause

@@ -63,7 +63,7 @@ def find(page: Document, form: str) -> str:
     except ModuleNotFoundError:
         raise MissingExtra("text", TRAFILATURA) from None
 
-    from richpins.article import composition, preparation, selection, writing  # noqa: PLC0415 - lxml, of that extra
+    from richpins.article import composition, page_texts, preparation, selection, writing  # noqa: PLC0415 - lxml, of that extra
 
     # It logs a warning for each page without a text.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -87,8 +87,8 @@ def find(page: Document, form: str) -> str:
         body = other if _letters(other) >= _MUCH_LONGER * letters else body
     if body is None:
         return ""
-    texts = selection.texts_of(article.tree)
-    share = selection.select(texts, selection.blocks_of(body))
+    texts = page_texts.texts_of(article.tree)
+    share = selection.select(texts, page_texts.blocks_of(body))
     if share >= _LEAST_FOUND:
         body = composition.compose(texts, article.images)
     write = writing.to_text if form == TEXT else writing.to_markdown

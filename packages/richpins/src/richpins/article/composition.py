@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 from richpins.article.images import ArticleImage
-from richpins.article.selection import INLINE, PageTexts, letters_of
+from richpins.article.page_texts import INLINE, PageTexts, letters_of
 
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LISTS = {"ul": "ul", "ol": "ol", "menu": "ul", "dir": "ul", "dl": "dl"}

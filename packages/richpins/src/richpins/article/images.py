@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from richpins.article.selection import INLINE
+from richpins.article.page_texts import INLINE
 from urlspelling import resolve as parse_url
 
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src")

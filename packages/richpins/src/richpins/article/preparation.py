@@ -18,7 +18,7 @@ from lxml import etree, html
 
 from richpins._permalinks import is_permalink
 from richpins.article.images import ArticleImage, images_of
-from richpins.article.selection import INLINE, NO_TEXT
+from richpins.article.page_texts import INLINE, NO_TEXT
 
 if TYPE_CHECKING:
     from richpins.document import Document

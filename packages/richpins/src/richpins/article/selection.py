@@ -8,15 +8,11 @@ written then comes from the page's tree alone (`richpins.article.composition`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from lxml import etree
+from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_of
 
-_NO_LETTERS = re.compile(r"[\W_]+")
 _LONG = 40
 """So many letters in a row hardly ever stand twice in a page."""
 _NEAR = 400
@@ -27,160 +23,10 @@ _MAX_CANDIDATES = 30
 _LEAST_OF_A_BLOCK = {"heading": 0.85}
 _LEAST_OF_OTHERS = 0.25
 """A block of which such a share was chosen is written as a whole."""
-NO_TEXT = frozenset({"script", "style", "noscript"})
-_UNSEEN = NO_TEXT | {"head", "title"}
-INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
-    " small span strike strong sub sup time tt u var wbr".split()
-)
-_WHOLES = frozenset({"ul", "ol", "dl", "table"})
-_BETWEEN = _WHOLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
 _WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MOST_LINKS = 0.3
 _LEAST_OF_A_WHOLE = 0.6
 """A list or table of which such a share was chosen is written as a whole."""
-_KINDS = {
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6", "head"), "heading"),
-    **dict.fromkeys(("li", "dt", "dd", "item"), "entry"),
-    **dict.fromkeys(("td", "th", "cell"), "cell"),
-    **dict.fromkeys(("code", "pre"), "code"),
-}
-_INLINE_CHOSEN = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
-
-
-def letters_of(text: str) -> str:
-    """The letters and digits of a text, which white space and markup do not change."""
-    return _NO_LETTERS.sub("", text)
-
-
-@dataclass(slots=True)
-class Piece:
-    """One text of a tree: that of an element, or the one behind it."""
-
-    element: Any
-    is_tail: bool
-    start: int
-    """Where its letters start in those of the page."""
-    end: int
-    block: int
-    """The number of the block of text that it belongs to."""
-    kept: bool = False
-
-    @property
-    def holder(self) -> Any:
-        """The element that it stands in."""
-        return self.element.getparent() if self.is_tail else self.element
-
-
-@dataclass(slots=True)
-class PageTexts:
-    """All texts of a tree, in order."""
-
-    root: Any
-    letters: str
-    pieces: list[Piece]
-    kinds: list[str]
-    """What each block is: a heading, an entry of a list, a cell, code or other text."""
-    starts: list[int]
-    """Where the letters of each block start, in ascending order."""
-    wholes: list[tuple[int, int]]
-    """The first and the last piece of each list and each table of data, inner ones first."""
-    spans: dict[Any, tuple[int, int]]
-    """The same for each block that may stand between others of an article."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenBlock:
-    """A block of text that a library chose."""
-
-    kind: str
-    letters: str
-    parts: tuple[str, ...]
-
-
-def texts_of(tree: Any) -> PageTexts:
-    """All texts of a page's tree that may be shown."""
-    pieces: list[Piece] = []
-    kinds, starts, parts = [""], [0], []
-    enclosing = [""]
-    wholes: list[tuple[int, int]] = []
-    spans: dict[Any, tuple[int, int]] = {}
-    begun: list[int] = []
-    at = 0
-
-    def begin_block() -> None:
-        kinds.append(enclosing[-1])
-        starts.append(at)
-
-    def add(element: Any, text: str | None, *, is_tail: bool) -> None:
-        nonlocal at
-        if text:
-            own = letters_of(text)
-            pieces.append(Piece(element, is_tail, at, at + len(own), len(kinds) - 1))
-            parts.append(own)
-            at += len(own)
-
-    hidden = 0
-    for event, element in etree.iterwalk(tree, events=("start", "end")):
-        tag = element.tag
-        is_block = tag not in INLINE and tag != "br"
-        if event == "start":
-            enclosing.append(_KINDS.get(tag, "") if is_block else enclosing[-1])
-            hidden += tag in _UNSEEN
-            if is_block:
-                begin_block()
-            if tag in _BETWEEN:
-                begun.append(len(pieces))
-            if not hidden:
-                add(element, element.text, is_tail=False)
-        else:
-            enclosing.pop()
-            if tag in _BETWEEN:
-                spans[element] = (begun.pop(), len(pieces))
-                if tag in _WHOLES and (tag != "table" or _is_data(element)):
-                    wholes.append(spans[element])
-            hidden -= tag in _UNSEEN
-            if is_block:
-                begin_block()
-            if not hidden:
-                add(element, element.tail, is_tail=True)
-    return PageTexts(tree, "".join(parts), pieces, kinds, starts, wholes, spans)
-
-
-def _is_data(table: Any) -> bool:
-    """Whether a table seems to hold data; others arrange the parts of a page."""
-    parts = table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6", "form")
-    return next(parts, None) is None and sum(1 for _ in islice(table.iter("tr"), 2)) > 1
-
-
-def blocks_of(body: Any) -> list[ChosenBlock]:
-    """The blocks of text of a tree that a library returned, whichever names its elements have."""
-    found: list[ChosenBlock] = []
-    run: list[str] = []
-    enclosing = ["", ""]
-
-    def end_run() -> None:
-        letters = "".join(run)
-        if letters:
-            found.append(ChosenBlock(enclosing[-1], letters, tuple(filter(None, run))))
-        run.clear()
-
-    for event, element in etree.iterwalk(body, events=("start", "end")):
-        is_block = element.tag not in _INLINE_CHOSEN or _is_code_block(element)
-        if is_block:
-            end_run()
-        if event == "start":
-            enclosing.append(_KINDS.get(element.tag, "") if is_block else enclosing[-1])
-            run.append(letters_of(element.text or ""))
-        else:
-            enclosing.pop()
-            run.append(letters_of(element.tail or "") if element is not body else "")
-    end_run()
-    return found
-
-
-def _is_code_block(element: Any) -> bool:
-    return element.tag == "code" and "\n" in "".join(element.itertext())
 
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
@@ -350,6 +196,7 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
             for piece in pieces:
                 piece.kept = True
         else:
+            _keep_gaps(pieces, kept)
             _keep_signs(pieces)
     for first, last in page.wholes:
         inside = page.pieces[first:last]
@@ -369,6 +216,15 @@ def _is_torn(pieces: list[Piece], total: int) -> bool:
     letters = sum(piece.end - piece.start for piece in within)
     kept = {id(piece) for piece in pieces if piece.kept and piece.end > piece.start}
     return kept <= {id(piece) for piece in within} and letters <= _MOST_LINKS * total
+
+
+def _keep_gaps(pieces: list[Piece], kept: int) -> None:
+    """Keep short texts between others of a block: without them two words would become one."""
+    places = [at for at, piece in enumerate(pieces) if piece.kept and piece.end > piece.start]
+    between = pieces[places[0] : places[-1]]
+    if sum(piece.end - piece.start for piece in between if not piece.kept) <= kept + _LONG:
+        for piece in between:
+            piece.kept = True
 
 
 def _keep_signs(pieces: list[Piece]) -> None:
