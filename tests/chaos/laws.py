@@ -31,9 +31,17 @@ CONTENTS = 2_000
 ALLOWED_EXTRA_FETCHES = 2
 """Answers of one URL beyond the first, per fault."""
 QUEUES = ("fetch", "robots", "canonicalize", "store")
-REPAIRS_NO_READER_SEES = frozenset({"content object nothing points to", "due row without its node"})
-"""A store worker that is killed before it deletes the page's last due row leaves it; readers compare
-each due row with its node."""
+REPAIRS_NO_READER_SEES = frozenset(
+    {
+        "content that nothing points to",
+        "record of a pack that no page has",
+        "due row without its node",
+    }
+)
+"""
+A store worker that is killed before it deletes the page's last due row leaves it; readers compare
+each due row with its node. One that is killed after it put a pack has its batch written again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
