@@ -67,8 +67,8 @@ def requests(draw):
 )
 @examples(300)
 def test_chunks_and_upgrades_change_nothing(made, cuts, rest):
-    plain = b"".join(request.replace(b"{}", b"") for request, _ in made) + rest
-    offered = b"".join(r.replace(b"{}", UPGRADE if offers else b"") for r, offers in made) + rest
+    plain = b"".join(request.replace(b"{}", b"", 1) for request, _ in made) + rest
+    offered = b"".join(r.replace(b"{}", UPGRADE if offers else b"", 1) for r, offers in made) + rest
     expected = parsed(plain)
 
     assert [request[4] for request in expected[0]] == [1] * len(made)
