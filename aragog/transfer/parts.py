@@ -101,7 +101,7 @@ def _turned(key: bytes) -> bytes:
 
 
 def _behind(prefix: bytes) -> bytes | None:
-    """The first key behind those that begin with a byte; None: there is none."""
+    """The first key behind those that begin with a byte; None after the last byte."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 

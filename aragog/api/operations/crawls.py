@@ -210,7 +210,7 @@ def _has(control: CrawlControl, name: str) -> bool:
     pool=Pool.BROKER,
 )
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
-    """A crawl, and what became of its URLs. None: there is none of this name."""
+    """A crawl, and what became of its URLs; None if no crawl has this name."""
     control = _control(caller)
     return view_of(control.status(request.name)) if _has(control, request.name) else None
 
@@ -249,7 +249,7 @@ class CrawlReportView:
     pool=Pool.BROKER,
 )
 def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
-    """Outcomes of a crawl by domain and by hour. None: there is none of this name."""
+    """Outcomes of a crawl by domain and by hour; None if no crawl has this name."""
     control = _control(caller)
     if not _has(control, request.name):
         return None

@@ -62,7 +62,7 @@ class QueueStateRequest:
     tool=False,
 )
 def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
-    """How many jobs a queue has in each state, its rate and retries; None: there is none."""
+    """How many jobs a queue has in each state, its rate and retries; None if it does not exist."""
     return _states(caller).state(request.queue)
 
 

@@ -306,7 +306,7 @@ def place_of(job_id: str, queue: str) -> JobPlace:
     Read the id of a job of a queue.
 
     Raises:
-        BadInput: it is none, or of another queue.
+        BadInput: it is not an id of a job of this queue.
     """
     match = _JOB_ID.fullmatch(job_id)
     if match is None:

@@ -103,7 +103,7 @@ class CrawlRecord:
         The record of its JSON.
 
         Raises:
-            InvalidMessage: it is none.
+            InvalidMessage: it is not the record of a crawl.
         """
         try:
             values = dict(orjson.loads(wire))

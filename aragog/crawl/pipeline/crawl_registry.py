@@ -208,7 +208,7 @@ class CrawlRegistry:
         The record of a crawl as it is now.
 
         Raises:
-            BadInput: there is none with this name.
+            BadInput: no crawl has this name.
         """
         for number, own in OWN_NAMES.items():
             if name == own:

@@ -104,7 +104,7 @@ class CrawlControl:
         return [self._status(record, crawls) for record in records]
 
     def status(self, name: str) -> CrawlStatus:
-        """A crawl. Raises `BadInput` if there is none of this name."""
+        """A crawl. Raises `BadInput` if no crawl has this name."""
         return self._status(self.registry.get(name), self.registry.crawls())
 
     def _status(self, record: CrawlRecord, crawls: Crawls) -> CrawlStatus:

@@ -63,7 +63,7 @@ _CALLED = re.compile(
 
 
 def _only_child(node: LexborNode) -> LexborNode | None:
-    """Return the element that has all the text of another; None if there is none."""
+    """Return the element that has all the text of another; None if no element has."""
     child: LexborNode | None = None
     for each in node.iter(include_text=True):
         if each.tag == "-text":
