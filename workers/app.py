@@ -148,10 +148,15 @@ app.conf.task_queues = (
 # On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
 follow(app)
 
-# `celery -A aragog.workers inspect waiting`: the command line lists what this process knows, and a
-# worker answers it.
-if {"inspect", "worker"} & set(sys.argv) or "aragog.workers.__main__" in sys.modules:
-    from aragog.workers import waiting_command  # noqa: F401 - it registers itself
+
+def _add_commands(**_: Any) -> None:
+    """Let the worker answer `celery -A aragog.workers inspect waiting`, however it was started."""
+    from aragog.workers import waiting_command  # noqa: F401, PLC0415 - it registers itself
+
+
+worker_init.connect(_add_commands, weak=False)
+if "inspect" in sys.argv:  # the command line lists what its own process knows
+    _add_commands()
 
 # `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
 if "flower" in sys.argv:
