@@ -8,12 +8,14 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
+from celery import Celery
 from click.testing import CliRunner
 
 from aragog.cli import main
 from aragog.client import Aragog
 from aragog.standalone.demo import web as running_web
 from aragog.standalone.demo_sites import seeds, web
+from pinlater.brokers import celery_settings
 from tests.support.documented import Shell, blocks
 from tests.support.standalone import open_to_others, standalone
 from tests.support.waiting import wait_until
@@ -91,6 +93,17 @@ def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
 
         assert page["canonical_url"] == "http://www.shop.test/p/walnut-desk"
         assert page["fields"]["product.price"] == "649.00"
+
+
+def test_workers_of_the_supervisor_tell_what_waits_to_celery(crawled):
+    """They answered KeyError('waiting'): only workers that `celery` started knew the command."""
+    settings = crawled.settings.resolved().broker
+    with Celery("asking", set_as_current=False) as app:
+        app.conf.update(celery_settings(settings.url))
+        answers = app.control.inspect(timeout=10)._request("waiting", domains=3)
+
+    assert len(answers) > 1
+    assert all(answer["domains"] == [] for answer in answers.values()), answers
 
 
 def test_a_page_is_shown_with_its_url_once(crawled):
