@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -121,16 +122,15 @@ def csv_urls(file: Path) -> Iterator[str | None]:
 
 def append_bytes(part: Path, file: Path) -> None:
     """Add the bytes of one file to another, which is as before if that fails."""
-    with part.open("rb") as more, file.open("r+b") as sink:
-        size = sink.seek(0, io.SEEK_END)
-        try:
+    size = file.stat().st_size
+    try:
+        with part.open("rb") as more, file.open("ab") as sink:
             if file.suffix not in COMPRESSED and not _ends_with_a_line(file):
                 sink.write(b"\n")
             shutil.copyfileobj(more, sink)
-            sink.flush()
-        except OSError:
-            sink.truncate(size)
-            raise
+    except OSError:
+        os.truncate(file, size)  # once it is closed: what is buffered is written then
+        raise
 
 
 def _ends_with_a_line(file: Path) -> bool:

@@ -2,6 +2,8 @@
 
 import csv
 import gzip
+import resource
+import signal
 import sqlite3
 from contextlib import closing
 from decimal import Decimal
@@ -129,20 +131,25 @@ def test_a_line_that_was_cut_off_is_not_continued(tmp_path):
     assert file.read_bytes() == b'{"url":"u"}\n{"url":"to\n{"url":"v"}\n'
 
 
-def test_a_file_stays_as_it_was_when_adding_to_it_fails(tmp_path, monkeypatch):
-    file = tmp_path / "x.jsonl"
-    file.write_bytes(b'{"url":"u"}\n')
+@pytest.fixture
+def limited_files():
+    """Files of this process end at 1,000 bytes: writing more is an error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
 
-    def half(source, sink):
-        sink.write(source.read(3))
-        sink.flush()
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("aragog.transfer.rows.text_files.shutil.copyfileobj", half)
-    with pytest.raises(OSError, match="No space left"):
-        append_rows(rows_of([{"url": "v"}]), file)
+def test_a_file_stays_as_it_was_when_adding_to_it_fails(tmp_path, limited_files):
+    file, line = tmp_path / "x.jsonl", b'{"url":"' + b"u" * 600 + b'"}\n'
+    file.write_bytes(line)
 
-    assert file.read_bytes() == b'{"url":"u"}\n'
+    with pytest.raises(OSError, match="too large"):
+        append_rows(rows_of([{"url": "v" * 600}]), file)
+
+    assert file.read_bytes() == line
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
 
 
