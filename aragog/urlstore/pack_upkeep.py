@@ -3,8 +3,8 @@ Upkeep of packs: dead space is given back, and bytes that must go are removed.
 
 A pack is rewritten when more than half of it is dead, and when a takedown wants bytes of it gone:
 its live records go into a new pack as they are, their pages point there, and after a grace for
-readers under way the old pack is deleted. What a page shares with one that was taken down is
-written again under that page's URL alone.
+readers under way the old pack is deleted. What a page shares with one that was taken down, or that
+has another body by now, is written again under that page's URL alone.
 
 A record is live if a page's node names it. The nodes that may are those of the URLs in the record,
 what these are aliases of, and those that the catalog lists. Before a pack is deleted they are all
@@ -17,7 +17,7 @@ it marks its pages first, and a page that is marked loses what was just moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -26,12 +26,14 @@ from aragog.runtime.clock import Clock
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import (
     BODY,
+    REVISIT,
     Bodies,
     Packs,
     live_records,
     pointer_of,
     record_cell,
     records_of,
+    shared_of,
 )
 from aragog.urlstore.nodes import alias_of
 from aragog.urlstore.packs import frames
@@ -73,6 +75,25 @@ class PackedRecord:
     """The nodes that name it as live, by their ids."""
     known: tuple[tuple[bytes, Row], ...]
     """All nodes that name it in any way."""
+
+    @property
+    def is_revisit(self) -> bool:
+        """True for a record without a body."""
+        return self.block.kind == "revisit"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewrite:
+    """A pack whose live records are on their way into another one."""
+
+    name: str
+    live: Sequence[PackedRecord] = ()
+    alone: frozenset[PackPointer] = frozenset()
+    """Those that are written again under the URLs of their pages."""
+    erased: frozenset[int] = frozenset()
+    """Offsets of the bytes that must go."""
+    ticket: PackTicket | None = None
+    """None: nothing was live."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,38 +162,49 @@ class PackUpkeep:
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
         """Move the live records of packs into new ones, together."""
-        begun: list[tuple[str, list[PackedRecord], PackTicket | None]] = []
+        begun: list[_Rewrite] = []
         claimed = [name for name in names if packs.catalog.claim(name)]
         for name in claimed:
             self._guarded(report, name, lambda n, _: begun.append(self._begin(packs, n)))
         packs.writer.close()
-        for name, live, ticket in begun:
-            if ticket is not None:
-                for one, pointer in zip(live, ticket.wait(), strict=True):
-                    for owner, row in one.owners:
-                        self._move(packs, owner, row, one.pointer, pointer)
-                ticket.settle()
-            packs.catalog.moved(name)
+        for one in begun:
+            if one.ticket is not None:
+                for record, pointer in zip(one.live, one.ticket.wait(), strict=True):
+                    self._moved(packs, record, pointer, one)
+                one.ticket.settle()
+            packs.catalog.moved(one.name)
             report.rewritten += 1
-            if ticket is None:  # no reader has a pointer to it
-                self._guarded(report, name, self._finish)
+            if one.ticket is None:  # no reader has a pointer to it
+                self._guarded(report, one.name, self._finish)
         for name in claimed:
             packs.catalog.release(name)
 
-    def _begin(self, packs: Packs, name: str) -> tuple[str, list[PackedRecord], PackTicket | None]:
+    def _begin(self, packs: Packs, name: str) -> _Rewrite:
         """Add the live records of a pack to the open one."""
         data = packs.files.read_all(name)
         if data is None:
-            return name, [], None
-        erased = packs.catalog.erased(name)
-        live = [one for one in self._records(packs, name, data) if one.owners]
+            return _Rewrite(name)
+        erased = frozenset(packs.catalog.erased(name))
+        records = list(self._records(packs, name, data))
+        gone = [one for one in records if one.is_revisit and one.pointer.offset in erased]
+        self._forget_records(gone)
+        live = [one for one in records if one.owners and one not in gone]
+        alone = frozenset(one.pointer for one in live if not _is_copied(one, erased))
         copies = [
-            self._alone(packs, one)
-            if one.pointer.offset in erased
-            else PackRecord.copied(one.frame)
+            self._alone(packs, one) if one.pointer in alone else PackRecord.copied(one.frame)
             for one in live
         ]
-        return name, live, packs.writer.add(copies) if copies else None
+        return _Rewrite(name, live, alone, erased, packs.writer.add(copies) if copies else None)
+
+    def _moved(
+        self, packs: Packs, record: PackedRecord, pointer: PackPointer, rewrite: _Rewrite
+    ) -> None:
+        """Let the pages of a record point to its copy."""
+        is_own = record.pointer in rewrite.alone
+        for owner, row in record.owners:
+            self._move(packs, owner, row, record.pointer, pointer, is_own=is_own)
+            if record.pointer.offset in rewrite.erased:
+                self._erase_revisits(packs, row)
 
     def _alone(self, packs: Packs, record: PackedRecord) -> PackRecord:
         """The body of a record under the URL of a page that still has it, and nothing else."""
@@ -191,15 +223,32 @@ class PackUpkeep:
         )
         return packs.record_of(page, page.digest)
 
+    def _erase_revisits(self, packs: Packs, row: Row) -> None:
+        """The page has the body under its own URL now, and they may name the one taken down."""
+        revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
+        if revisits:
+            packs.catalog.erase(revisits, at_once=True)
+
     def _move(
-        self, packs: Packs, owner: bytes, row: Row, old: PackPointer, new: PackPointer
+        self,
+        packs: Packs,
+        owner: bytes,
+        row: Row,
+        old: PackPointer,
+        new: PackPointer,
+        *,
+        is_own: bool,
     ) -> None:
-        """Let a node point to the new record, unless its page was deleted in the meantime."""
+        """
+        Let a node point to the new record, unless its page was deleted in the meantime.
+
+        `is_own`: the new record is that of its owners, whoever sent the old one.
+        """
         old_column, _ = record_cell(old, BODY)
         cell = row.get(old_column)
         at_ms = cell.at_ms if cell else row[nodes.CONTENT_PACK].at_ms
-        kind = cell.value.split(b" ")[2] if cell else BODY
-        column, value = record_cell(new, kind)
+        kind = cell.value[len(b"%d %s " % (old.length, old.digest.encode())) :] if cell else BODY
+        column, value = record_cell(new, BODY if is_own else kind)
         puts = [put_properties(owner, {column: value}, at_ms)]
         pointed = row.get(nodes.CONTENT_PACK)
         if pointed and pointer_of(row) == old:
@@ -308,6 +357,12 @@ class PackUpkeep:
     def _packs(self) -> Packs:
         assert self.bodies.packs is not None  # noqa: S101 - callers checked
         return self.bodies.packs
+
+
+def _is_copied(record: PackedRecord, erased: Collection[int]) -> bool:
+    """Whether a live record stays as it is: one of its pages sent it, and it need not go."""
+    is_own = any(shared_of(row, record.pointer) is None for _, row in record.owners)
+    return is_own and record.pointer.offset not in erased
 
 
 def _names(row: Row, pointer: PackPointer) -> bool:

@@ -55,10 +55,11 @@ class PackCatalog:
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
-    def erase(self, pointers: Iterable[PackPointer]) -> None:
-        """Records whose bytes must go within `content.takedown_hours`."""
+    def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
+        """Records whose bytes must go within `content.takedown_hours`, or with the next upkeep."""
         now_ms = self._now_ms()
-        self._put(ERASE, ((one, now_ms) for one in pointers), now_ms)
+        asked_ms = 0 if at_once else now_ms
+        self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
 
     def share(self, pointer: PackPointer, url: str) -> None:
         """
@@ -78,6 +79,10 @@ class PackCatalog:
                 offset, _, _ = column[len(_ALSO) :].partition(b":")
                 found.setdefault(int(offset), set()).add(cell.value.decode())
         return found
+
+    def stays(self, pack: str) -> bool:
+        """False for a pack that is gone, or whose records have moved: it will be deleted."""
+        return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
         """The size of a pack; None where it is not known."""
