@@ -203,8 +203,9 @@ class PackUpkeep:
         is_own = record.pointer in rewrite.alone
         for owner, row in record.owners:
             self._move(packs, owner, row, record.pointer, pointer, is_own=is_own)
-            if record.pointer.offset in rewrite.erased:
-                self._erase_revisits(packs, row)
+            if is_own:
+                at_once = record.pointer.offset in rewrite.erased
+                self._erase_revisits(packs, row, at_once=at_once)
 
     def _alone(self, packs: Packs, record: PackedRecord) -> PackRecord:
         """The body of a record under the URL of a page that still has it, and nothing else."""
@@ -223,11 +224,15 @@ class PackUpkeep:
         )
         return packs.record_of(page, page.digest)
 
-    def _erase_revisits(self, packs: Packs, row: Row) -> None:
-        """The page has the body under its own URL now, and they may name the one taken down."""
+    def _erase_revisits(self, packs: Packs, row: Row, *, at_once: bool) -> None:
+        """
+        Let a page's revisits go: it has the body under its own URL now, and they name another page.
+
+        A takedown of that page would not find them.
+        """
         revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
         if revisits:
-            packs.catalog.erase(revisits, at_once=True)
+            packs.catalog.erase(revisits, at_once=at_once)
 
     def _move(
         self,
