@@ -221,13 +221,15 @@ def test_a_version_that_was_shared_is_kept():
     assert stand.store.content(B, at_ms=NOW_MS).body == TEXT.encode()
 
 
-def test_a_crowded_pack_lends_no_more(monkeypatch):
-    monkeypatch.setattr("aragog.urlstore.packing.MOST_SHARING", 2)
+def test_a_crowded_pack_lends_no_more():
     stand = pack_stand()
-    written = [write(stand, liked(f"{HOST}{n}"))[0].same_as for n in range(6)]
+    write(stand, liked(A))
+    pointer = pointer_of(node(stand, A))
+    for n in range(MOST_SHARING - 1):
+        stand.store.bodies.packs.catalog.share(pointer, f"{HOST}other/{n}")
+    written = [write(stand, liked(f"{HOST}{n}"))[0].same_as for n in range(4)]
 
-    assert written == [None, f"{HOST}0", f"{HOST}0", None, f"{HOST}3", f"{HOST}3"]
-    assert MOST_SHARING == 1000
+    assert written == [A, None, f"{HOST}1", f"{HOST}1"]
 
 
 def test_what_is_taken_down_lends_nothing():
