@@ -19,6 +19,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
+from aragog.urlstore.packs.dictionaries import PackDictionaries, needs_dictionary
 from aragog.urlstore.packs.pack_writer import PackRecord, PackWriter
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import (
@@ -56,6 +57,7 @@ class Packs:
     catalog: PackCatalog
     writer: PackWriter
     settings: ContentSettings
+    dictionaries: PackDictionaries
 
     @classmethod
     def of(
@@ -71,11 +73,12 @@ class Packs:
             wait_s=settings.pack_wait_s,
             compression=settings.pack_compression,
         )
-        return cls(files, catalog, writer, settings)
+        return cls(files, catalog, writer, settings, PackDictionaries(files.read))
 
     def read(self, pointer: PackPointer) -> bytes:
         """
-        The decompressed record that a pointer names, with one request.
+        The decompressed record that a pointer names, with one request, and one more for the
+        dictionary of its pack, if it has one that is not kept.
 
         Raises:
             CorruptContent: it is not there, or other bytes are.
@@ -84,7 +87,8 @@ class Packs:
         if frame is None:
             raise CorruptContent(pointer.place, "is missing")
         pointer.check(frame)
-        return frames.decompress(frame)
+        dictionary = self.dictionaries.of(pointer.pack) if needs_dictionary(frame) else None
+        return frames.decompress(frame, dictionary)
 
     def record_of(self, page: WarcPage, digest: str) -> PackRecord:
         """The record of a page for a pack."""
