@@ -2,8 +2,8 @@
 Which records are put together when packs are rewritten, and which packs are worth it.
 
 Records of one host have much in common: with a dictionary of their own they take a quarter to a
-half less. A dictionary takes 20 to 40 KB of its pack, so a host needs some hundred KB of records
-for one. What is left, of many hosts, is put together without one. Pure.
+half less. A dictionary takes 20 to 40 KB of its pack, so a host needs about a megabyte of pages for
+one. What is left, of many hosts, is put together without one. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-LEAST_HOST_BYTES = 524_288
-"""Compressed records of a host that pay for a dictionary."""
+LEAST_RAW_BYTES = 1_048_576
+"""Records of a host, decompressed, that pay for a dictionary."""
+LEAST_HOST_BYTES = 262_144
+"""As much, compressed without one."""
 LEAST_SHARE = 0.5
 """Fresh packs are rewritten if hosts with so many bytes have this share of theirs."""
 GROUP_BYTES = 67_108_864
@@ -64,7 +66,11 @@ def _group(packs: Sequence[FreshPack]) -> FreshGroup:
 
 
 def parts(
-    records: Sequence[T], host_of: Callable[[T], bytes], size_of: Callable[[T], int], most: int
+    records: Sequence[T],
+    host_of: Callable[[T], bytes],
+    size_of: Callable[[T], int],
+    raw_size_of: Callable[[T], int],
+    most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
     The records of each new pack, with whether they are of one host and worth a dictionary.
@@ -76,7 +82,7 @@ def parts(
         by_host.setdefault(host_of(record), []).append(record)
     rest: list[T] = []
     for some in by_host.values():
-        if sum(map(size_of, some)) < LEAST_HOST_BYTES:
+        if sum(map(raw_size_of, some)) < LEAST_RAW_BYTES:
             rest += some
             continue
         yield from ((part, True) for part in _even(some, size_of, most))

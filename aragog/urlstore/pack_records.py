@@ -38,6 +38,8 @@ class PackedRecord:
     """Its WARC-Type."""
     urls: tuple[str, ...]
     """Under which its page may be stored; that which sent it comes first."""
+    raw_bytes: int
+    """The size of the record, decompressed."""
     dictionary: Dictionary | None
     """What the frame needs."""
     owners: tuple[tuple[bytes, Row], ...]
@@ -82,7 +84,7 @@ class PackRecords:
         """
         dictionary = dictionary_of(data)
         blocks = [
-            (frame, block._replace(body=b"", head=b""))
+            (frame, len(record), block._replace(body=b"", head=b""))
             for frame, record in frames.records(data)
             if (block := read_record(record)).kind != "warcinfo"
         ]
@@ -90,10 +92,10 @@ class PackRecords:
             offset: set(map(self.zen.node_id, urls))
             for offset, urls in self.packs.catalog.sharing(name).items()
         }
-        rows = self._candidates({url for _, block in blocks for url in block.urls})
+        rows = self._candidates({url for _, _, block in blocks for url in block.urls})
         ids = {one for shared in sharing.values() for one in shared} - rows.keys()
         rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}
-        for frame, block in blocks:
+        for frame, raw_bytes, block in blocks:
             pointer = PackPointer.of(name, frame.offset, frame.data)
             near = {self.zen.node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
             for url in block.urls:
@@ -105,6 +107,7 @@ class PackRecords:
                 frame.data,
                 block.kind,
                 block.urls,
+                raw_bytes,
                 dictionary,
                 tuple(
                     (one, row)

@@ -150,7 +150,7 @@ class PackRewriter:
             for record in one.live
         ]
         most = self.packs.settings.pack_bytes
-        for part, pays in parts(copies, _host_of, _size_of, most):
+        for part, pays in parts(copies, _host_of, _size_of, _raw_size_of, most):
             self._put(part, pays=pays)
         for one in begun:
             self.packs.catalog.moved(one.name)
@@ -271,6 +271,10 @@ def _host_of(copy: _Copy) -> bytes:
 
 def _size_of(copy: _Copy) -> int:
     return len(copy.record.frame)
+
+
+def _raw_size_of(copy: _Copy) -> int:
+    return copy.record.raw_bytes
 
 
 def _was_deleted(row: Row, at_ms: int) -> bool:

@@ -77,7 +77,9 @@ class Dictionary:
                 data = zstd.decompress(stored)
             if not data.startswith(_FORMATTED):
                 raise CorruptContent("", "begins with what is no dictionary")
-            return cls(data)
+            found = cls(data)
+            found._decompressor()
+            return found
         except zstandard.ZstdError as error:
             raise CorruptContent("", f"has a damaged dictionary: {error}") from error
 
@@ -103,14 +105,20 @@ class Dictionary:
         Raises:
             zstd.ZstdError: it is damaged, or needs another dictionary.
         """
-        if (codec := getattr(self._threads, "decompressor", None)) is None:
+        return self._decompressor().decompress(frame)
+
+    def _decompressor(self) -> zstandard.ZstdDecompressor:
+        """That of this thread; raises ZstdError if the dictionary is damaged."""
+        codec: zstandard.ZstdDecompressor | None = getattr(self._threads, "decompressor", None)
+        if codec is None:
             codec = self._threads.decompressor = zstandard.ZstdDecompressor(dict_data=self._made)
-        return codec.decompress(frame)
+        return codec
 
 
 def sampled(records: Sequence[T]) -> Sequence[T]:
     """Up to `SAMPLES` of some records, chosen evenly."""
-    return records[:: max(1, len(records) // SAMPLES)][:SAMPLES]
+    count = min(SAMPLES, len(records))
+    return [records[at * len(records) // count] for at in range(count)]
 
 
 def begins_with_dictionary(pack: bytes) -> bool:
