@@ -72,6 +72,7 @@ class Packs:
             max_bytes=settings.pack_bytes,
             wait_s=settings.pack_wait_s,
             compression=settings.pack_compression,
+            notes_hosts=settings.dictionaries and settings.pack_compression == "zstd",
         )
         return cls(files, catalog, writer, settings, PackDictionaries(files.read))
 

@@ -10,6 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 from aragog.errors import CorruptContent
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.pack_index import pack_index
 from aragog.urlstore.packs import dictionaries, frames
 from aragog.urlstore.packs.catalog import FRESH
 from aragog.urlstore.packs.pointers import index_name
@@ -120,8 +121,9 @@ def test_other_programs_read_a_pack_with_its_dictionary():
     assert {record[1:] for record in records[1:]} == {
         (f"{HOST}{n}", text_of(n).encode()) for n in range(PAGES)
     }
-    lines = stand.files.indexes[index_name(name)].decode().splitlines()
-    assert len(lines) == PAGES
+    index = stand.files.indexes[index_name(name)]
+    assert len(index.splitlines()) == PAGES
+    assert pack_index(name, data) == (index, None)
 
 
 def test_frames_without_a_dictionary_have_size_and_checksum_too():
@@ -235,6 +237,7 @@ def test_without_dictionaries_fresh_packs_stay(options):
 
     assert stand.upkeep(hours=1).rewritten == 0
     assert dictionary_bytes(stand) == []
+    assert not list(stand.store.bodies.packs.catalog.walk(FRESH))
 
 
 def test_pages_of_other_hosts_go_into_a_pack_without_one():

@@ -137,6 +137,7 @@ class PackWriter:
         max_bytes: a pack closes from this size on.
         wait_s: and so long after its first record.
         compression: of each record.
+        notes_hosts: note how many bytes each host has, for upkeep that makes dictionaries.
     """
 
     def __init__(
@@ -148,8 +149,10 @@ class PackWriter:
         max_bytes: int,
         wait_s: float,
         compression: Compression,
+        notes_hosts: bool = False,
     ) -> None:
         self.compression: Compression = compression
+        self._notes_hosts = notes_hosts
         self.late_s = LATE_S
         self._files = files
         self._catalog = catalog
@@ -245,7 +248,8 @@ class PackWriter:
         try:
             name = self._new_name()
             data, pointers, index = self._contents(name, pack)
-            hosts = {} if pack.is_grouped else _bytes_of_hosts(pack.records)
+            notes_hosts = self._notes_hosts and not pack.is_grouped
+            hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
             self._catalog.opened(name, len(data), hosts)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
