@@ -44,7 +44,7 @@ class SameContentRequest:
 
 @operation(
     SameContentRequest,
-    http=HttpRoute("GET", "/v1/same-content", next_link=True),
+    http=HttpRoute("GET", "/v1/copies", next_link=True),
     thrift="UrlStore.sameContent",
 )
 def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
