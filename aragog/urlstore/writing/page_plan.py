@@ -258,7 +258,19 @@ def written(plan: PageWritePlan) -> Written:
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
+        same_as=_same_as(plan),
     )
+
+
+def _same_as(plan: PageWritePlan) -> str | None:
+    """The URL whose body the page shares."""
+    packed = plan.page.content.packed if plan.page.content else None
+    is_taken = (
+        packed is not None
+        and packed.shared is not None
+        and plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
+    )
+    return packed.shared.url if is_taken and packed and packed.shared else None
 
 
 # Filling a plan
