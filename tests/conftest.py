@@ -25,6 +25,7 @@ pytest_plugins = [
     "tests.support.scheduling",
     "tests.support.missing_parts",
     "tests.support.hbase_server",
+    "tests.support.kafka_server",
     "tests.support.s3_server",
     "tests.support.origin",
     "tests.support.punctual_origin",
