@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from deploy.kafka.server import KafkaServer
 from tests.support.missing_parts import KAFKA
@@ -62,10 +62,19 @@ class Topic:
         consumer.close()
         return sorted(found, key=lambda record: (record.partition(), record.offset()))
 
+    def count(self) -> int:
+        """How many records there are, over all partitions; reads none of them."""
+        consumer = Consumer({"bootstrap.servers": self.server.address, "group.id": "count"})
+        parts = consumer.list_topics(self.name, timeout=60).topics[self.name].partitions
+        ends = [
+            consumer.get_watermark_offsets(TopicPartition(self.name, n), timeout=60)[1]
+            for n in parts
+        ]
+        consumer.close()
+        return sum(ends)
+
     def committed(self, group: str) -> int:
         """How many records a group has committed, over all partitions."""
-        from confluent_kafka import TopicPartition
-
         consumer = Consumer({"bootstrap.servers": self.server.address, "group.id": group})
         parts = consumer.list_topics(self.name, timeout=60).topics[self.name].partitions
         offsets = consumer.committed([TopicPartition(self.name, n) for n in parts], timeout=60)

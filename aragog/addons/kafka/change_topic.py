@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from aragog.addons.kafka import topic_address
 from aragog.addons.kafka.topic_address import (
+    ANSWER_WITHIN_S,
     TopicAddress,
     partitions_of,
     patiently,
@@ -88,9 +88,15 @@ def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
 
 
 class ChangeTopic:
-    """Sends changes to a topic, and keeps how far it is; one thread uses it."""
+    """
+    Sends changes to a topic, and keeps how far it is; one thread uses it.
 
-    def __init__(self, address: TopicAddress) -> None:
+    Args:
+        address: the topic.
+        answer_within_s: how long Kafka may take to name the topic's partitions.
+    """
+
+    def __init__(self, address: TopicAddress, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
         from confluent_kafka import Consumer, KafkaException, Producer  # noqa: PLC0415 - an extra
 
         self._address = address
@@ -107,7 +113,7 @@ class ChangeTopic:
         self._problem = ""
         self._kept_s = 0.0
         self._written: str | None = None
-        partitions_of(self._producer, address)
+        partitions_of(self._producer, address, answer_within_s)
 
     def position(self) -> str | None:
         """
@@ -120,9 +126,7 @@ class ChangeTopic:
 
         try:
             where = [TopicPartition(self._address.topic, 0)]
-            (kept,) = patiently(
-                lambda: self._positions.committed(where, timeout=topic_address.ANSWER_WITHIN_S)
-            )
+            (kept,) = patiently(lambda: self._positions.committed(where, timeout=ANSWER_WITHIN_S))
         except KafkaException as error:
             raise self._unavailable(error) from error
         return kept.metadata or None

@@ -103,7 +103,9 @@ def require_client(reason: str) -> None:
     require("kafka", reason, module="confluent_kafka")
 
 
-def partitions_of(client: Consumer | Producer, address: TopicAddress) -> int:
+def partitions_of(
+    client: Consumer | Producer, address: TopicAddress, within_s: float = ANSWER_WITHIN_S
+) -> int:
     """
     The number of a topic's partitions.
 
@@ -114,7 +116,7 @@ def partitions_of(client: Consumer | Producer, address: TopicAddress) -> int:
     from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
 
     try:
-        found = client.list_topics(address.topic, timeout=ANSWER_WITHIN_S).topics[address.topic]
+        found = client.list_topics(address.topic, timeout=within_s).topics[address.topic]
     except KafkaException as error:
         raise ServiceUnavailable(str(address), reason_of(error.args[0])) from error
     if found.error is not None:

@@ -18,14 +18,14 @@ _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.htt
 
 
 @dataclass(frozen=True, slots=True)
-class UrlRecord:
+class WantedUrl:
     """A URL, and what is asked for it."""
 
     url: str
     arguments: EnqueueArguments
 
 
-def read_record(value: bytes | None, usual: EnqueueArguments) -> UrlRecord:
+def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
     """
     The URL of a record: its text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
@@ -41,7 +41,7 @@ def read_record(value: bytes | None, usual: EnqueueArguments) -> UrlRecord:
     text = value.strip()
     if not text.startswith(b"{"):
         try:
-            return UrlRecord(text.decode(), usual)
+            return WantedUrl(text.decode(), usual)
         except UnicodeDecodeError:
             raise BadInput("is not UTF-8") from None
     return _of_object(_object(text), usual)
@@ -55,13 +55,13 @@ def _object(text: bytes) -> dict[str, Any]:
     return members
 
 
-def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> UrlRecord:
+def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> WantedUrl:
     url = members.get("url")
     if not isinstance(url, str):
         raise BadInput("url: must be a text")
     given = {name: value for name, value in members.items() if name != "url"}
     if not given:
-        return UrlRecord(url, usual)
+        return WantedUrl(url, usual)
     refuse_unknown(given, _OPTIONS, "is no option of enqueuing")
     read = request_of(EnqueueArguments, given)
     own = {
@@ -69,10 +69,10 @@ def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> UrlRecord
     }
     arguments = replace(usual, **own)
     arguments.options()  # refuses what is out of bounds
-    return UrlRecord(url, arguments)
+    return WantedUrl(url, arguments)
 
 
-def by_arguments(records: Sequence[UrlRecord]) -> list[tuple[EnqueueArguments, list[str]]]:
+def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
     """The URLs of records with equal options, in the order of their first."""
     groups: list[tuple[EnqueueArguments, list[str]]] = []
     for record in records:

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from aragog.addons.kafka.topic_address import TopicAddress, partitions_of, reason_of
-from aragog.addons.kafka.url_records import UrlRecord, by_arguments, read_record
+from aragog.addons.kafka.url_records import WantedUrl, by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
@@ -190,7 +190,7 @@ class UrlTopic:
         self.counts += counts
         self._problem = ""
 
-    def _parsed(self, message: Message) -> UrlRecord | None:
+    def _parsed(self, message: Message) -> WantedUrl | None:
         try:
             return read_record(message.value(), self._usual)
         except BAD_INPUT as error:
