@@ -27,7 +27,7 @@ LIBRARIES = $(shell sed -n 's/^name = "\(.*\)".*/\1/p' $(wildcard packages/*/pyp
 
 PYTEST := $(BIN)/python scripts/run_tests.py --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench crawls plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase s3 clean
+.PHONY: help setup run up down test libraries bare unit chaos check lint types layers fix bench crawls plan-check archives docs screenshots lock dist try-wheel chart release-check platforms pinlater-dist two-hosts fleet hbase kafka s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ archives: setup  ## check WARC and WACZ exports with pywb, cdxj-indexer and wacz
 
 hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, Maven)
 	@$(BIN)/python -m deploy.hbase $(ARGS)
+
+kafka: setup  ## run a Kafka broker in the foreground (Java, Maven)
+	@$(BIN)/python -m deploy.kafka $(ARGS)
 
 s3: setup  ## run an S3 server in the foreground (Go)
 	@$(BIN)/python -m deploy.s3 $(ARGS)

@@ -48,6 +48,7 @@ SHORT = {
     'make chaos ARGS="--report $FOLDER/chaos.md --urls 500 --domains 20 redis-killed"',
     "screenshots": "make screenshots IMAGES=$FOLDER/images",
     "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
+    "kafka": 'make kafka ARGS="--folder $FOLDER/kafka --port 0"',
     "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
     "two-hosts": "make two-hosts && make two-hosts STORE=postgres",
     "fleet": "make fleet ARGS='--urls 800 --rate 20 --cut-s 10'",
@@ -56,7 +57,7 @@ SHORT = {
 # `make up` and `make down` are tried together, and so are a wheel's two.
 TOGETHER = {"up": {"up", "down"}, "dist": {"dist", "try-wheel"}}
 # These run until they are asked to stop, after this line.
-UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
+UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "kafka": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
 
 
 def targets() -> set[str]:

@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.support.missing_parts",
     "tests.support.open_files",
     "tests.support.hbase_server",
+    "tests.support.kafka_server",
     "tests.support.s3_server",
     "tests.support.origin",
     "tests.support.punctual_origin",

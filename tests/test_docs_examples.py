@@ -23,6 +23,10 @@ DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
 EXPORTS = "tests/integration/urlstore/test_exports_page.py"
 SPIDERS = "tests/system/test_scrapy_spiders.py"
+KAFKA = (
+    "tests/integration/kafka/test_kafka_page.py"
+    "::test_the_commands_and_records_are_as_the_page_shows_them"
+)
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
@@ -97,6 +101,8 @@ RUN_BY = {
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),
+    ("docs/kafka.md", "console"): KAFKA,
+    ("docs/kafka.md", "json"): KAFKA,
     ("docs/mcp.md", "json"): (
         "tests/integration/serving/test_mcp.py"
         "::test_the_official_client_reads_searches_and_fetches_over_stdio"
@@ -253,6 +259,9 @@ NOT_RUN = {
     ),
     ("docs/from-scrapy.md", "sh"): (
         "downloads aragog; tests/system/test_scrapy_spiders.py runs spiders in several processes"
+    ),
+    ("docs/kafka.md", "sh: pip"): (
+        "installs packages; tests/integration/kafka needs and uses them"
     ),
     ("docs/hbase.md", "sh: make hbase"): (
         "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"

@@ -1,5 +1,5 @@
 """
-What add-ons bring to the command line: commands, and formats of `aragog store`.
+What add-ons bring to the command line: commands, formats of `aragog store`, receivers of changes.
 
 An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing, and says what it brings:
 
@@ -7,6 +7,8 @@ An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing, and sa
     READS_FORMATS   a format of `aragog store import` → `module:function`, as `read_captures`
     WRITES_FORMATS  a format of `aragog store export`, and the suffix of its files →
                     `module:function`, as `export_warc`
+    SENDS_CHANGES   the scheme of an address of `aragog changes --to` → `module:function`, which
+                    opens a `ChangeReceiver`
 
 A folder that was deleted brings nothing, and nothing else has to be told.
 """
@@ -14,15 +16,33 @@ A folder that was deleted brings nothing, and nothing else has to be told.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from aragog.cli.lazy_commands import LazyCommand
 
 PACKAGE = "aragog.addons"
+
+
+class ChangeReceiver(Protocol):
+    """Another system that changes are sent to, which keeps how far they were sent."""
+
+    def position(self) -> str | None:
+        """The cursor after the last changes that it has; None: it has none."""
+
+    def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
+        """
+        Send changes as HTTP has them, and keep the cursor after them once all are acknowledged.
+
+        Raises:
+            TransientError: some may be missing; call it again with the same changes.
+        """
+
+    def close(self) -> None:
+        """Close the connections."""
 
 
 def addons() -> Iterator[ModuleType]:
@@ -47,6 +67,11 @@ def reads_formats() -> Mapping[str, str]:
 def writes_formats() -> Mapping[str, str]:
     """The formats that add-ons write, each with the place of its writer."""
     return _declared("WRITES_FORMATS")
+
+
+def sends_changes() -> Mapping[str, str]:
+    """The schemes of addresses that changes can be sent to, each with what opens one."""
+    return _declared("SENDS_CHANGES")
 
 
 def function(place: str) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,8 @@ from rich.table import Table
 from aragog.api.operations import reading
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
+from aragog.cli import addons
+from aragog.cli.addons import ChangeReceiver
 from aragog.cli.arguments import CHANGES_PURPOSE, Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
@@ -26,6 +28,7 @@ from aragog.cli.terminal import echo, echo_json, note, one_line, print_table
 from aragog.client import Aragog
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
+from aragog.errors import BadInput, TransientError
 from aragog.observability.formatting import span
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
@@ -34,6 +37,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
+RETRY_S = 2.0
 _ASYNCHRONOUS = "once a worker has read the message"
 
 
@@ -65,32 +69,88 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @CHANGES_PURPOSE
 @click.option("--cursor", help="Start after this change; `now`: only later ones.")
+@click.option("--to", metavar="ADDRESS", help="Send them there instead: kafka://HOST:PORT/TOPIC.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def changes(
     owner: str | None,
     host: str | None,
     purpose: str | None,
     cursor: str | None,
+    to: str | None,
     *,
     follow: bool,
     as_json: bool,
 ) -> None:
     """List what changed on pages that were fetched again."""
+    selection = {"owner": owner, "host": host, "purpose": purpose}
     with store() as opened:
-        at = opened.feed.end() if cursor == "now" else cursor
-        while True:
-            page = answer_of(
-                opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host,
-                purpose=purpose,
-            )  # fmt: skip
+        if to is not None:
+            with closing(_receiver(to)) as receiver:
+                _send_changes(opened, receiver, cursor, selection, follow=follow)
+            return
+        for page in _change_pages(opened, cursor, selection, follow=follow):
             for change in page.changes:
                 _print_change(change, json_of(opened, change), as_json=as_json)
-            if page.cursor == at:
+            sys.stdout.flush()
+
+
+def _change_pages(
+    opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
+) -> Iterator[reading.ChangePage]:
+    """Pages of the feed after a cursor; with `follow` without an end, then some are empty."""
+    at = opened.feed.end() if cursor == "now" else cursor
+    while True:
+        page = answer_of(
+            opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
+            host=selection["host"], purpose=selection["purpose"],
+        )  # fmt: skip
+        yield page
+        if page.cursor == at:
+            if not follow:
+                return
+            time.sleep(LOOK_S)
+        at = page.cursor
+
+
+def _receiver(address: str) -> ChangeReceiver:
+    """What receives changes at an address, of the add-on that knows its scheme."""
+    schemes = addons.sends_changes()
+    scheme, separator, _ = address.partition("://")
+    if not separator or scheme not in schemes:
+        known = ", ".join(f"{name}://" for name in sorted(schemes)) or "no such address"
+        raise BadInput(f"--to: {address[:200]!r} is not known here, but {known}")
+    opened: ChangeReceiver = addons.function(schemes[scheme])(address)
+    return opened
+
+
+def _send_changes(
+    opened: UrlStore,
+    receiver: ChangeReceiver,
+    cursor: str | None,
+    selection: Mapping[str, str | None],
+    *,
+    follow: bool,
+) -> None:
+    """
+    Send changes, and keep how far they were sent with the receiver.
+
+    Killed in between, it sends some again when it is started anew, and none is left out. While the
+    receiver does not answer it repeats what was not acknowledged; without `follow` it fails.
+    """
+    count = 0
+    for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
+        changes_json = [json_of(opened, change) for change in page.changes]
+        while True:
+            try:
+                receiver.send(changes_json, page.cursor or "")
+                break
+            except TransientError as error:
                 if not follow:
-                    return
-                sys.stdout.flush()
-                time.sleep(LOOK_S)
-            at = page.cursor
+                    raise
+                echo(one_line(f"{error}; trying again"), err=True)
+                time.sleep(RETRY_S)
+        count += len(page.changes)
+    note(f"{count:,} changes sent")
 
 
 def _print_change(change: Change, change_json: dict[str, Any], *, as_json: bool) -> None:

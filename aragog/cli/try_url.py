@@ -40,9 +40,8 @@ from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
 from aragog.urlstore.field_formats import FieldFormats
-from richpins import document, extraction, links
+from richpins import documents, extraction, links
 from richpins.document import Document
-from richpins.main_text import is_html
 from urlspelling import normalize
 from urlspelling.domain import host, origin
 
@@ -181,9 +180,8 @@ class _Tried:
     def of(cls, outcome: Fetched, settings: Settings) -> _Tried:
         """Analyze the page of an outcome as the pipeline does."""
         began_s = time.perf_counter()
-        body = outcome.body if is_html(outcome.content_type) else b""
-        page = document.parse(
-            body,
+        page = documents.parse(
+            outcome.body,
             url=outcome.final_url,
             content_type=outcome.content_type,
             agent=named_agent(settings.fetch),

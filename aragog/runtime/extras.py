@@ -17,6 +17,7 @@ MODULE_OF = {
     "thrift": "thriftpy2",
     "flower": "flower",
     "parquet": "pyarrow",
+    "pdf": "pypdf",
     "render": "playwright",
     "text": "trafilatura",
     "identity": "cryptography",

@@ -12,85 +12,32 @@ ready after about 5 s. For a real cluster see docs/hbase.md.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import os
-import random
 import shutil
 import signal
-import socket
 import string
 import subprocess
-import tempfile
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Self
 
 import happybase
 from thriftpy2.transport import TTransportException
 
+from deploy import java
+from deploy.java import CACHE, free_ports, tool
 from deploy.processes import CannotStart, run_until_interrupted
 
 HERE = Path(__file__).resolve().parent
-CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 
 MASTER = "org.apache.hadoop.hbase.master.HMaster"
 GATEWAY = "org.apache.hadoop.hbase.thrift.ThriftServer"
-PORTS = range(10_000, 12_000)
 READY_WITHIN_S = 240.0
 """It takes 9 s on two idle cores; the limit is for busy ones."""
 
 
-def tool(name: str, remedy: str) -> str:
-    """The path of a program; CannotStart with the remedy where there is none."""
-    found = shutil.which(name)
-    if not found:
-        raise CannotStart(f"{name} is not installed: {remedy}")
-    return found
-
-
 def jars(cache: Path = CACHE) -> Path:
-    """
-    The folder of HBase's jars, fetched by Maven once for this pom.xml (half a minute).
-
-    Safe beside another process that fetches them too: the first to finish is taken.
-    """
-    pom = HERE / "pom.xml"
-    folder = cache / "hbase" / hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
-    if folder.is_dir():
-        return folder / "lib"
-    maven = tool("mvn", "apt install maven")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix="part-", dir=folder.parent))
-    try:
-        # -C: a jar whose checksum is missing or wrong ends the build instead of a warning.
-        copy = [maven, "-B", "-q", "-C", "-f", pom, "dependency:copy-dependencies",
-                "-DincludeScope=runtime", f"-DoutputDirectory={part / 'lib'}"]  # fmt: skip
-        done = subprocess.run(copy, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CannotStart(f"mvn could not fetch the jars:\n{done.stdout[-2000:]}")
-        if not folder.is_dir():
-            part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return folder / "lib"
-
-
-def free_ports(count: int) -> list[int]:
-    """
-    Ports of 127.0.0.1 that nobody listens on at this moment, all different.
-
-    HBase binds them seconds later, so none is of those that the kernel gives to other sockets.
-    """
-    return list(islice(filter(_is_free, random.sample(PORTS, len(PORTS))), count))
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
+    """The folder of HBase's jars."""
+    return java.jars(HERE / "pom.xml", cache)
 
 
 class HBaseServer:

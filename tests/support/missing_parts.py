@@ -31,6 +31,7 @@ class Part(NamedTuple):
 
 
 HBASE = Part("Java and Maven", "apt install openjdk-17-jre-headless maven")
+KAFKA = Part("Java and Maven", "apt install openjdk-17-jre-headless maven")
 POSTGRES = Part("PostgreSQL", "run `make setup`, or apt install postgresql")
 JDK = Part("a Java compiler", "apt install openjdk-17-jdk-headless")
 MAVEN = Part("Maven and a Java compiler", "apt install openjdk-17-jdk-headless maven")

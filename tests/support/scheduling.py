@@ -1,8 +1,8 @@
 """
 How pytest-xdist hands out the tests: file by file, the longest first, each server to one worker.
 
-A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight:
-all tests whose id names one of them run in the same worker. The other files stay whole, so that a
+A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight,
+Kafka four: all tests whose id names one of them run in the same worker. The other files stay whole, so that a
 module's fixture starts once. Files are ordered by the time they took (`pytest --durations=0`), so
 that no worker is left with a minute of work when the others have none.
 """
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import pytest
 
-ONE_WORKER = ("hbase", "rabbitmq")
+ONE_WORKER = ("hbase", "rabbitmq", "kafka")
 
 # What takes long, in the order in which it is handed out; whatever matches none comes after them.
 LONGEST_FIRST = (
     "hbase",
     "system/test_backpressure",
     "rabbitmq",
+    "kafka",
     "tests/reports/",
     "system/test_standalone_lifecycle",
     "pinlater/test_pinlater_faults",

@@ -23,8 +23,9 @@ from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
+from richpins.documents import is_read
 from richpins.main_text import FORMS as TEXT_FORMS
-from richpins.main_text import MARKDOWN, is_html
+from richpins.main_text import MARKDOWN
 
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
@@ -59,7 +60,7 @@ class PageTexts:
 
     def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
         """
-        The main text of a page as content; None if the page has no content, or is not HTML.
+        The main text of a page as content; None if it has none that is HTML, PDF or plain text.
 
         A call that waits: it needs a thread to read the store, and none while the text is found.
 
@@ -74,7 +75,7 @@ class PageTexts:
         if stored is not None:
             return stored
         page = store.content(url)
-        if page is None or not is_html(page.meta.get("content_type")):
+        if page is None or not is_read(page.meta.get("content_type")):
             return None
         text = yield from self._found(page, form)
         return _content(page.url, text, form, finder, page.facts)

@@ -383,12 +383,12 @@ def _found(
 ) -> str:
     from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415
     from aragog.pages import main_text  # noqa: PLC0415 - parsers, only in the process
-    from richpins import document  # noqa: PLC0415 - parsers, only in the process
+    from richpins import documents  # noqa: PLC0415 - parsers, only in the process
 
     loaded = main_text.load(finder)
     try:
         with limited(max_cpu_s, max_memory_bytes):
-            page = document.parse(body, url=header["url"], content_type=header["content_type"])
+            page = documents.parse(body, url=header["url"], content_type=header["content_type"])
             return loaded.find(page, header["form"]).encode("utf-8", "replace").decode()
     except PageTooExpensive as error:
         raise ValueError(error.reason) from None

@@ -110,6 +110,8 @@ def refused_by_content(
         declared = f", declared as {media_type(content_type)}" if content_type else ""
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
+    if detected is not None and name in ("", detected):
+        return None  # what it is declared as, and allowed
     if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
         return "the content is binary and has no specific content type"
     if _is_mostly_binary(first):

@@ -21,11 +21,10 @@ from aragog.pages import main_text, preferences
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.preferences import PURPOSES, UseStatement
 from aragog.settings import FetchSettings, PipelineSettings
-from richpins import canonical_evidence, compared_text, document, extraction, links, rich_pins
+from richpins import canonical_evidence, compared_text, documents, extraction, links, rich_pins
 from richpins.document import Document
 from richpins.fingerprint import fingerprint_of
 from richpins.links import Link
-from richpins.main_text import is_html
 from richpins.rich_pins import RichPin
 from richpins.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from urlspelling import canonical
@@ -67,7 +66,7 @@ class PageAnalysis:
     unavailable_after_ms: int | None = None
     """When it asks to be removed."""
     complete: bool
-    """True for HTML that was read to its end, without any problem; else fields may be missing."""
+    """True for a page that was read to its end, without any problem; else fields may be missing."""
     problems: tuple[str, ...] = ()
     """Components whose analysis failed, each with the error."""
     text_sketch: str = ""
@@ -99,10 +98,9 @@ def read_page(
 
     `agent` is the name by which a page may address this crawler (`named_agent`).
     """
-    html = is_html(result.fetch.content_type)
-    if not html:
-        body = b""  # JSON, feeds and plain text have facts, not links; headers remain evidence
-    page = document.parse(
+    is_read = documents.is_read(result.fetch.content_type)
+    # JSON and feeds have facts alone, documents a title and a text; headers remain evidence.
+    page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
     parts = _Parts(result.fetch.final_url)
@@ -125,12 +123,13 @@ def read_page(
             "preferences", lambda: _statements(page, result, agent, drafts), _RESERVED
         ),
         unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
-        complete=html
+        complete=is_read
         and result.fetch.status == 200
         and not result.fetch.truncated
-        and pin.complete,
+        and pin.complete
+        and not (page.text is not None and page.problems),
         text_sketch=parts.sketch(page),
-        problems=tuple(parts.problems),
+        problems=(*(page.problems if page.text is not None else ()), *parts.problems),
     )
 
 

@@ -29,8 +29,7 @@ from aragog.settings import PipelineSettings
 from aragog.urlstore.kept_for import USUAL, crawls_of, purposes_of
 from aragog.urlstore.records import Content, Fact, is_allowed
 from aragog.urlstore.store import UrlStore
-from richpins import document, rich_pins
-from richpins.main_text import is_html
+from richpins import documents, rich_pins
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The name of the walk; each new version of the extractor begins a new walk."""
@@ -227,6 +226,5 @@ def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None
-    body = content.body if is_html(content_type) else b""
-    page = document.parse(body, url=final_url, content_type=content_type, agent=agent)
+    page = documents.parse(content.body, url=final_url, content_type=content_type, agent=agent)
     return fields_of(page, load_all(limits.extractors, rules), text_fields(limits))

@@ -10,7 +10,8 @@ import pytest
 
 from aragog.bootstrap.stores import hbase_tables
 from aragog.errors import StoreUnavailable
-from deploy.hbase.server import HERE, jars, tool
+from deploy.hbase.server import HERE, jars
+from deploy.java import tool
 from tests.support.hbase_server import start_hbase
 from tests.support.missing_parts import JDK, unless
 from tests.support.servers import folder_of_a_server

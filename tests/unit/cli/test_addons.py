@@ -10,7 +10,7 @@ import pytest
 from aragog.cli.addons import addons
 
 ROOT = Path(__file__).resolve().parents[3]
-BRINGS = {"mcp", "plan", "nutch", "wacz"}
+BRINGS = {"kafka", "mcp", "plan", "nutch", "wacz"}
 """Add-ons that bring a command or a format, which has the name of its folder."""
 ADDONS = [addon.__name__.rpartition(".")[2] for addon in addons()]
 REST = """
@@ -28,6 +28,8 @@ print("COMMANDS", *main.list_commands(None))
 for command in ("import", "export"):
     (kind,) = [option for option in store.commands[command].params if option.name == "kind"]
     print("FORMATS", *kind.type.choices)
+from aragog.cli.addons import sends_changes
+print("FORMATS", *sends_changes())
 print("MODULES", *names)
 main(["--help"])
 """

@@ -7,7 +7,7 @@ Typed facts of a web page, from its bytes: no network, no store, no settings.
 `read` returns a `Page`. What stands here is public, and so are these modules, for programs that
 read a part of a page or store what they read:
 
-- `document` parses a page once for all others;
+- `document` parses a page once for all others, `documents` does so for PDF and plain text too;
 - `extraction` gives the typed metadata (`RichPin`) of a parsed page, `provenance` where it stood;
 - `rich_pins` has that record and its fields as JSON, `field_types` the types of the fields,
   `page_types` one module for each type of page;

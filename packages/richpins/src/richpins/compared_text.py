@@ -21,6 +21,8 @@ def sketch(page: Document) -> str:
 
 def compared_text(page: Document) -> str:
     """The text, in which the order of a few words may differ (`text_without`)."""
+    if page.text is not None:
+        return f"{page.title or ''} {page.text[:MOST_CHARS]}"
     main = page.tree.css_first("main, [role=main]") or page.tree.body
     if main is None:
         return page.title or ""

@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
-from richpins import canonical_evidence, document, extraction, links, rich_pins
+from richpins import canonical_evidence, documents, extraction, links, rich_pins
 from richpins.compared_text import sketch
 from richpins.document import Document
 from richpins.fingerprint import fingerprint_of
 from richpins.links import Link
-from richpins.main_text import MARKDOWN, TEXT, find, is_html
+from richpins.main_text import MARKDOWN, TEXT, find
 from richpins.provenance import Provenance
 from richpins.rich_pins import RichPin
 from urlspelling.canonical import Decision, Redirect, decide
@@ -135,7 +135,8 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
     Args:
         body: without its content encoding (gzip, br). Read up to limits that `problems` names.
         url: of the page, after redirects; relative URLs are resolved against it.
-        content_type: the header as sent. A page that is not HTML has no facts of its body.
+        content_type: the header as sent. Plain text and PDF (the extra `pdf`) have a title, a
+            language and a text; of other types nothing is read.
         agent: the product token of a crawler, which `<meta name=examplebot>` addresses alone;
             without one, `document.robots` has what is said to all.
 
@@ -144,5 +145,4 @@ def read(body: bytes, *, url: str, content_type: str | None = None, agent: str =
     """
     if not isinstance(body, bytes | bytearray | memoryview):
         raise TypeError("body: must be the bytes of the page as they were sent, not a str")
-    html = body if is_html(content_type) else b""
-    return Page(document.parse(html, url=url, content_type=content_type, agent=agent))
+    return Page(documents.parse(body, url=url, content_type=content_type, agent=agent))

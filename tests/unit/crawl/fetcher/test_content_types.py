@@ -69,3 +69,16 @@ def test_types_are_compared_without_parameters_and_case():
 )
 def test_first_bytes_tell_what_is_no_page(first, claimed, refused):
     assert bool(refused_by_content(first, claimed, ALLOWED)) == refused
+
+
+def test_a_pdf_is_read_where_it_is_allowed_and_declared_as_what_it_is():
+    """PDF was refused as binary, although `fetch.content_types` allowed it."""
+    pdf = b"%PDF-1.7\n%\xb5\xed\xae\xfb\n" + bytes(range(256)) * 4
+    allowed = ("text/html", "application/pdf")
+
+    assert refused_by_content(pdf, "application/pdf", allowed) is None
+    assert refused_by_content(pdf, None, allowed) is None
+    assert refused_by_content(pdf, "text/html", allowed) == (
+        "the content is binary, declared as text/html"
+    )
+    assert "application/pdf" in refused_by_content(pdf, "application/pdf", ("text/html",))

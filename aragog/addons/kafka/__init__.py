@@ -1,0 +1,10 @@
+"""Kafka: changes to a topic, and URLs from one (docs/kafka.md)."""
+
+COMMANDS = {
+    "kafka": (
+        "aragog.addons.kafka.command",
+        "kafka",
+        "Enqueue the URLs that come in a topic of Kafka.",
+    ),
+}
+SENDS_CHANGES = {"kafka": "aragog.addons.kafka.change_topic:open_topic"}

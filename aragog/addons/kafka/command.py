@@ -1,0 +1,74 @@
+"""`aragog kafka enqueue`: URLs from a topic."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from aragog.addons.kafka.topic_address import TopicAddress, require_client
+from aragog.addons.kafka.url_topic import UrlTopic
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.cli.arguments import NOT_NEGATIVE, enqueue_options
+from aragog.cli.data_folder import command_settings
+from aragog.cli.enqueue import summary
+from aragog.cli.terminal import echo, note, one_line
+from aragog.cli.up import Stopped
+from aragog.client import Aragog
+from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
+from aragog.errors import ConfigError
+
+
+@click.group()
+def kafka() -> None:
+    """Enqueue the URLs that come in a topic of Kafka."""
+
+
+@kafka.command("enqueue")
+@click.argument("topic")
+@click.option(
+    "--group", default="aragog", show_default=True, help="The group that shares the topic."
+)
+@click.option("--until-end", is_flag=True, help="Stop once everything that is there was read.")
+@click.option(
+    "--most-in-flight",
+    type=NOT_NEGATIVE,
+    default=0,
+    help="Wait while more URLs than this are in flight; 0: no bound.",
+)
+@enqueue_options()
+def enqueue(
+    topic: str, group: str, most_in_flight: int, *, until_end: bool, **arguments: Any
+) -> None:
+    """
+    Enqueue the URLs that come in TOPIC, kafka://HOST:PORT/NAME, until SIGTERM or Ctrl-C.
+
+    A record is a URL, or JSON with `url` and the options of enqueuing; those on the command line
+    are for records without their own. The processes of a group share the partitions.
+    """
+    require_client("`aragog kafka enqueue`")
+    address = TopicAddress.parse(topic)
+    if not address.name:
+        address = replace(address, name=group)
+    settings = command_settings()
+    if not has_contact(settings.fetch):
+        raise ConfigError(missing_contact(settings.fetch))
+    stopped = Stopped()
+    with (
+        Aragog(settings) as client,
+        closing(
+            UrlTopic(
+                address,
+                client,
+                EnqueueArguments(**arguments),
+                lambda text: echo(one_line(text), err=True),
+                most_in_flight=most_in_flight,
+            )
+        ) as source,
+    ):
+        try:
+            source.run(lambda: bool(stopped), until_end=until_end)
+        finally:
+            note(summary(source.counts))

@@ -1,0 +1,157 @@
+"""Where a topic is, `kafka://HOST:PORT/TOPIC?config=FILE`, and the settings of its clients."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from aragog.errors import BadInput, ConfigError, ServiceUnavailable
+from aragog.runtime.extras import require
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Producer
+
+T = TypeVar("T")
+
+NAME = r"[A-Za-z0-9._-]{1,249}"
+"""What Kafka allows as the name of a topic; the names of groups are kept to it."""
+ANSWER_WITHIN_S = 20.0
+_RETRY_S = 0.2
+_FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAddress:
+    """A topic, and how to reach it."""
+
+    servers: str
+    """`host:port` of some brokers, separated by commas; clients learn of the others."""
+    topic: str
+    name: str = ""
+    """The name under which a position is kept; empty: the usual one."""
+    config: str = ""
+    """A file with further settings of the client; empty: none."""
+
+    @classmethod
+    def parse(cls, text: str) -> TopicAddress:
+        """
+        The address that a text has.
+
+        Raises:
+            BadInput: it has another form.
+        """
+        parts = urlsplit(text)
+        topic = parts.path.removeprefix("/")
+        servers = parts.netloc.split(",")
+        if (
+            parts.scheme != "kafka"
+            or parts.fragment
+            or not re.fullmatch(NAME, topic)
+            or not all(re.fullmatch(r"[^\s@:/]+:\d{1,5}|\[[0-9a-fA-F:.]+\]:\d{1,5}", server)
+                       for server in servers)
+        ):  # fmt: skip
+            raise BadInput(f"{text[:200]!r} is not the address of a topic: {_FORM}")
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if unknown := options.keys() - {"config", "name"}:
+            raise BadInput(f"{min(unknown)[:100]}: a topic's address has `config` and `name` alone")
+        name = options.get("name", "")
+        if name and not re.fullmatch(NAME, name):
+            raise BadInput(f"name: {name[:100]!r} is not one; use letters, digits, '.', '_', '-'")
+        return cls(parts.netloc, topic, name, options.get("config", ""))
+
+    def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        The settings of a client: `defaults`, what the file says, and `own`, which it must not.
+
+        Raises:
+            ConfigError: the file cannot be read, a line is no `key=value`, or it has one of `own`.
+        """
+        of_file = _read(Path(self.config), own) if self.config else {}
+        return {**defaults, **of_file, "bootstrap.servers": self.servers, **own}
+
+    def __str__(self) -> str:
+        return f"{self.topic} on {self.servers}"
+
+
+def _read(file: Path, own: Collection[str]) -> dict[str, str]:
+    """Settings of librdkafka, one `key=value` a line, as the tools of Kafka take them."""
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    settings = {}
+    for number, line in enumerate(lines, 1):
+        if not (text := line.strip()) or text.startswith("#"):
+            continue
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise ConfigError(f"{file}:{number}: is not `key=value`")
+        if key in own or key == "bootstrap.servers":
+            raise ConfigError(f"{file}:{number}: {key} is set by aragog; delete the line")
+        settings[key] = value.strip()
+    return settings
+
+
+def require_client(reason: str) -> None:
+    """Check that the extra is installed. Raises `ConfigError`, which names the command for it."""
+    require("kafka", reason, module="confluent_kafka")
+
+
+def partitions_of(
+    client: Consumer | Producer, address: TopicAddress, within_s: float = ANSWER_WITHIN_S
+) -> int:
+    """
+    The number of a topic's partitions.
+
+    Raises:
+        ServiceUnavailable: no broker answers.
+        ConfigError: there is no such topic, or it may not be seen.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
+
+    try:
+        found = client.list_topics(address.topic, timeout=within_s).topics[address.topic]
+    except KafkaException as error:
+        raise ServiceUnavailable(str(address), reason_of(error.args[0])) from error
+    if found.error is not None:
+        raise ConfigError(
+            f"{address}: {found.error.str()}; make the topic, or change who may use it"
+        )
+    return len(found.partitions)
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """
+    What a call about committed offsets returns; while the group has no coordinator it is repeated.
+
+    That is so for a second or two when a cluster gets its first group, or lost a broker.
+
+    Raises:
+        KafkaException: it failed for another reason, or for longer than `ANSWER_WITHIN_S`.
+    """
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
+
+    passing = {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+    until_s = time.monotonic() + ANSWER_WITHIN_S
+    while True:
+        try:
+            return call()
+        except KafkaException as error:
+            if error.args[0].code() not in passing or time.monotonic() > until_s:
+                raise
+        time.sleep(_RETRY_S)
+
+
+def reason_of(error: Any) -> str:
+    """What an error of the client says."""
+    return f"{error.name()}: {error.str()}"

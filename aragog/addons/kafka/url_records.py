@@ -1,0 +1,85 @@
+"""What a record of a topic asks for: a URL as text, or JSON with a URL and options of enqueuing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from aragog.api.json_values import refuse_unknown, request_of
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.api.operations.options import option_fields
+from aragog.errors import BadInput
+
+LONGEST_BYTES = 65_536
+_OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.http}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedUrl:
+    """A URL, and what is asked for it."""
+
+    url: str
+    arguments: EnqueueArguments
+
+
+def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
+    """
+    The URL of a record: its text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
+
+    Options that a record does not have are the `usual` ones.
+
+    Raises:
+        BadInput: it is neither, or an option is invalid.
+    """
+    if not value:
+        raise BadInput("is empty")
+    if len(value) > LONGEST_BYTES:
+        raise BadInput("is longer than 64 KiB")
+    text = value.strip()
+    if not text.startswith(b"{"):
+        try:
+            return WantedUrl(text.decode(), usual)
+        except UnicodeDecodeError:
+            raise BadInput("is not UTF-8") from None
+    return _of_object(_object(text), usual)
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        members: dict[str, Any] = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(f"is not JSON: {error}") from None
+    return members
+
+
+def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> WantedUrl:
+    url = members.get("url")
+    if not isinstance(url, str):
+        raise BadInput("url: must be a text")
+    given = {name: value for name, value in members.items() if name != "url"}
+    if not given:
+        return WantedUrl(url, usual)
+    refuse_unknown(given, _OPTIONS, "is no option of enqueuing")
+    read = request_of(EnqueueArguments, given)
+    own = {
+        f.name: getattr(read, f.name) for f in option_fields(EnqueueArguments) if f.http in given
+    }
+    arguments = replace(usual, **own)
+    arguments.options()  # refuses what is out of bounds
+    return WantedUrl(url, arguments)
+
+
+def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
+    """The URLs of records with equal options, in the order of their first."""
+    groups: list[tuple[EnqueueArguments, list[str]]] = []
+    for record in records:
+        for arguments, urls in groups:
+            if arguments == record.arguments:
+                urls.append(record.url)
+                break
+        else:
+            groups.append((record.arguments, [record.url]))
+    return groups

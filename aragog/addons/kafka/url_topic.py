@@ -1,0 +1,248 @@
+"""
+URLs from a topic: each is enqueued, and its offset committed after that was acknowledged.
+
+A record's offset is committed after the broker of jobs has accepted its URL, so a process that is
+killed reads some records again, and none is left out. A URL that still waits is not enqueued twice;
+one that is stored meanwhile ends as known, unless `refresh` was asked for.
+
+While jobs are not accepted (memory is nearly full, a server is away, `most_in_flight` is reached),
+the partitions are paused and the batch is kept: the consumer stays in its group, whatever time that
+takes. If a partition is given to another member meanwhile, its records are dropped here and read
+there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from aragog.addons.kafka.topic_address import TopicAddress, partitions_of, reason_of
+from aragog.addons.kafka.url_records import WantedUrl, by_arguments, read_record
+from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.client import Aragog
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.errors import BAD_INPUT, TRANSIENT, ConfigError, ServiceUnavailable, SlowDown
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+BATCH = 1000
+OWN = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.partition.eof": True}
+DEFAULTS = {
+    "auto.offset.reset": "earliest",
+    "client.id": "aragog",
+    # What it fetches ahead: 64 MB for a partition would be millions of URLs.
+    "queued.max.messages.kbytes": 4096,
+    "partition.assignment.strategy": "cooperative-sticky",
+    "log_level": 0,
+}
+_LOOK_S = 0.2
+_RETRY_S = 1.0
+
+
+class UrlTopic:
+    """
+    A member of a group that reads URLs; one thread uses it.
+
+    Args:
+        address: the topic; its name is the group, `aragog` if it has none.
+        client: enqueues.
+        usual: the options of records without their own.
+        report: called with one line for a record that is no URL, and for each new problem.
+        most_in_flight: pauses while more URLs than this are in flight; 0: no bound.
+    """
+
+    def __init__(
+        self,
+        address: TopicAddress,
+        client: Aragog,
+        usual: EnqueueArguments,
+        report: Callable[[str], None],
+        *,
+        most_in_flight: int = 0,
+    ) -> None:
+        from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - an extra
+
+        usual.options()
+        self._address, self._client, self._usual = address, client, usual
+        self._report, self._most_in_flight = report, most_in_flight
+        self._problem = ""
+        self._held: list[Message] = []
+        """Records that wait until jobs are accepted; meanwhile the partitions are paused."""
+        self._retry_s = 0.0
+        self._ended: set[int] = set()
+        self.counts: Counter[EnqueueStatus] = Counter()
+        own = {**OWN, "group.id": address.name or "aragog"}
+        try:
+            self._consumer: Consumer = Consumer(
+                address.settings(own, {**DEFAULTS, "error_cb": self._on_error})
+            )
+        except KafkaException as error:
+            raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
+        partitions_of(self._consumer, address)
+        self._consumer.subscribe(
+            [address.topic],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_revoke,
+        )
+
+    def run(self, is_stopped: Callable[[], bool], *, until_end: bool = False) -> None:
+        """
+        Enqueue what comes until `is_stopped`, with `until_end` until every record of now was read.
+
+        Raises:
+            ConfigError: the topic was deleted, or may not be read.
+            ServiceUnavailable: Kafka refuses for another reason that does not pass by itself.
+        """
+        while not is_stopped():
+            if self._held:
+                self._wait_for_room()
+                continue
+            records = self._read()
+            if records and not self._settle(records):
+                self._hold(records)
+            elif until_end and not records and self._is_at_end():
+                return
+
+    def close(self) -> None:
+        """Leave the group; what was not committed goes to its other members."""
+        self._consumer.close()
+
+    def _read(self) -> list[Message]:
+        """The records that are there, at most `BATCH`."""
+        return self._records(self._consumer.consume(BATCH, _LOOK_S))
+
+    def _records(self, messages: Sequence[Message]) -> list[Message]:
+        from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
+
+        records = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                self._ended.discard(message.partition() or 0)
+                records.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                self._ended.add(message.partition() or 0)
+            elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise ConfigError(f"{self._address}: {error.str()}; make the topic")
+            elif not error.retriable():
+                raise ServiceUnavailable(str(self._address), reason_of(error))
+            else:
+                self._on_error(error)
+        return records
+
+    def _is_at_end(self) -> bool:
+        assigned = {part.partition for part in self._consumer.assignment()}
+        return bool(assigned) and assigned <= self._ended
+
+    def _settle(self, messages: Sequence[Message]) -> bool:
+        """Enqueue the records' URLs and commit their offsets; False: not accepted now."""
+        if self._is_full():
+            return False
+        try:
+            self._enqueue(messages)
+        except TRANSIENT as error:
+            self._wait(error)
+            return False
+        self._commit(messages)
+        return True
+
+    def _is_full(self) -> bool:
+        if not self._most_in_flight:
+            return False
+        try:
+            count = self._client.in_flight()
+        except TRANSIENT as error:
+            self._wait(error)
+            return True
+        if count <= self._most_in_flight:
+            return False
+        self._tell("in flight", f"waiting: {count:,} URLs are in flight")
+        self._retry_s = time.monotonic() + _RETRY_S
+        return True
+
+    def _wait(self, error: Exception) -> None:
+        wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
+        self._retry_s = time.monotonic() + max(wait_s, _LOOK_S)
+        self._tell(type(error).__name__, f"waiting: {error}")
+
+    def _enqueue(self, messages: Sequence[Message]) -> None:
+        records = [record for record in map(self._parsed, messages) if record]
+        counts: Counter[EnqueueStatus] = Counter()
+        for arguments, urls in by_arguments(records):
+            try:
+                results = self._client.enqueue(urls, **asdict(arguments))
+            except BAD_INPUT as error:  # such as a crawl that does not exist
+                if arguments == self._usual:
+                    raise  # nothing was committed; the command line has to be changed
+                self._report(f"{len(urls)} URLs were refused: {error}")
+                counts[EnqueueStatus.INVALID] += len(urls)
+                continue
+            counts.update(result.status for result in results)
+            for result in results:
+                if result.status is EnqueueStatus.INVALID:
+                    self._report(f"{result.reason}: {result.input[:200]!r}")
+        counts[EnqueueStatus.INVALID] += len(messages) - len(records)
+        self.counts += counts
+        self._problem = ""
+
+    def _parsed(self, message: Message) -> WantedUrl | None:
+        try:
+            return read_record(message.value(), self._usual)
+        except BAD_INPUT as error:
+            where = f"{message.topic()}:{message.partition()}:{message.offset()}"
+            self._report(f"{where}: {error}")
+            return None
+
+    def _commit(self, messages: Sequence[Message]) -> None:
+        from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
+
+        after = {message.partition() or 0: (message.offset() or 0) + 1 for message in messages}
+        offsets = [TopicPartition(self._address.topic, part, at) for part, at in after.items()]
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:  # they are read again, here or by another member
+            self._on_error(error.args[0])
+
+    def _hold(self, messages: list[Message]) -> None:
+        """Keep records until jobs are accepted, and let no more come."""
+        self._consumer.pause(self._consumer.assignment())
+        self._held = messages
+
+    def _wait_for_room(self) -> None:
+        """Take part in the group, and after a while try the held records again."""
+        more = self._records(self._consumer.consume(1, _LOOK_S))
+        self._held.extend(more)  # it was on its way when the partitions were paused
+        if not self._held:  # another member has them now
+            return
+        if time.monotonic() < self._retry_s or not self._settle(self._held):
+            return
+        self._held = []
+        self._consumer.resume(self._consumer.assignment())
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._ended -= {part.partition for part in partitions}
+        consumer.incremental_assign(partitions)
+        if self._held:
+            consumer.pause(partitions)
+        else:  # the client remembers that a partition was paused when it was here before
+            consumer.resume(partitions)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        gone = {part.partition for part in partitions}
+        self._held = [message for message in self._held if message.partition() not in gone]
+        if not self._held:
+            consumer.resume(consumer.assignment())
+
+    def _on_error(self, error: KafkaError) -> None:
+        self._tell(error.name(), f"Kafka: {reason_of(error)}")
+
+    def _tell(self, problem: str, text: str) -> None:
+        """Report a problem once, until enqueuing works again."""
+        if problem != self._problem:
+            self._problem = problem
+            self._report(text)

@@ -1,0 +1,212 @@
+"""
+Documents beside HTML: title, language and text of plain text and of PDF. Pure.
+
+`parse` returns the same `Document` for all of them, so that whoever reads pages reads these too.
+One that is no HTML has no markup: its text is `Document.text`, and nothing in it is read as an
+element, a link or structured data. PDF needs the extra `pdf` (pypdf, in Python alone: a hostile
+file can take time and memory, which the caller bounds, and not the process over).
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import logging
+import re
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import chardet
+
+from richpins import document
+from richpins.document import Document, normalize_space
+from richpins.encodings.detection import as_utf8, encoding
+from richpins.errors import MissingExtra
+from richpins.main_text import is_html
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+PDF, PLAIN = "application/pdf", "text/plain"
+MOST_CHARS = 2_000_000
+"""Of a text; the rest is left out."""
+MOST_PAGES = 2_000
+"""Of a PDF; the rest is left out."""
+MOST_CPU_S = 5.0
+"""CPU time after which no further page of a PDF is begun: about 200 pages of a report."""
+_LONGEST_TITLE = 200
+_LEAST_WORDS, _LEAST_LETTERS = 12, 0.7
+"""A shorter text, or one of figures and signs, has no language that can be told."""
+_DETECTED_CHARS = 20_000
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_BLANKS = re.compile(r"[ \t]+\n")
+_LINES = re.compile(r"\n{3,}")
+# Names that programs give, and no author.
+_NO_TITLE = re.compile(
+    r"(?i)(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|unknown|title|document\d*|slide 1|"
+    r"\(?anonymous\)?|.*\.(?:docx?|odt|rtf|pdf|indd|qxd|dvi|tex|pptx?|xlsx?|ps|html?|fm))"
+)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    text: str
+    title: str | None = None
+    language: str | None = None
+    encoding: str = "utf-8"
+    problems: tuple[str, ...] = ()
+
+
+def is_read(content_type: str | None) -> bool:
+    """Whether `parse` reads the body of a page of this type; of others it reads no byte."""
+    return is_html(content_type) or _media_type(content_type) in (PDF, PLAIN)
+
+
+def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
+    """
+    Return the document of a body: HTML as `document.parse` does, PDF and plain text by their text.
+
+    A body of another type has the facts of its URL alone. Whatever is wrong with a body is in
+    `Document.problems`; a PDF that is encrypted or cannot be read has no text.
+    """
+    if read := _READERS.get(_kind(body, content_type)):
+        return _as_document(read(body, content_type), url=url, agent=agent)
+    kept = body if is_html(content_type) else b""
+    return document.parse(kept, url=url, content_type=content_type, agent=agent)
+
+
+def _kind(body: bytes, content_type: str | None) -> str:
+    """The media type; of a body without one, PDF by its first bytes."""
+    declared = _media_type(content_type)
+    return PDF if not declared and body.startswith(b"%PDF-") else declared
+
+
+def _media_type(content_type: str | None) -> str:
+    return (content_type or "").partition(";")[0].strip(" \t").lower()
+
+
+def _as_document(read: _Read, *, url: str, agent: str) -> Document:
+    """The document with the title and language in its head, and no body."""
+    attribute = f' lang="{read.language}"' if read.language else ""
+    title = f"<title>{html.escape(read.title)}</title>" if read.title else ""
+    head = f"<!doctype html><html{attribute}><head>{title}</head><body></body></html>"
+    page = document.parse(
+        head.encode(), url=url, content_type="text/html;charset=utf-8", agent=agent
+    )
+    return replace(page, text=read.text, encoding=read.encoding, problems=read.problems)
+
+
+def _plain(body: bytes, content_type: str | None) -> _Read:
+    problems: list[str] = []
+    name = encoding(body, content_type)
+    text = _cleaned(as_utf8(body, name, problems).decode("utf-8", "replace"), problems)
+    return _Read(text, _first_line(text), _detected_language(text), name, tuple(problems))
+
+
+def _pdf(body: bytes, _content_type: str | None) -> _Read:
+    try:
+        import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
+    except ModuleNotFoundError:
+        return _Read("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
+    # It logs a line for each fault of a file.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    problems: list[str] = []
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(body))
+        if reader.is_encrypted and not reader.decrypt(""):
+            return _Read("", problems=("PDF: it is encrypted",))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file leads to
+        return _Read("", problems=(_problem("it cannot be read", error),))
+    text = _cleaned("\n\n".join(_page_texts(reader, problems)), problems)
+    title = _told(lambda: _declared_title(reader)) or _first_line(text)
+    language = _told(lambda: _declared_language(reader)) or _detected_language(text)
+    return _Read(text, title, language, problems=tuple(problems))
+
+
+def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
+    """The text of each page, up to the limits; a page that cannot be read has none."""
+    texts: list[str] = []
+    chars, broken, began_s = 0, 0, time.thread_time()
+    try:
+        for number, page in enumerate(reader.pages):
+            late = time.thread_time() - began_s > MOST_CPU_S
+            if late or number >= MOST_PAGES or chars > MOST_CHARS:
+                problems.append(f"PDF: the text ends after {number} pages")
+                break
+            text = _told(page.extract_text)
+            broken += text is None
+            texts.append(text or "")
+            chars += len(texts[-1])
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the tree of pages is damaged
+        problems.append(_problem(f"the text ends after {len(texts)} pages", error))
+    if broken:
+        problems.append(f"PDF: pages that cannot be read: {broken}")
+    return texts
+
+
+def _told(read: Callable[[], Any]) -> str | None:
+    """What `read` returns if it is a text; None if it fails."""
+    try:
+        value = read()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever a damaged file leads to
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _problem(what: str, error: Exception) -> str:
+    return f"PDF: {what}: {type(error).__name__}: {error}"[:200]
+
+
+def _declared_title(reader: PdfReader) -> str | None:
+    metadata = reader.metadata
+    title = normalize_space(_CONTROLS.sub("", metadata.title or "")) if metadata else ""
+    return title[:_LONGEST_TITLE] if title and not _NO_TITLE.fullmatch(title) else None
+
+
+def _declared_language(reader: PdfReader) -> str | None:
+    language = str(reader.root_object.get("/Lang") or "").strip()
+    return language if _LANGUAGE.fullmatch(language) else None
+
+
+def _cleaned(text: str, problems: list[str]) -> str:
+    """The text in NFC, without control characters, blanks at line ends and rows of empty lines."""
+    if len(text) > MOST_CHARS:
+        problems.append(f"the text ends after {MOST_CHARS} characters")
+        text = text[:MOST_CHARS]
+    text = text.encode("utf-8", "replace").decode()  # halves of pairs, which UTF-8 cannot hold
+    lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
+    return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
+
+
+def _first_line(text: str) -> str | None:
+    """The first line if it may be a title: it is short, and mostly words."""
+    line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
+    letters = sum(map(str.isalpha, line))
+    is_title = line and len(line) <= _LONGEST_TITLE and 2 * letters >= len(line.replace(" ", ""))
+    return line if is_title else None
+
+
+def _detected_language(text: str) -> str | None:
+    """The language that chardet finds in the text; None where there is too little of it."""
+    some = text[:_DETECTED_CHARS]
+    visible = "".join(some.split())
+    letters = sum(map(str.isalpha, visible))
+    if letters < _LEAST_LETTERS * len(visible) or letters < 4 * _LEAST_WORDS:
+        return None
+    if some.isascii() and len(some.split()) < _LEAST_WORDS:
+        return None
+    language = chardet.detect(some.encode()).get("language")
+    return language if language and _LANGUAGE.fullmatch(language) else None
+
+
+_READERS = {PDF: _pdf, PLAIN: _plain}
