@@ -50,6 +50,10 @@ class Schema:
     """Properties by whose values nodes can be found."""
     counted: tuple[int, ...] = ()
     """Edge types whose number is stored with the node, in both directions."""
+    ordered: tuple[int, ...] = ()
+    """Edge types of a `Graph` whose edges have an order beside their score, and sort by both."""
+    sorted: tuple[str, ...] = ()
+    """Properties by the beginnings of whose values nodes can be found (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()
     """Edge types that are listed at their target only, and stored there only."""
     reserved: frozenset[int] = frozenset()

@@ -1,0 +1,191 @@
+"""
+Lists of simple edges: the rows at both nodes, each checked at the row of its pair.
+
+`_simple_edges.py` says which rows an edge has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import NamedTuple
+
+from zengraph._codec import (
+    OUT,
+    after,
+    edge_prefix,
+    order_bytes,
+    read_edge_key,
+    score_bytes,
+    score_range,
+)
+from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
+from zengraph._parallel_edges import Edge, Edges
+from zengraph._properties import Row, newest_ms
+from zengraph._simple_edge_rows import (
+    MOST_ORDER_BYTES,
+    SCORE,
+    EdgeKey,
+    edge_of,
+    pair_of,
+    place_in,
+    place_of,
+)
+from zengraph.errors import InvalidArgument
+from zengraph.tables import CellTable
+
+_FIRST_EDGES = 2
+_CURSOR_BYTES = 24
+_MOST_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MOST_ORDER_BYTES
+
+
+class Seen(NamedTuple):
+    """An edge as it was read from a list."""
+
+    key: bytes
+    """Of the row that lists it."""
+    pair: EdgeKey
+    row: Row
+    """The row of its pair."""
+
+    @property
+    def edge(self) -> Edge:
+        """As callers get it."""
+        return edge_of(read_edge_key(self.key)[4], self.row)
+
+
+class EdgeLists:
+    """Reads lists of edges, and deletes edges as they were read."""
+
+    def __init__(self, table: CellTable, schema: Schema) -> None:
+        self._table = table
+        self._ordered = frozenset(schema.ordered)
+        self._remedies = schema.remedies
+
+    def edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        limit: int = 100,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
+        prefix: bytes | None = None,
+    ) -> Edges:
+        """
+        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+
+        Those of an ordered type sort by score, by order, and then by the other node. `prefix`: only
+        those of one score, `least_score` or 0, whose order begins with it.
+
+        One range scan, and a few multi-gets for the edges of the page, which ends before `limit`
+        where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN`;
+        scores are from `least_score` to `most_score`.
+
+        Raises:
+            InvalidArgument: the cursor is not one that this call returned, or `prefix` is for a
+                type without an order, or for several scores.
+        """
+        limit = min(limit, MAX_LIMIT)
+        base = edge_prefix(node_id, direction, edge_type)
+        start, stop = score_range(base, least_score, most_score)
+        if prefix is not None:
+            start, stop = self._beginning(base, edge_type, prefix, least_score, most_score)
+        if cursor is not None:
+            if not _CURSOR_BYTES <= len(cursor) <= _MOST_CURSOR_BYTES:
+                raise InvalidArgument("cursor: must be one that this call returned")
+            last = base + cursor
+            start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
+        items: list[Seen] = []
+        edges: list[Edge] = []
+        ended = start >= stop
+        with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
+            size, part = 0, _FIRST_EDGES
+            while not ended and len(items) <= limit and size < PAGE_BYTES:
+                wanted = min(part, limit + 1 - len(items))
+                keys = [key for key, _ in islice(rows, wanted)]
+                ended = len(keys) < wanted
+                more = self.seen(keys)
+                items += more
+                edges += [each.edge for each in more]
+                size += sum(edge.size_bytes for edge in edges[len(edges) - len(more) :])
+                part = max(1, min(8 * part, PAGE_BYTES * len(items) // max(size, 1)))
+        if len(items) <= limit and ended:
+            return Edges(edges, None)
+        limit = min(limit, len(items))
+        return Edges(edges[:limit], items[limit - 1].key[len(base) :])
+
+    def walk(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
+        """`edges`, all of them."""
+        cursor = None
+        while True:
+            page = self.edges(node_id, direction, edge_type, MAX_LIMIT, cursor)
+            yield from page.items
+            if (cursor := page.cursor) is None:
+                return
+
+    def best(
+        self, node_id: bytes, edge_type: int, count: int, most_bytes: int, *, lowest: bool
+    ) -> list[Seen]:
+        """The first edges out of a node; fewer where their properties have `most_bytes`."""
+        start, stop = score_range(edge_prefix(node_id, OUT, edge_type))
+        found: list[Seen] = []
+        size = 0
+        while len(found) < count and start < stop:
+            wanted = count - len(found)
+            with closing(self._table.scan(start, stop, limit=wanted, reverse=not lowest)) as rows:
+                keys = [key for key, _ in rows]
+            for each in self.seen(keys):
+                size += each.edge.size_bytes
+                if size > most_bytes and found:
+                    return found
+                found.append(each)
+            if len(keys) < wanted:
+                break
+            start, stop = (keys[-1] + b"\0", stop) if lowest else (start, keys[-1])
+        return found
+
+    def seen(self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None) -> list[Seen]:
+        """The edges of these rows of lists, without rows that are not true."""
+        pairs = [pair_of(key) for key in keys]
+        found = self._table.get_many([pair.key for pair in pairs], columns)
+        return [
+            Seen(key, pair, row)
+            for key, pair in zip(keys, pairs, strict=True)
+            if SCORE in (row := found.get(pair.key, {})) and place_of(row) == place_in(key)
+        ]
+
+    def delete(self, edges: Sequence[Seen]) -> None:
+        """
+        Delete edges as they were read: one that was written meanwhile stays. Counts stay.
+
+        The rows of the pairs go first, so that none is listed whose pair is gone.
+        """
+        self._table.delete_many([(each.pair.key, None, newest_ms(each.row)) for each in edges])
+        self._table.delete_many(
+            [
+                (key, None, each.row[SCORE].at_ms)
+                for each in edges
+                for key in each.pair.list_keys(place_of(each.row))
+            ]
+        )
+
+    def _beginning(
+        self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
+    ) -> tuple[bytes, bytes]:
+        """(start, stop) of the edges of one score whose order begins with `prefix`."""
+        if edge_type not in self._ordered:
+            raise InvalidArgument(
+                f"prefix: edges of type {edge_type} have no order; "
+                f"add it to {self._remedies.ordered}"
+            )
+        score = least or 0
+        if most not in (None, score):
+            raise InvalidArgument(f"prefix: needs one score, got those from {score} to {most}")
+        start = base + score_bytes(score) + order_bytes(prefix)
+        # There is a key after it: the byte after a node's id is a letter.
+        return start, after(start) or b""
