@@ -86,6 +86,7 @@ class Graph:
         self._takes = Takes(tables, edges, base.clock)
         self.get_node, self.get_nodes = base.get_node, base.get_nodes
         self.lookup, self.lookup_unique = base.lookup, base.lookup_unique
+        self.lookup_prefix, self.get_properties = base.lookup_prefix, base.get_properties
         self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
         self.walk_edges, self.take_edges = edges.walk, self._takes.take
 
@@ -147,9 +148,9 @@ class Graph:
         """
         Remove the edges of a node behind the `keep` best of a type; returns how many.
 
-        The best have the highest scores; `lowest`: the lowest. It costs a range scan over what stays
-        and what goes, with a multi-get for 500 of them, so do it now and then rather than after
-        each put. An edge that is put meanwhile stays. Safe to repeat, and beside other writers.
+        The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
+        stays and what goes, with a multi-get for 500 of them, so do it now and then rather than
+        after each put. An edge that is put meanwhile stays. Safe to repeat.
 
         Raises:
             InvalidArgument: `keep` is negative.
@@ -238,4 +239,4 @@ class Graph:
             self._base = self._edges = self._takes = self._tables = _CLOSED
             self.get_node = self.get_nodes = self.lookup = self.lookup_unique = _refuse
             self.put_edges = self.edges = self.count_edges = self.walk_edges = _refuse
-            self.take_edges = _refuse
+            self.take_edges = self.lookup_prefix = self.get_properties = _refuse

@@ -22,7 +22,7 @@ from zengraph.tables import Cell
 STATE = b"p:t"
 """The cell of a state and of a receipt. A state is only written by check-and-put."""
 _VERSION = b"\1"
-_NO_TOKEN = bytes(16)
+_NO_REQUEST = bytes(16)
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8
 
@@ -34,22 +34,22 @@ def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
 
 def state_key(node_id: bytes, edge_type: int) -> bytes:
     """The row of a list's state; 35 bytes, as long as the row of a pair."""
-    return takes_prefix(node_id, edge_type) + _NO_TOKEN
+    return takes_prefix(node_id, edge_type) + _NO_REQUEST
 
 
-def receipt_key(node_id: bytes, edge_type: int, token: bytes) -> bytes:
-    """The row of what a token took."""
-    return takes_prefix(node_id, edge_type) + token
+def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
+    """The row of what a request took."""
+    return takes_prefix(node_id, edge_type) + request
 
 
 def is_state(key: bytes) -> bool:
     """True for the row of a state, False for that of a receipt."""
-    return key.endswith(_NO_TOKEN)
+    return key.endswith(_NO_REQUEST)
 
 
-def token_of(token: str | None) -> bytes:
-    """The 16 bytes that stand for a token; zeros: there is none."""
-    return _NO_TOKEN if token is None else sha256(token.encode()).digest()[:16]
+def request_of(request_id: str | None) -> bytes:
+    """The 16 bytes that stand for the id of a request; zeros: there is none."""
+    return _NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 
 class TakeState(NamedTuple):
@@ -63,16 +63,16 @@ class TakeState(NamedTuple):
     number: int
     """How many takes the list has had."""
     nonce: bytes
-    token: bytes
+    request: bytes
     """16 bytes; zeros: it has none."""
     parts: bytes = b""
     """The packed edges, as long as their rows may be there; none: the take is finished."""
 
     @classmethod
-    def of(cls, before: TakeState | None, token: bytes, edges: Sequence[Seen]) -> Self:
+    def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
         """The state after a take of these edges, which were read after `before`."""
         number = 1 if before is None else before.number + 1
-        return cls(number, os.urandom(8), token, _packed(map(_edge_part, edges)))
+        return cls(number, os.urandom(8), request, _packed(map(_edge_part, edges)))
 
     @classmethod
     def read(cls, row: Row, key: bytes) -> Self | None:
@@ -92,12 +92,12 @@ class TakeState(NamedTuple):
     @property
     def cell(self) -> bytes:
         """As it is stored."""
-        return _VERSION + self.number.to_bytes(8) + self.nonce + self.token + self.parts
+        return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
 
     @property
-    def has_token(self) -> bool:
+    def has_request(self) -> bool:
         """True if its edges are also in a receipt."""
-        return self.token != _NO_TOKEN
+        return self.request != _NO_REQUEST
 
     def finished(self) -> TakeState:
         """The same, once all rows of its edges have been deleted."""

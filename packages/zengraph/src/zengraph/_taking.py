@@ -27,9 +27,9 @@ from zengraph._take_rows import (
     TakeState,
     is_state,
     receipt_key,
+    request_of,
     state_key,
     takes_prefix,
-    token_of,
 )
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
@@ -40,13 +40,13 @@ MOST_TAKEN = 1000
 MOST_TAKEN_BYTES = 1_048_576
 """A take ends before `count` where the properties of its edges have so many bytes."""
 RECEIPTS_MS = 86_400_000
-"""How long a repeated take with the same token gets the same edges."""
+"""How long a repeated take with the same id gets the same edges."""
 
 _MOST_EDGE_BYTES = 4_194_304
 _TRIES = 50
 _PAUSE_S = 0.002
 _SWEPT_EACH = 16
-"""Each so many takes with a token delete old receipts of their list."""
+"""Each so many takes with an id delete old receipts of their list."""
 _SWEPT_AT_ONCE = 200
 
 
@@ -66,20 +66,20 @@ class Takes:
         count: int,
         *,
         lowest: bool = False,
-        token: str | None = None,
+        request_id: str | None = None,
     ) -> list[Edge]:
         """
         Remove the `count` best edges out of a node, and return them, the best first.
 
         The best have the highest scores; `lowest`: the lowest. Fewer if the node has fewer, or if
-        their properties have `MOST_TAKEN_BYTES`. Calls without a token never return one edge twice,
-        unless it was put again. If the caller is killed, or the call fails after it has decided,
-        the edges have left the list all the same. A caller who gives a `token`, such as the id of
-        its job, repeats the call with it and gets the same edges again, for a day. So an edge is
-        returned at most once without a token, and at least once, to one token alone, with it.
+        their properties have `MOST_TAKEN_BYTES`. Two requests never get one edge, unless
+        it was put again. If the caller is killed, or the call fails after it has decided, the edges
+        have left the list all the same. A caller who gives a `request_id`, such as the id of its
+        job, repeats the call with it and gets the same edges again, for a day. So an edge is
+        returned at most once without an id, and with ids at least once, to one of them.
 
-        Costs a read of the state, a range scan, a multi-get, and four writes; with a token a read
-        and a write more.
+        Costs a read of the state, a range scan, a multi-get, and four writes; with an id a read and
+        a write more.
 
         Raises:
             InvalidArgument: `count` is not from 1 to `MOST_TAKEN`.
@@ -88,8 +88,8 @@ class Takes:
         """
         if not 0 < count <= MOST_TAKEN:
             raise InvalidArgument(f"count: must be from 1 to {MOST_TAKEN}, got {count}")
-        key, mark = state_key(node_id, edge_type), token_of(token)
-        receipt = None if token is None else receipt_key(node_id, edge_type, mark)
+        key, mark = state_key(node_id, edge_type), request_of(request_id)
+        receipt = None if request_id is None else receipt_key(node_id, edge_type, mark)
         for attempt in range(_TRIES):
             time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
             before = self._finished(key)
@@ -143,20 +143,20 @@ class Takes:
 
         Safe to repeat, at any time. Of those who do it at the same time one changes the counts.
         """
-        if state.has_token:
-            receipt = key[:-16] + state.token
+        if state.has_request:
+            receipt = key[:-16] + state.request
             self._table.put(receipt, {STATE: state.cell}, at_ms=self._clock.now_ms())
         edges = state.edges(key)
         self._lists.delete(edges)
         finished = state.finished()
         if self._table.check_and_put(key, STATE, state.cell, finished.cell):
             self._counts.change([each.pair for each in edges], -1)
-            if state.has_token and state.number % _SWEPT_EACH == 0:
+            if state.has_request and state.number % _SWEPT_EACH == 0:
                 self._sweep(key)
         return finished
 
     def _receipt(self, key: bytes) -> list[Edge] | None:
-        """What a token took; None: nothing, as far as is known after a day."""
+        """What a request took; None: nothing, as far as is known after a day."""
         state = TakeState.read(self._table.get(key, [STATE]), key)
         return None if state is None else [each.edge for each in state.edges(key)]
 

@@ -43,7 +43,9 @@ class _DyingTable(CellTable):
 
     def _scan(self, rows: RowRange) -> Scan:
         self._life.read()
-        return self._inner._scan(rows)
+        return self._inner.scan(
+            *rows[:2], columns=rows.columns, limit=rows.limit, reverse=rows.reverse
+        )
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         self._life.write()

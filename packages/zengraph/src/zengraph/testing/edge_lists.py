@@ -117,11 +117,11 @@ class EdgeListsContract:
         assert graph.edges(A, OUT, CONTACT).items == graph.edges(B, IN, CONTACT).items == []
 
     def test_what_cannot_be_ordered_is_refused(self, graph: Graph) -> None:
-        with pytest.raises(InvalidArgument, match="have none; add it to Schema.ordered"):
+        with pytest.raises(InvalidArgument, match=r"have none; add it to Schema\.ordered"):
             graph.put_edge(A, POOL, B, order=b"x")
         with pytest.raises(InvalidArgument, match="up to 500 bytes, got 501"):
             graph.put_edge(A, CONTACT, B, order=bytes(501))
-        with pytest.raises(InvalidArgument, match="Schema.ordered"):
+        with pytest.raises(InvalidArgument, match=r"Schema\.ordered"):
             graph.edges(A, OUT, POOL, prefix=b"x")
         with pytest.raises(InvalidArgument, match="needs one score"):
             graph.edges(A, OUT, CONTACT, prefix=b"x", least_score=1, most_score=2)
@@ -197,16 +197,16 @@ class EdgeListsContract:
         assert [edge.order for edge in taken] == [b"", b"a\0", b"b"]
         assert [edge.order for edge in graph.edges(A, OUT, CONTACT).items] == [b"c"]
 
-    def test_the_same_token_gets_the_same_edges(self, graph: Graph, clock: ManualClock) -> None:
+    def test_the_same_request_gets_the_same_edges(self, graph: Graph, clock: ManualClock) -> None:
         self.fill(graph, 5)
         clock.advance_ms(1)
 
-        first = graph.take_edges(A, POOL, 2, token="job 1")
-        others = [graph.take_edges(A, POOL, 1, token=f"job {n}") for n in (2, 3)]
+        first = graph.take_edges(A, POOL, 2, request_id="job 1")
+        others = [graph.take_edges(A, POOL, 1, request_id=f"job {n}") for n in (2, 3)]
 
-        assert graph.take_edges(A, POOL, 2, token="job 1") == first
-        assert graph.take_edges(A, POOL, 9, token="job 1") == first
-        assert graph.take_edges(A, POOL, 1, token="job 2") == others[0]
+        assert graph.take_edges(A, POOL, 2, request_id="job 1") == first
+        assert graph.take_edges(A, POOL, 9, request_id="job 1") == first
+        assert graph.take_edges(A, POOL, 1, request_id="job 2") == others[0]
         assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [0]
 
     def test_receipts_end_after_a_day_and_with_their_node(
@@ -214,20 +214,20 @@ class EdgeListsContract:
     ) -> None:
         graph.put_edge(A, POOL, B)
         clock.advance_ms(1)
-        graph.take_edges(A, POOL, 1, token="old")
+        graph.take_edges(A, POOL, 1, request_id="old")
         for number in range(2, 17):
             clock.advance_ms(DAY_MS // 15)
             graph.put_edge(A, POOL, B)
             clock.advance_ms(1)
-            graph.take_edges(A, POOL, 1, token=f"new {number}")
+            graph.take_edges(A, POOL, 1, request_id=f"new {number}")
 
         def receipts() -> int:
             return sum(1 for key, _ in tables["e"].scan(A + b"t", A + b"u")) - 1
 
         # The sixteenth take deletes the first receipt, which is older than a day by then.
         assert receipts() == 15
-        assert graph.take_edges(A, POOL, 1, token="old") == []
-        assert len(graph.take_edges(A, POOL, 1, token="new 2")) == 1
+        assert graph.take_edges(A, POOL, 1, request_id="old") == []
+        assert len(graph.take_edges(A, POOL, 1, request_id="new 2")) == 1
         graph.remove_node(A)
         assert receipts() == 0
 
@@ -265,11 +265,11 @@ class EdgeListsContract:
             dying = DyingTables(tables, writes)
 
             with pytest.raises(Died) if writes < 10 else _either():
-                Graph(dying, SCHEMA, clock).take_edges(A, POOL, 3, token="killed")
+                Graph(dying, SCHEMA, clock).take_edges(A, POOL, 3, request_id="killed")
             between = [edge.score for edge in graph.take_edges(A, POOL, 1)]
-            repeated = graph.take_edges(A, POOL, 3, token="killed")
+            repeated = graph.take_edges(A, POOL, 3, request_id="killed")
 
-            # Either the killed take had not been decided, or its token gets what it decided.
+            # Either the killed take had not been decided, or its request gets what it decided.
             decided = repeated[0].score == 4
             assert between == ([1] if decided else [4])
             assert [edge.score for edge in repeated] == ([4, 3, 2] if decided else [3, 2, 1])
