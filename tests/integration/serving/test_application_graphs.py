@@ -74,13 +74,16 @@ CALLS = {
     "write the store": lambda c: c.put_node("a" * 32, {"x": b"1"}),
     "read pins": lambda c: c.edges("a", 16, graph="pins"),
     "scan pins": lambda c: c.scan_nodes("pins"),
+    "read pins by prefix": lambda c: c.node_properties("pins", "a", "x"),
+    "take pins": lambda c: c.take_edges("pins", "a", 16, 1),
+    "trim pins": lambda c: c.trim_edges("pins", "a", 16, 1),
     "write pins": lambda c: c.put_node("a", {"x": b"1"}, graph="pins"),
     "change pins": lambda c: c.mutate("pins", [GraphMutation("put_node", "a")]),
 }
 ALLOWED = {
     "reader": {"read the store", "read a page"},
-    "pins": {"read pins", "scan pins"},
-    "writer": {"write pins", "change pins"},
+    "pins": {"read pins", "read pins by prefix", "scan pins"},
+    "writer": {"write pins", "change pins", "take pins", "trim pins"},
     "admin": set(CALLS),
     "other": set(),
 }

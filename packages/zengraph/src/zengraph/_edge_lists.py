@@ -6,7 +6,7 @@ Lists of simple edges: the rows at both nodes, each checked at the row of its pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -32,9 +32,12 @@ from zengraph._simple_edge_rows import (
     place_in,
     place_of,
 )
+from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable
 
+CLOCKS_DIFFER_MS = 10_000
+"""By how much the clocks of two writers of one graph may differ."""
 _FIRST_EDGES = 2
 _CURSOR_BYTES = 24
 _MOST_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MOST_ORDER_BYTES
@@ -58,7 +61,8 @@ class Seen(NamedTuple):
 class EdgeLists:
     """Reads lists of edges, and deletes edges as they were read."""
 
-    def __init__(self, table: CellTable, schema: Schema) -> None:
+    def __init__(self, table: CellTable, schema: Schema, clock: Clock) -> None:
+        self._clock = clock
         self._table = table
         self._ordered = frozenset(schema.ordered)
         self._remedies = schema.remedies
@@ -159,20 +163,37 @@ class EdgeLists:
             if SCORE in (row := found.get(pair.key, {})) and place_of(row) == place_in(key)
         ]
 
-    def delete(self, edges: Sequence[Seen]) -> None:
+    def delete(self, edges: Sequence[Seen], *, together: bool = False) -> None:
         """
         Delete edges as they were read: one that was written meanwhile stays. Counts stay.
 
-        The rows of the pairs go first, so that none is listed whose pair is gone.
+        The rows of the pairs go first, so that no edge is left that no list has; `together`: in one
+        call, for a caller who makes sure that it is repeated after a crash.
         """
-        self._table.delete_many([(each.pair.key, None, newest_ms(each.row)) for each in edges])
-        self._table.delete_many(
-            [
-                (key, None, each.row[SCORE].at_ms)
-                for each in edges
-                for key in each.pair.list_keys(place_of(each.row))
-            ]
-        )
+        at_ms = self._delete_times(edges)
+        pairs = [(each.pair.key, None, at_ms(newest_ms(each.row))) for each in edges]
+        lists = [
+            (key, None, at_ms(each.row[SCORE].at_ms))
+            for each in edges
+            for key in each.pair.list_keys(place_of(each.row))
+        ]
+        if together:
+            self._table.delete_many([*pairs, *lists])
+            return
+        self._table.delete_many(pairs)
+        self._table.delete_many(lists)
+
+    def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
+        """
+        The time at which to delete a row, by that of its cells: one time for all old rows.
+
+        HBase needs a call for each time. A later time than that of the row itself would hide what
+        another writer puts there meanwhile, unless it is older than clocks differ.
+        """
+        settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
+        times = (cell.at_ms for each in edges for cell in each.row.values())
+        common_ms = max((at_ms for at_ms in times if at_ms <= settled_ms), default=0)
+        return lambda at_ms: max(at_ms, common_ms)
 
     def _beginning(
         self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None

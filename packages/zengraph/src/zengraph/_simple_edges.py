@@ -58,7 +58,7 @@ class SimpleEdges:
     ) -> None:
         self._most_counted = most_counted
         self._table: CellTable = tables["e"]
-        self.lists = lists = EdgeLists(self._table, schema)
+        self.lists = lists = EdgeLists(self._table, schema, clock)
         self.edges, self.walk = lists.edges, lists.walk
         self.counted = EdgeCounts(tables["n"], schema.counted)
         self._ordered = frozenset(schema.ordered)

@@ -147,7 +147,7 @@ class Takes:
             receipt = key[:-16] + state.request
             self._table.put(receipt, {STATE: state.cell}, at_ms=self._clock.now_ms())
         edges = state.edges(key)
-        self._lists.delete(edges)
+        self._lists.delete(edges, together=True)
         finished = state.finished()
         if self._table.check_and_put(key, STATE, state.cell, finished.cell):
             self._counts.change([each.pair for each in edges], -1)

@@ -308,6 +308,21 @@ class EdgeListsContract:
         assert [edge.score for edge in graph.take_edges(A, POOL, 1)] == [4]
         assert graph.take_edges(A, POOL, 1) == []
 
+    def test_an_edge_that_another_writer_puts_while_older_ones_are_taken_stays(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        graph.put_edge(A, POOL, B, score=1)
+        clock.advance_ms(60_000)
+        graph.put_edge(A, POOL, C, score=2)
+        clock.advance_ms(60_000)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 2)
+        behind = ManualClock()
+        behind.advance_ms(120_000 - 9_000)
+        Graph(tables, SCHEMA, behind).put_edge(A, POOL, B, score=5)
+
+        assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [5]
+
     def test_a_take_without_a_number_of_edges_is_refused(self, graph: Graph) -> None:
         for count in (0, -1, 1001):
             with pytest.raises(InvalidArgument, match="count: must be from 1 to 1000"):
