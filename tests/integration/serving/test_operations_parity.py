@@ -762,7 +762,7 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
-    named = {*READS, "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
+    named = {*READS, "take_edges", "trim_edges", "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
             "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls",
             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",
             "list_queues", "queue_state", "list_jobs", "retry_jobs", "delete_jobs", "configure_queue"}  # fmt: skip

@@ -3,12 +3,13 @@
 import random
 import subprocess
 import sys
-import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from support import taker
+from support.waiting import wait_until
 
 from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
 
@@ -34,6 +35,10 @@ def place(request, tmp_path):
     return "hbase", f"{','.join(gateways)} takers{uuid.uuid4().hex[:8]}_"
 
 
+def lines_of(file):
+    return file.read_text().count("\n") if file.exists() else 0
+
+
 def started(name, file, place):
     command = [sys.executable, taker.__file__, name, str(file), *place]
     return subprocess.Popen(command)
@@ -51,15 +56,18 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
     chance = random.Random(7)
     consumers = [started(file.name, file, place) for file in files]
     kills = 0
-    while any(each.poll() is None for each in consumers):
-        time.sleep(chance.uniform(0.3, 0.7))
-        if kills < MOST_KILLS:
+    while kills < MOST_KILLS and all(each.poll() is None for each in consumers):
+        chosen = kills % 2
+        before = lines_of(files[chosen])
+        wait_until(lambda: lines_of(files[chosen]) > before or consumers[chosen].poll() is not None)
+        with suppress(subprocess.TimeoutExpired):  # somewhere in a later take
+            consumers[chosen].wait(chance.uniform(0, 0.05))
+        if consumers[chosen].poll() is None:
             kills += 1
-            chosen = kills % 2
             consumers[chosen].kill()
             consumers[chosen].wait(30)
             consumers[chosen] = started(files[chosen].name, files[chosen], place)
-    assert [each.wait(60) for each in consumers] == [0, 0]
+    assert [each.wait(120) for each in consumers] == [0, 0]
 
     taken = [int(word) for file in files for word in file.read_text().split()]
     assert sorted(taken) == list(range(EDGES))
