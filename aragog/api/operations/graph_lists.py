@@ -82,7 +82,7 @@ class TrimEdgesRequest:
     graph: NamedGraph
     node: Node
     type: OwnEdgeType
-    keep: Annotated[int, Option("How many edges stay.", least=0, most=1_000_000)]
+    keep: Annotated[int, Option("How many edges stay.", least=0, most=100_000)]
     direction: Direction = "out"
     _: KW_ONLY
     lowest: Lowest = False

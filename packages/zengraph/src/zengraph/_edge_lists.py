@@ -6,7 +6,7 @@ Lists of simple edges: the rows at both nodes, each checked at the row of its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -106,12 +106,12 @@ class EdgeLists:
             start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
         items: list[Seen] = []
         edges: list[Edge] = []
-        ended = start >= stop
-        with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
+        ended = False
+        with closing(self._keys(start, stop, limit + 1, reverse=reverse)) as rows:
             size, part = 0, _FIRST_EDGES
             while not ended and len(items) <= limit and size < PAGE_BYTES:
                 wanted = min(part, limit + 1 - len(items))
-                keys = [key for key, _ in islice(rows, wanted)]
+                keys = list(islice(rows, wanted))
                 ended = len(keys) < wanted
                 more = self.seen(keys)
                 items += more
@@ -139,18 +139,13 @@ class EdgeLists:
         start, stop = score_range(edge_prefix(node_id, OUT, edge_type))
         found: list[Seen] = []
         size = 0
-        while len(found) < count and start < stop:
-            wanted = count - len(found)
-            with closing(self._table.scan(start, stop, limit=wanted, reverse=not lowest)) as rows:
-                keys = [key for key, _ in rows]
-            for each in self.seen(keys):
-                size += each.edge.size_bytes
-                if size > most_bytes and found:
-                    return found
-                found.append(each)
-            if len(keys) < wanted:
-                break
-            start, stop = (keys[-1] + b"\0", stop) if lowest else (start, keys[-1])
+        with closing(self._keys(start, stop, count, reverse=not lowest)) as rows:
+            while keys := list(islice(rows, count - len(found))):
+                for each in self.seen(keys):
+                    size += each.edge.size_bytes
+                    if size > most_bytes and found:
+                        return found
+                    found.append(each)
         return found
 
     def seen(self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None) -> list[Seen]:
@@ -182,6 +177,24 @@ class EdgeLists:
             return
         self._table.delete_many(pairs)
         self._table.delete_many(lists)
+
+    def _keys(
+        self, start: bytes, stop: bytes, wanted: int, *, reverse: bool
+    ) -> Generator[bytes, None, None]:
+        """
+        The keys of a range; at first so many are read, which is enough if all are true.
+
+        Backward, a row of HBase costs several times as much as forward.
+        """
+        while start < stop:
+            count = 0
+            with closing(self._table.scan(start, stop, limit=wanted, reverse=reverse)) as rows:
+                for key, _ in rows:
+                    count += 1
+                    start, stop = (start, key) if reverse else (key + b"\0", stop)
+                    yield key
+            if count < wanted:
+                return
 
     def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
         """

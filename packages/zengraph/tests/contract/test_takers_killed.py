@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,10 @@ def lines_of(file):
     return file.read_text().count("\n") if file.exists() else 0
 
 
+def has_taken(consumer, file, before):
+    return lines_of(file) > before or consumer.poll() is not None
+
+
 def started(name, file, place):
     command = [sys.executable, taker.__file__, name, str(file), *place]
     return subprocess.Popen(command)
@@ -58,8 +63,7 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
     kills = 0
     while kills < MOST_KILLS and all(each.poll() is None for each in consumers):
         chosen = kills % 2
-        before = lines_of(files[chosen])
-        wait_until(lambda: lines_of(files[chosen]) > before or consumers[chosen].poll() is not None)
+        wait_until(partial(has_taken, consumers[chosen], files[chosen], lines_of(files[chosen])))
         with suppress(subprocess.TimeoutExpired):  # somewhere in a later take
             consumers[chosen].wait(chance.uniform(0, 0.05))
         if consumers[chosen].poll() is None:
