@@ -46,11 +46,11 @@ def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, t
 
         assert not shell.wrong(DOCS)
 
-        printed = io.StringIO()
-        (program,) = blocks(DOCS, "python")
-        with contextlib.redirect_stdout(printed):
-            exec(program.replace("127.0.0.1:8100", address), {})
-        assert printed.getvalue() == blocks(DOCS, "text")[0]
+        for program, expected in zip(blocks(DOCS, "python"), blocks(DOCS, "text"), strict=True):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(program.replace("127.0.0.1:8100", address), {})
+            assert printed.getvalue() == expected
 
 
 def test_a_token_is_for_the_graphs_that_its_scopes_name(settings):
