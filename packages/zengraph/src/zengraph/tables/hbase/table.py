@@ -35,7 +35,7 @@ from zengraph.tables import (
     Scan,
     refuse_empty,
 )
-from zengraph.tables.hbase.connection import call_many, thrift_api
+from zengraph.tables.hbase.connection import call_each, call_many, thrift_api
 from zengraph.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
@@ -305,10 +305,13 @@ class HBaseTable(CellTable):
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
         scanner = client.scannerOpenWithScan(self._name, scan_request, {})
-        results: list[Any] = client.scannerGetList(scanner, rows)
-        # Not in a `finally`: after an error the connection is closed, and the gateway closes the
-        # scanner after a minute.
-        client.scannerClose(scanner)
+        # The rows and the end of the scanner in one round trip. After an error the connection is
+        # closed, and the gateway closes the scanner after a minute.
+        calls = [
+            ("scannerGetList", {"id": scanner, "nbRows": rows}),
+            ("scannerClose", {"id": scanner}),
+        ]
+        results: list[Any] = call_each(client, calls)[0]
         return results
 
 
