@@ -68,7 +68,7 @@ def test_edges_that_were_put_at_many_times_are_deleted_at_one():
     graph, tables = filled(20)
     deleted = []
     rows = tables._tables["e"]
-    rows.delete_many = lambda items: deleted.extend(items)
+    rows.delete_many = deleted.extend
 
     graph.take_edges(NODE, POOL, 20)
 
