@@ -122,7 +122,8 @@ def html(title: str) -> ContentWrite:
 def graphs() -> ApplicationGraphs:
     """A graph of an application, empty."""
     clock = ManualClock(NOW_MS)
-    return ApplicationGraphs({"pins": Schema()}, lambda _: MemoryTables(clock), clock)
+    schema = Schema(ordered=(18,), sorted=("title",))
+    return ApplicationGraphs({"pins": schema}, lambda _: MemoryTables(clock), clock)
 
 
 def filled_store() -> Any:

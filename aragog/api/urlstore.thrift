@@ -1270,6 +1270,8 @@ struct GraphMutation {
   5: optional i64 score
   /** Up to 1,000. */
   6: optional map<string, binary> properties
+  /** Sorts edges of one score, of a type in `store.graph_ordered`; up to 500 bytes. */
+  7: optional binary order
 }
 
 /** An edge, seen from one of its ends. */
@@ -1278,6 +1280,8 @@ struct GraphEdge {
   1: string node
   2: i64 score
   3: map<string, binary> properties
+  /** What sorts it among those of its score. Absent: nothing. */
+  4: optional binary order
 }
 
 struct EdgePage {
@@ -1294,6 +1298,8 @@ struct PutEdgeOptions {
   3: optional map<string, binary> properties
   /** A graph in `store.graphs`. Absent: the graph under the store. */
   4: optional string graph
+  /** In a graph, of a type in `store.graph_ordered`: sorts edges of one score; up to 500 bytes. */
+  5: optional binary order
 }
 
 struct RemoveEdgeOptions {
@@ -1326,6 +1332,37 @@ struct EdgesOptions {
   5: optional string graph
   /** As in `OutlinksOptions`; no effect on other types than 0. */
   6: optional string purpose
+}
+
+struct TakeEdgesOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** The edges with the lowest scores are the best. Default: false, the highest. */
+  2: optional bool lowest
+  /** A name of this request, up to 200 bytes: repeated with it within a day, it returns the same edges. */
+  3: optional string request_id
+}
+
+struct TrimEdgesOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** The edges with the lowest scores are the best. Default: false, the highest. */
+  2: optional bool lowest
+}
+
+struct EdgesByPrefixOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Of all these edges. Default: 0. */
+  2: optional i64 score
+  /** The last order first. Default: false. */
+  3: optional bool reverse
+}
+
+struct PropertyPage {
+  1: map<string, binary> properties
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
 }
 
 /**
@@ -1420,6 +1457,43 @@ service Zen extends Session {
    */
   void mutate(1: string graph, 2: list<GraphMutation> mutations, 3: CallOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Remove up to `count` (1,000) of the best edges out of a node of a graph, and return them, the best
+   * first. Two requests never get one edge, unless it was put again. What a caller did not receive has
+   * left the list: repeat the call with the same `request_id` to get it.
+   */
+  list<GraphEdge> takeEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 count, 5: TakeEdgesOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Remove the edges of a node of a graph behind the `keep` best of a type; returns how many. One call
+   * removes up to 10,000; of a longer list it raises Unavailable, and is to be repeated.
+   */
+  i64 trimEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 keep, 5: string direction, 6: TrimEdgesOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Edges of a node of a graph, of one score and a type in `store.graph_ordered`, whose order begins with `prefix`. */
+  EdgePage edgesByPrefix(1: string graph, 2: string node, 3: i32 type, 4: binary prefix, 5: string direction, 6: i32 limit, 7: string cursor, 8: EdgesByPrefixOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** The properties of a node of a graph whose names begin with `prefix`; `limit` and `cursor` as in `outlinks`. */
+  PropertyPage nodeProperties(1: string graph, 2: string node, 3: string prefix, 4: i32 limit, 5: string cursor, 6: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Nodes of a graph whose value of a property in `store.graph_sorted` begins with `prefix`, by their values; each has that property alone. */
+  ScannedNodes lookupPrefix(1: string graph, 2: string name, 3: binary prefix, 4: i32 limit, 5: string cursor, 6: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 }

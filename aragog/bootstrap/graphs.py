@@ -60,6 +60,8 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
             unique=tuple(_of(name, store.graph_unique)),
             indexed=tuple(_of(name, store.graph_indexed)),
             counted=tuple(map(int, _of(name, store.graph_counted))),
+            ordered=tuple(map(int, _of(name, store.graph_ordered))),
+            sorted=tuple(_of(name, store.graph_sorted)),
             columns={CANONICAL_URL: CANONICAL},
             limits=Limits(store.max_record_bytes, store.max_record_fields),
             remedies=REMEDIES,

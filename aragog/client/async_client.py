@@ -14,6 +14,7 @@ from aragog.api.operations import (
     crawls,
     field_sizes,
     graph_edges,
+    graph_lists,
     graph_nodes,
     job_administration,
     job_queues,
@@ -109,6 +110,11 @@ class AsyncClient:
     edges = _awaits(graph_edges.edges)
     count_edges = _awaits(graph_edges.count_edges)
     mutate = _awaits(graph_edges.mutate)
+    take_edges = _awaits(graph_lists.take_edges)
+    trim_edges = _awaits(graph_lists.trim_edges)
+    edges_by_prefix = _awaits(graph_lists.edges_by_prefix)
+    node_properties = _awaits(graph_lists.node_properties)
+    lookup_prefix = _awaits(graph_lists.lookup_prefix)
     take_down = _awaits(administration.take_down)
     lift_takedown = _awaits(administration.lift_takedown)
     takedowns = _awaits(administration.takedowns)

@@ -22,6 +22,7 @@ from aragog.api.operations import (
     crawls,
     field_sizes,
     graph_edges,
+    graph_lists,
     graph_nodes,
     job_administration,
     job_queues,
@@ -161,6 +162,11 @@ class Client(AbstractContextManager["Client"]):
     edges = _calls(graph_edges.edges)
     count_edges = _calls(graph_edges.count_edges)
     mutate = _calls(graph_edges.mutate)
+    take_edges = _calls(graph_lists.take_edges)
+    trim_edges = _calls(graph_lists.trim_edges)
+    edges_by_prefix = _calls(graph_lists.edges_by_prefix)
+    node_properties = _calls(graph_lists.node_properties)
+    lookup_prefix = _calls(graph_lists.lookup_prefix)
     take_down = _calls(administration.take_down)
     lift_takedown = _calls(administration.lift_takedown)
     takedowns = _calls(administration.takedowns)

@@ -215,7 +215,8 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
                 "store.graphs: must be up to 20 lower-case letters, digits and underscores that "
                 f"begin with a letter, got {name!r}"
             )
-    for setting in ("graph_indexed", "graph_unique", "graph_counted"):
+    typed = "graph_counted", "graph_ordered"
+    for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed):
         for entry in getattr(store, setting):
             graph, colon, rest = entry.partition(":")
             if not (colon and rest and graph in store.graphs):
@@ -223,8 +224,8 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
                     f"store.{setting}: must be graph:name with a graph of store.graphs, "
                     f"got {entry!r}"
                 )
-            elif setting == "graph_counted" and not _is_edge_type(rest):
-                yield f"store.graph_counted: must end with a type from 16 to 65535, got {entry!r}"
+            elif setting in typed and not _is_edge_type(rest):
+                yield f"store.{setting}: must end with a type from 16 to 65535, got {entry!r}"
     for entry in settings.serving.tokens:
         for scope in entry.split(":")[1:2]:
             for each in scope.split("+"):

@@ -158,6 +158,16 @@ class StoreSettings:
     `graph:type`: the types of edges of a graph whose number is stored with each node. After a
     change run `aragog store repair-graph`.
     """
+    graph_ordered: tuple[str, ...] = ()
+    """
+    `graph:type`: the types of edges of a graph that have an order beside their score, and sort by
+    both. After a change run `aragog store repair-graph`.
+    """
+    graph_sorted: tuple[str, ...] = ()
+    """
+    `graph:property`: the properties by the beginnings of whose values nodes of a graph are found.
+    After a change run `aragog store repair-graph`.
+    """
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""

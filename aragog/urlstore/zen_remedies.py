@@ -25,6 +25,7 @@ REMEDIES = Remedies(
     record_bytes="store.max_record_bytes",
     record_properties="store.max_record_fields",
     counted="store.graph_counted",
+    ordered="store.graph_ordered",
 )
 """For SQLite and PostgreSQL; `HBASE_REMEDIES` names the settings of HBase."""
 HBASE_REMEDIES = replace(

@@ -27,6 +27,7 @@ from zengraph import Graph as ApplicationGraph
 T = TypeVar("T")
 
 MOST_VALUE_BYTES = 1_000_000
+MOST_ORDER_BYTES = 500
 LEAST_TYPE, MOST_TYPE = 16, 65_535
 """Edge types of applications; those below are the store's: 0 links, 1 aliases, 2 watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
@@ -52,6 +53,13 @@ Direction = Annotated[
 Graph = Annotated[
     str | None,
     Option("A graph in `store.graphs`; none: the graph under the store.", most_bytes=20),
+]
+Order = Annotated[
+    bytes | None,
+    Option(
+        "Sorts edges of one score, in a graph, of a type in `store.graph_ordered`.",
+        most_bytes=MOST_ORDER_BYTES,
+    ),
 ]
 NodePurpose = Annotated[
     str | None,
@@ -79,11 +87,13 @@ class GraphEdge:
     """The id of the node at the other end."""
     score: int
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
+    order: Annotated[bytes | None, Option("", omitted=True)] = None
+    """What sorts it among those of its score, of types in `store.graph_ordered`; None: nothing."""
 
     @classmethod
     def of(cls, edge: Edge) -> GraphEdge:
         """An edge as programs get it."""
-        return cls(edge.other.hex(), edge.score, edge.properties)
+        return cls(edge.other.hex(), edge.score, edge.properties, edge.order or None)
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:

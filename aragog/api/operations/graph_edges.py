@@ -16,6 +16,7 @@ from aragog.api.operations.graph import (
     GraphEdge,
     NamedGraph,
     Node,
+    Order,
     Other,
     OwnEdgeType,
     Score,
@@ -93,6 +94,7 @@ class PutEdgeRequest:
     score: Score = 0
     properties: EdgeProperties = None
     graph: Graph = None
+    order: Order = None
 
 
 @operation(PutEdgeRequest, http=HttpRoute("POST", "/v1/edges"), thrift="Zen.putEdge", scope=WRITE)
@@ -111,9 +113,12 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     )
     if request.graph is not None:
         graph_of(caller, request.graph).put_edge(
-            source, request.type, target, score=request.score, properties=properties
-        )
+            source, request.type, target, score=request.score, properties=properties,
+            order=request.order or b"",
+        )  # fmt: skip
         return
+    if request.order:
+        raise BadInput("order: edges under the store have none; it needs graph")
     for end in (request.node, request.other):
         refuse_taken_down(caller, end)
     caller.store.zen.put_edge(
@@ -305,6 +310,7 @@ class GraphMutation:
     ] = None
     score: Score = 0
     properties: EdgeProperties = None
+    order: Order = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,20 +334,24 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
     The batch is not atomic: changes of one kind that follow each other are made together, and those
     before an error stay. Invalid input is found before anything is written.
     """
-    graph_of(caller, request.graph)
+    ordered = graph_of(caller, request.graph).schema.ordered
     for number, change in enumerate(request.mutations):
-        _check(caller, f"mutations[{number}]", change)
+        _check(caller, f"mutations[{number}]", change, ordered)
     for kind, changes in groupby(request.mutations, key=lambda change: change.kind):
         _apply(caller, request.graph, kind, list(changes))
 
 
-def _check(caller: Caller, where: str, change: GraphMutation) -> None:
+def _check(caller: Caller, where: str, change: GraphMutation, ordered: Sequence[int]) -> None:
     """Raise BadInput, which names the change, if it cannot be made."""
     is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
     if is_edge and (change.type is None or change.other is None):
         raise BadInput(f"{where}: {change.kind} needs type and other")
     if not is_edge and (change.type is not None or change.other is not None):
         raise BadInput(f"{where}: {change.kind} takes neither type nor other")
+    if change.order and change.type not in ordered:
+        raise BadInput(
+            f"{where}: order: edges of type {change.type} have none; add it to store.graph_ordered"
+        )
     try:
         caller.store.fields.check(change.properties or {})
         for node in filter(None, (change.node, change.other)):
@@ -362,7 +372,12 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
             graph.remove_node(key)
     elif kind == PUT_EDGE:
         pairs = zip(_pairs(name, changes), changes, strict=True)
-        graph.put_edges([NewEdge(pair, own.score, own.properties or {}) for pair, own in pairs])
+        graph.put_edges(
+            [
+                NewEdge(pair, own.score, own.properties or {}, own.order or b"")
+                for pair, own in pairs
+            ]
+        )
     else:
         graph.remove_edges(list(_pairs(name, changes)))
 

@@ -15,6 +15,7 @@ from aragog.api.operations import (
     crawls,
     field_sizes,
     graph_edges,
+    graph_lists,
     graph_nodes,
     job_administration,
     job_queues,
@@ -35,6 +36,7 @@ _MODULES = (
     job_administration,
     graph_nodes,
     graph_edges,
+    graph_lists,
     administration,
 )
 

@@ -46,11 +46,11 @@ def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, t
 
         assert not shell.wrong(DOCS)
 
-        printed = io.StringIO()
-        (program,) = blocks(DOCS, "python")
-        with contextlib.redirect_stdout(printed):
-            exec(program.replace("127.0.0.1:8100", address), {})
-        assert printed.getvalue() == blocks(DOCS, "text")[0]
+        for program, expected in zip(blocks(DOCS, "python"), blocks(DOCS, "text"), strict=True):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(program.replace("127.0.0.1:8100", address), {})
+            assert printed.getvalue() == expected
 
 
 def test_a_token_is_for_the_graphs_that_its_scopes_name(settings):
@@ -74,13 +74,16 @@ CALLS = {
     "write the store": lambda c: c.put_node("a" * 32, {"x": b"1"}),
     "read pins": lambda c: c.edges("a", 16, graph="pins"),
     "scan pins": lambda c: c.scan_nodes("pins"),
+    "read pins by prefix": lambda c: c.node_properties("pins", "a", "x"),
+    "take pins": lambda c: c.take_edges("pins", "a", 16, 1),
+    "trim pins": lambda c: c.trim_edges("pins", "a", 16, 1),
     "write pins": lambda c: c.put_node("a", {"x": b"1"}, graph="pins"),
     "change pins": lambda c: c.mutate("pins", [GraphMutation("put_node", "a")]),
 }
 ALLOWED = {
     "reader": {"read the store", "read a page"},
-    "pins": {"read pins", "scan pins"},
-    "writer": {"write pins", "change pins"},
+    "pins": {"read pins", "read pins by prefix", "scan pins"},
+    "writer": {"write pins", "change pins", "take pins", "trim pins"},
     "admin": set(CALLS),
     "other": set(),
 }

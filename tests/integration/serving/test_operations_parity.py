@@ -141,7 +141,10 @@ def changed():
 @pytest.fixture
 def graphs():
     """A graph of an application, of all ways."""
-    schema = Schema(unique=("user.email",), indexed=("pin.site",), counted=(16,))
+    schema = Schema(
+        unique=("user.email",), indexed=("pin.site",), counted=(16,), ordered=(18,),
+        sorted=("user.email",),
+    )  # fmt: skip
     clock = ManualClock(NOW_MS)
     opened = ApplicationGraphs({"pins": schema}, lambda _: MemoryTables(clock), clock)
     pins = opened["pins"]
@@ -150,6 +153,9 @@ def graphs():
     for n, other in enumerate(("lamp", "desk", "a" * 32)):
         ends = id_of("ada", "pins"), id_of(other, "pins")
         pins.put_edge(ends[0], 16, ends[1], score=n - 1, properties={"w": b"\xfe"})
+    for n, order in enumerate((b"anna", b"an\xff", b"an\0", b"berta", b"")):
+        ends = id_of("ada", "pins"), id_of(f"contact {n}", "pins")
+        pins.put_edge(*ends[:1], 18, ends[1], score=n // 4, order=order)
     return opened
 
 
@@ -228,6 +234,19 @@ READS = {
     ],
     "count_edges": [(A, 0), ("http://b.example/", 0, "in"), ("a" * 32, 20), ("b" * 32, 20, "in"),
                     ("ada", 16, PINS), ("lamp", 16, "in", PINS), ("ada", 17, PINS), ("ada", 1, PINS)],
+    "edges_by_prefix": [
+        ("pins", "ada", 18, b"an"), ("pins", "ada", 18, b"an", "out", 2), ("pins", "ada", 18, b"an\xff", {"reverse": True}),
+        ("pins", "ada", 18, b"", {"score": 1}), ("pins", "contact 0", 18, b"a", "in"), ("pins", "ada", 16, b"an"),
+        ("none", "ada", 18, b"an"), ("pins", "ada", 18, b"x" * 501), ("pins", "ada", 18, b"an", "out", 5, "00"), ("pins", "ada", 1, b"an"),
+    ],
+    "node_properties": [
+        ("pins", "ada"), ("pins", "ada", "r"), ("pins", "ada", "", 1), ("pins", "ada", "", 1, "raw"), ("pins", "ada", "x"),
+        ("pins", "nobody"), ("none", "ada"),
+    ],
+    "lookup_prefix": [
+        ("pins", "user.email", b"a@"), ("pins", "user.email", b""), ("pins", "user.email", b"b"), ("pins", "pin.site", b"s"),
+        ("pins", "user.email", b"a", 1, "zz"), ("none", "user.email", b"a"),
+    ],
     "takedowns": [({},), (1,), (2, "domain:e.example"), ({"cursor": "nonsense"},)],
     "token_view": [({},)],
     "list_crawls": [({},)],
@@ -608,6 +627,49 @@ def test_changes_of_a_graph_do_the_same_over_every_way(ways, graphs):
     assert "mutations[1]" in seen[0][2][2]
 
 
+def test_takes_and_trims_do_the_same_over_every_way(ways):
+    seen = []
+    for way, client in ways.items():
+        user = f"taker:{way}"
+        client.mutate(
+            "pins",
+            [GraphMutation("put_edge", user, 17, f"pin {n}", n, {"w": b"\xff"}) for n in range(9)]
+            + [GraphMutation("put_edge", user, 18, "pin 0", order=b"an\xff")],
+        )
+        client.put_edge(user, 18, "pin 1", order=b"\0", graph="pins")
+        first = client.take_edges("pins", user, 17, 2, request_id="r 1")
+        again = client.take_edges("pins", user, 17, 2, request_id="r 1")
+        lowest = client.take_edges("pins", user, 17, 1, lowest=True)
+        trims = [
+            client.trim_edges("pins", user, 17, 3),
+            client.trim_edges("pins", user, 17, 3, lowest=True),
+            client.trim_edges("pins", "pin 5", 17, 99, "in"),
+        ]
+        left = [edge.score for edge in client.edges(user, 17, graph="pins").edges]
+        ordered = client.take_edges("pins", user, 18, 9)
+        refusals = [
+            called(client, name, arguments)
+            for name, arguments in [
+                ("take_edges", ("pins", user, 17, 0)),
+                ("take_edges", ("pins", user, 17, 1001)),
+                ("take_edges", ("pins", user, 15, 1)),
+                ("take_edges", ("none", user, 17, 1)),
+                ("trim_edges", ("pins", user, 17, -1)),
+                ("put_edge", (user, 17, "pin", {"graph": "pins", "order": b"x"})),
+                ("put_edge", ("a" * 32, 17, "b" * 32, {"order": b"x"})),
+                ("mutate", ("pins", [GraphMutation("put_edge", "a", 17, "b", order=b"x")])),
+            ]
+        ]
+        seen.append(plain([first, again, lowest, trims, left, ordered, refusals]))
+    assert seen[1:] == [seen[0]] * 3, seen
+    first, again, lowest, trims, left, ordered, refusals = seen[0]
+    assert first == again
+    assert [edge["score"] for edge in first + lowest] == [8, 7, 0]
+    assert (trims, left) == ([3, 0, 0], [4, 5, 6])
+    assert [edge["order"] for edge in ordered] == [b"an\xff", b"\0"]
+    assert "mutations[0]: order" in refusals[-1]
+
+
 def test_takedowns_do_the_same_over_every_way(ways, changed):
     seen = []
     for way, client in ways.items():
@@ -632,7 +694,7 @@ VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
     "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
-    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "count": 1, "keep": 1, "prefix": b"a", "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
 
@@ -701,7 +763,7 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
-    named = {*READS, "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
+    named = {*READS, "take_edges", "trim_edges", "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
             "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls",
             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",
             "list_queues", "queue_state", "list_jobs", "retry_jobs", "delete_jobs", "configure_queue"}  # fmt: skip

@@ -23,6 +23,8 @@ NO_LABEL = b"\xff"
 
 # A score is signed; shifted so that bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63
+_ORDER_END = b"\0\0"
+_PLAIN_KEY_BYTES = 43
 
 
 def bucket_of(node_id: bytes) -> int:
@@ -54,8 +56,32 @@ def read_edge_key(key: bytes) -> tuple[bytes, bytes, int, int, bytes]:
         key[16:17],
         int.from_bytes(key[17:19]),
         int.from_bytes(key[19:27]) - _SCORE_SHIFT,
-        key[27:],
+        key[-ID_BYTES:],
     )
+
+
+def ordered_edge_key(
+    node_id: bytes, direction: bytes, edge_type: int, score: int, order: bytes, other_id: bytes
+) -> bytes:
+    """45 bytes and `order`; such edges sort by score, then by `order`, then by the other node."""
+    prefix = edge_prefix(node_id, direction, edge_type) + score_bytes(score)
+    return prefix + order_bytes(order) + _ORDER_END + other_id
+
+
+def read_order(key: bytes) -> bytes | None:
+    """The order in the key of an edge; None: the edge has none, which is not an empty one."""
+    if len(key) == _PLAIN_KEY_BYTES:
+        return None
+    return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")
+
+
+def order_bytes(order: bytes) -> bytes:
+    """
+    The bytes of an order in a key, without its end: they begin with those of its beginnings.
+
+    A zero in it becomes 00 ff, and its end is 00 00, so that it sorts before all that continue it.
+    """
+    return order.replace(b"\0", b"\0\xff")
 
 
 def score_range(
@@ -101,6 +127,16 @@ def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
 def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
     """Salted by the node, so that a value which many nodes have splits."""
     return index_prefix(bucket_of(node_id), name, value) + node_id
+
+
+def sorted_prefix(bucket: int, name: str, beginning: bytes) -> bytes:
+    """The prefix of the rows, in one bucket, of values of a sorted property with a beginning."""
+    return bytes([bucket]) + name.encode() + b"\1" + order_bytes(beginning)
+
+
+def sorted_key(node_id: bytes, name: str, beginning: bytes) -> bytes:
+    """A row of a sorted property: the rows of a bucket sort by the beginnings of values."""
+    return sorted_prefix(bucket_of(node_id), name, beginning) + _ORDER_END + node_id
 
 
 def after(prefix: bytes) -> bytes | None:

@@ -17,6 +17,7 @@ from zengraph._multigraph import MultiGraph
 from zengraph._parallel_edges import Edge
 from zengraph._simple_edge_rows import EdgeKey, NewEdge, check_id
 from zengraph._simple_edges import MOST_COUNTED, SimpleEdges
+from zengraph._taking import Takes
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, Unfinished
 from zengraph.tables import Tables
@@ -82,10 +83,12 @@ class Graph:
         self._tables = tables
         self._base = base = MultiGraph(tables, schema, clock)
         self._edges = edges = SimpleEdges(tables, schema, base.clock, most_counted)
+        self._takes = Takes(tables, edges, base.clock)
         self.get_node, self.get_nodes = base.get_node, base.get_nodes
         self.lookup, self.lookup_unique = base.lookup, base.lookup_unique
+        self.lookup_prefix, self.get_properties = base.lookup_prefix, base.get_properties
         self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
-        self.walk_edges = edges.walk
+        self.walk_edges, self.take_edges = edges.walk, self._takes.take
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
@@ -119,10 +122,11 @@ class Graph:
         *,
         score: int = 0,
         properties: Mapping[str, bytes] | None = None,
+        order: bytes = b"",
     ) -> None:
         """Put one edge; see `SimpleEdges.put`."""
         pair = EdgeKey(source, edge_type, target)
-        self._edges.put([NewEdge(pair, score, properties or {})])
+        self._edges.put([NewEdge(pair, score, properties or {}, order)])
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
         """The edge, or None."""
@@ -132,6 +136,35 @@ class Graph:
         """Remove edges (source, type, target); those that do not exist are ignored."""
         self._edges.remove(EdgeKey(*edge) for edge in edges)
 
+    def trim_edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        keep: int,
+        *,
+        lowest: bool = False,
+    ) -> int:
+        """
+        Remove the edges of a node behind the `keep` best of a type; returns how many.
+
+        The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
+        stays and what goes, with a multi-get for 500 of them, so do it now and then rather than
+        after each put. An edge that is put meanwhile stays. Safe to repeat.
+
+        Raises:
+            InvalidArgument: `keep` is negative.
+            Unfinished: there were more than `most_removed`, of which so many were removed.
+        """
+        if keep < 0:
+            raise InvalidArgument(f"keep: must not be negative, got {keep}")
+        removed, complete = self._edges.trim(
+            node_id, direction, edge_type, keep, self._most_removed, lowest=lowest
+        )
+        if not complete:
+            raise Unfinished("graph", f"{removed} edges were removed, and there are more; repeat")
+        return removed
+
     def remove_node(self, node_id: bytes) -> None:
         """
         Remove a node with its edges in both directions; those are removed first.
@@ -139,6 +172,7 @@ class Graph:
         Raises:
             Unfinished: it had more than `most_removed` edges, of which so many were removed.
         """
+        self._takes.forget(node_id)
         if not self._edges.remove_all(node_id, self._most_removed):
             raise Unfinished(
                 "graph",
@@ -183,7 +217,7 @@ class Graph:
         for key, row in self._base.nodes.walk():
             added, refused = self._base.index(key, row)
             entries, taken = entries + added, taken + refused
-        rows = self._edges.repair()
+        rows = self._takes.repair() + self._edges.repair()
         counted = set(self.schema.counted)
         wrong = [
             self._edges.recount(*place) for place in self._edges.counts() if place[2] in counted
@@ -202,6 +236,7 @@ class Graph:
         """Close files and connections. Safe to repeat; calls that run in other threads may fail."""
         if self._base is not _CLOSED:
             self._base.close()
-            self._base = self._edges = self._tables = _CLOSED
+            self._base = self._edges = self._takes = self._tables = _CLOSED
             self.get_node = self.get_nodes = self.lookup = self.lookup_unique = _refuse
             self.put_edges = self.edges = self.count_edges = self.walk_edges = _refuse
+            self.take_edges = self.lookup_prefix = self.get_properties = _refuse

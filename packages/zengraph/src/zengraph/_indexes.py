@@ -16,9 +16,20 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 from typing import NamedTuple
 
-from zengraph._codec import BUCKETS, after, index_key, index_prefix, unique_key
+from zengraph._codec import (
+    BUCKETS,
+    ID_BYTES,
+    after,
+    index_key,
+    index_prefix,
+    sorted_key,
+    sorted_prefix,
+    unique_key,
+)
 from zengraph._leases import CellLeases, Lease
 from zengraph._properties import Row
 from zengraph._remedies import DEFAULT, Remedies
@@ -31,6 +42,9 @@ MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
 PAGE_BYTES = 4_194_304
 """A page of nodes or edges ends once their properties have so many bytes."""
+
+MOST_SORTED_BYTES = 500
+"""Bytes of a value by which `lookup_prefix` finds and sorts it."""
 
 _ACQUIRED_MS = 10_000
 """How long an acquired value waits for its property to be set."""
@@ -50,6 +64,10 @@ class Schema:
     """Properties by whose values nodes can be found."""
     counted: tuple[int, ...] = ()
     """Edge types whose number is stored with the node, in both directions."""
+    ordered: tuple[int, ...] = ()
+    """Edge types of a `Graph` whose edges have an order beside their score, and sort by both."""
+    sorted: tuple[str, ...] = ()
+    """Properties by the beginnings of whose values nodes can be found (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()
     """Edge types that are listed at their target only, and stored there only."""
     reserved: frozenset[int] = frozenset()
@@ -65,6 +83,11 @@ class Schema:
     def column_of(self, name: str) -> bytes:
         """The cell of a node that stores a property."""
         return self.columns.get(name) or b"m:" + name.encode()
+
+    @property
+    def tracked(self) -> tuple[str, ...]:
+        """The properties whose values are entered in an index."""
+        return tuple(dict.fromkeys((*self.unique, *self.indexed, *self.sorted)))
 
     @property
     def searchable(self) -> tuple[str, ...]:
@@ -92,8 +115,10 @@ class PropertyIndexes:
         self._owners = CellLeases(tables["u"], OWNER_COLUMN, _ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
         self._searchable = frozenset(schema.searchable)
+        self._indexed = frozenset(schema.indexed)
+        self._sorted = frozenset(schema.sorted)
         self._column_of = schema.column_of
-        self._names = {schema.column_of(name): name for name in schema.searchable}
+        self._names = {schema.column_of(name): name for name in schema.tracked}
 
     def __bool__(self) -> bool:
         """True if the schema names a property."""
@@ -122,7 +147,7 @@ class PropertyIndexes:
         ids = list(dict.fromkeys(change.node_id for change in changes))
         before = self._nodes.get_many(ids, list(self._names))
         owned = self._acquire_all(changes, before, source)
-        self._tables.write([*map(_row, filter(self._is_listed, changes)), *puts])
+        self._tables.write([*self._entries(changes), *puts])
         self._confirm(owned)
         for change in changes:
             old = before.get(change.node_id, {}).get(self._column_of(change.name))
@@ -167,6 +192,45 @@ class PropertyIndexes:
             with closing(self._rows.scan(start, after(prefix))) as rows:
                 yield from rows
 
+    def lookup_prefix(
+        self, name: str, prefix: bytes, limit: int, cursor: bytes | None
+    ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+        """See `MultiGraph.lookup_prefix`; a cursor is the last row's key without its bucket."""
+        if name not in self._sorted:
+            raise InvalidArgument(f"property {name!r}: is not sorted by the schema")
+        wanted, column = min(limit, MAX_LIMIT), self._column_of(name)
+        result: list[tuple[bytes, bytes]] = []
+        last = cursor or b""
+        scans = [self._sorted_keys(bucket, name, prefix, last) for bucket in range(BUCKETS)]
+        try:
+            keys = merge(*scans)
+            while len(result) <= wanted and (some := list(islice(keys, wanted + 1 - len(result)))):
+                ids = [key[-ID_BYTES:] for key in some]
+                rows = self._nodes.get_many(ids, [column])
+                for key, node_id in zip(some, ids, strict=True):
+                    cell = rows.get(node_id, {}).get(column)
+                    true = cell and sorted_key(node_id, name, cell.value[:MOST_SORTED_BYTES])[1:]
+                    if cell is None or true != key:
+                        continue
+                    if len(result) == wanted:
+                        return result, last
+                    result.append((cell.value, node_id))
+                    last = key
+        finally:
+            for scan in scans:
+                scan.close()
+        return result, None
+
+    def _sorted_keys(
+        self, bucket: int, name: str, prefix: bytes, behind: bytes
+    ) -> Generator[bytes, None, None]:
+        """The keys of a bucket, without it, of values that begin with `prefix`."""
+        start = sorted_prefix(bucket, name, prefix[:MOST_SORTED_BYTES])
+        first = max(start, bytes([bucket]) + behind + b"\0") if behind else start
+        with closing(self._rows.scan(first, after(start))) as rows:
+            for key, _ in rows:
+                yield key[1:]
+
     def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
         """
         Enter what is missing of a node, as read: for a backfill.
@@ -176,10 +240,11 @@ class PropertyIndexes:
         """
         entered = taken = 0
         for change in self._values(node_id, row):
-            if self._is_listed(change):
-                if not self._rows.get(index_key(node_id, change.name, change.value)):
-                    self._tables.write([_row(change)])
+            for entry in self._entries([change]):
+                if not self._rows.get(entry[1]):
+                    self._tables.write([entry])
                     entered += 1
+            if change.name not in self._unique:
                 continue
             owner = self._owners.read(unique_key(change.name, change.value))
             if owner is None or owner.holder != node_id:
@@ -206,8 +271,31 @@ class PropertyIndexes:
             if column in row:
                 yield _IndexedValue(node_id, name, *row[column])
 
-    def _is_listed(self, change: _IndexedValue) -> bool:
-        return change.name not in self._unique
+    def _shared(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
+        """The keys that the present value has as well: two long values may have one beginning."""
+        if name not in self._sorted or len(value) < MOST_SORTED_BYTES:
+            return []
+        column = self._column_of(name)
+        kept = self._nodes.get(node_id, [column]).get(column)
+        return [] if kept is None else self._keys(node_id, name, kept.value)
+
+    def _entries(self, changes: Iterable[_IndexedValue]) -> list[Put]:
+        """The rows of values that may belong to many nodes."""
+        return [
+            ("i", key, {ID_COLUMN: change.node_id}, change.at_ms)
+            for change in changes
+            for key in self._keys(change.node_id, change.name, change.value)
+        ]
+
+    def _keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
+        """The keys of those rows of one value."""
+        keys = []
+        # A property that is unique is found by its owner.
+        if name in self._indexed and name not in self._unique:
+            keys.append(index_key(node_id, name, value))
+        if name in self._sorted:
+            keys.append(sorted_key(node_id, name, value[:MOST_SORTED_BYTES]))
+        return keys
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
         column = self._column_of(name)
@@ -227,7 +315,7 @@ class PropertyIndexes:
         for change in changes:
             stored = before.get(change.node_id, {}).get(self._column_of(change.name))
             is_late = stored is not None and stored.at_ms > change.at_ms
-            if self._is_listed(change) or is_late:
+            if change.name not in self._unique or is_late:
                 continue
             try:
                 owned.append((change, self._acquire(change, source)))
@@ -269,11 +357,11 @@ class PropertyIndexes:
                     raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
 
     def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
-        """Remove the entry of a value that the node no longer has."""
-        if name not in self._unique:
-            key = index_key(node_id, name, value)
-            if row := self._rows.get(key):
+        """Remove the entries of a value that the node no longer has."""
+        for key in self._keys(node_id, name, value):
+            if key not in self._shared(node_id, name, value) and (row := self._rows.get(key)):
                 self._rows.delete(key, at_ms=newest_ms(row))
+        if name not in self._unique:
             return
         key = unique_key(name, value)
         row = self._tables["u"].get(key, [OWNER_COLUMN])
@@ -281,9 +369,3 @@ class PropertyIndexes:
         if owner and owner.holder == node_id and not self._has(node_id, name, value):
             # If another node acquires it in this very millisecond, its confirmation fails.
             self._tables["u"].delete(key, at_ms=newest_ms(row))
-
-
-def _row(change: _IndexedValue) -> Put:
-    """The row of a value that may belong to many nodes."""
-    key = index_key(change.node_id, change.name, change.value)
-    return ("i", key, {ID_COLUMN: change.node_id}, change.at_ms)

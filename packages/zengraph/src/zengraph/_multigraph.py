@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from zengraph._indexes import PropertyIndexes, Schema
+from zengraph._indexes import MAX_LIMIT, PropertyIndexes, Schema
 from zengraph._log import TimeLog
 from zengraph._naming import Naming
 from zengraph._ordered_indexes import NumberIndex, OrderIndex
@@ -175,6 +175,23 @@ class MultiGraph:
             if _SENTINEL in row or any(column in row for column in exists)
         }
 
+    def get_properties(
+        self, node_id: bytes, prefix: str, limit: int = 100, cursor: str | None = None
+    ) -> tuple[dict[str, bytes], str | None]:
+        """
+        (properties of a node whose names begin with `prefix`, cursor or None at the end).
+
+        In the order of their names as UTF-8. For nodes with very many of them: HBase sends no
+        others, and the other engines decode no others. Those in `Schema.columns` are left out.
+        """
+        limit = min(limit, MAX_LIMIT)
+        behind = b"" if cursor is None else b"m:" + cursor.encode()
+        # Two more: the next one, and the column that every node has.
+        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, behind)
+        found = list(_properties(row, b"m:").items())
+        more = len(found) > limit
+        return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None
+
     def property_sizes(self, node_id: bytes) -> dict[str, CellSize]:
         """Each property of a node with its size and its time; the values are not read."""
         cells = self.nodes.sizes_many([node_id]).get(node_id, {})
@@ -206,6 +223,20 @@ class MultiGraph:
         One range scan a bucket, and a read for each hit; of a unique property two reads.
         """
         return self._indexes.lookup(name, value, limit, cursor)
+
+    def lookup_prefix(
+        self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+        """
+        ((value, node) of nodes whose value of a sorted property begins with `prefix`, cursor).
+
+        In the order of values, of which the first 500 bytes count, then of nodes. A range scan in
+        each of sixteen buckets, and a multi-get for the page.
+
+        Raises:
+            InvalidArgument: the property is not in `Schema.sorted`, or the cursor is another's.
+        """
+        return self._indexes.lookup_prefix(name, prefix, limit, cursor)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """

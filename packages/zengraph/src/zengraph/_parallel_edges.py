@@ -36,6 +36,8 @@ class Edge(NamedTuple):
     properties: dict[str, bytes]
     at_ms: int = 0
     """When it was put; 0: not known."""
+    order: bytes = b""
+    """What sorts it among those of its score; of types in `Schema.ordered`."""
 
     @property
     def size_bytes(self) -> int:

@@ -27,6 +27,7 @@ class NodeStore:
         self.get_many = self._table.get_many
         self.values_many = self._table.values_many
         self.sizes_many = self._table.sizes_many
+        self.get_prefix = self._table.get_prefix
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically; newer values stay."""

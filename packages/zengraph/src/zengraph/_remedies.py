@@ -37,6 +37,7 @@ class Remedies:
     record_bytes: str = "Schema.limits.size_bytes"
     record_properties: str = "Schema.limits.properties"
     counted: str = "Schema.counted"
+    ordered: str = "Schema.ordered"
 
 
 DEFAULT = Remedies()

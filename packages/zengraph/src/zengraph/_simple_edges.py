@@ -10,29 +10,30 @@ again completes them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 
-from zengraph._codec import IN, OUT, edge_key, edge_prefix, read_edge_key, score_range
-from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
-from zengraph._parallel_edges import Edge, Edges, count_column
-from zengraph._properties import Cell, Row, newest_ms
+from zengraph._codec import IN, OUT, edge_prefix, read_edge_key, score_range
+from zengraph._edge_counts import EdgeCounts
+from zengraph._edge_lists import EdgeLists
+from zengraph._indexes import Schema
+from zengraph._parallel_edges import Edge
+from zengraph._properties import Row, newest_ms
 from zengraph._row_limits import RowLimits
 from zengraph._simple_edge_rows import (
     PAIR_KIND,
     PROPERTY,
     SCORE,
+    TAKES_KIND,
     EdgeKey,
     NewEdge,
     cells_of,
     check_edge,
-    count_cell,
-    count_of,
     edge_of,
     pair_of,
-    score_of,
+    place_of,
 )
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
@@ -41,12 +42,8 @@ from zengraph.tables import CellTable, Tables
 MOST_COUNTED = 10_000
 """Edges of a type that is not counted which `count_edges` reads at most."""
 
-_FIRST_EDGES = 2
 _LISTED = b"p:_"
-_CURSOR_BYTES = 24
 _AT_ONCE = 500
-_FEW = 2
-"""So many counts are increased one by one: an edge has two."""
 
 
 class SimpleEdges:
@@ -61,11 +58,13 @@ class SimpleEdges:
         self, tables: Tables, schema: Schema, clock: Clock, most_counted: int = MOST_COUNTED
     ) -> None:
         self._most_counted = most_counted
-        self._nodes: CellTable = tables["n"]
         self._table: CellTable = tables["e"]
+        self.lists = lists = EdgeLists(self._table, schema, clock)
+        self.edges, self.walk = lists.edges, lists.walk
+        self.counted = EdgeCounts(tables["n"], schema.counted)
+        self._ordered = frozenset(schema.ordered)
         self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
         self._remedies = schema.remedies
-        self._counted = frozenset(schema.counted)
         self._clock = clock
 
     def put(self, edges: Sequence[NewEdge]) -> None:
@@ -81,11 +80,13 @@ class SimpleEdges:
         """
         wanted = {edge.pair: edge for edge in edges}
         for edge in wanted.values():
-            check_edge(edge)
+            check_edge(edge, self._ordered, self._remedies.ordered)
         if not any(edge.properties for edge in wanted.values()):
             self._put(wanted)
             return
-        cells = [(pair.key, cells_of(edge)) for pair, edge in wanted.items()]
+        cells = [
+            (pair.key, cells_of(edge, edge.place(self._ordered))) for pair, edge in wanted.items()
+        ]
         with self._limits.writing(cells):
             self._put(wanted)
 
@@ -99,17 +100,18 @@ class SimpleEdges:
             old = before.get(pair)
             old_ms = old[SCORE].at_ms if old else 0
             at_ms = max(now_ms, old_ms)
-            if old is not None and (old_score := score_of(old)) != edge.score:
+            place = edge.place(self._ordered)
+            if old is not None and (old_place := place_of(old)) != place:
                 # Later than the rows that are deleted, which would hide a score that comes back.
                 at_ms = max(now_ms, old_ms + 1)
-                stale += [(key, None, old_ms) for key in pair.list_keys(old_score)]
-            lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(edge.score)]
-            pairs.append((pair.key, cells_of(edge), at_ms))
+                stale += [(key, None, old_ms) for key in pair.list_keys(old_place)]
+            lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(place)]
+            pairs.append((pair.key, cells_of(edge, place), at_ms))
         self._table.put_many(lists)
         self._table.put_many(pairs)
         if stale:
             self._table.delete_many(stale)
-        self._count([pair for pair in wanted if pair not in before], 1)
+        self.counted.change([pair for pair in wanted if pair not in before], 1)
 
     def get(self, pair: EdgeKey) -> Edge | None:
         """The edge, or None."""
@@ -126,68 +128,10 @@ class SimpleEdges:
             [
                 (key, None, row[SCORE].at_ms)
                 for pair, row in found.items()
-                for key in pair.list_keys(score_of(row))
+                for key in pair.list_keys(place_of(row))
             ]
         )
-        self._count(found, -1)
-
-    def edges(
-        self,
-        node_id: bytes,
-        direction: bytes,
-        edge_type: int,
-        limit: int = 100,
-        cursor: bytes | None = None,
-        *,
-        reverse: bool = False,
-        least_score: int | None = None,
-        most_score: int | None = None,
-    ) -> Edges:
-        """
-        Edges of a node by score, then by the other node; `reverse`: the highest score first.
-
-        One range scan, and a few multi-gets for the edges of the page, which ends before `limit`
-        where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN`;
-        scores are from `least_score` to `most_score`.
-
-        Raises:
-            InvalidArgument: the cursor is not one that this call returned.
-        """
-        limit = min(limit, MAX_LIMIT)
-        prefix = edge_prefix(node_id, direction, edge_type)
-        start, stop = score_range(prefix, least_score, most_score)
-        if cursor is not None:
-            if len(cursor) != _CURSOR_BYTES:
-                raise InvalidArgument("cursor: must be one that this call returned")
-            last = prefix + cursor
-            start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
-        items: list[Edge] = []
-        ended = start >= stop
-        with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
-            size, part = 0, _FIRST_EDGES
-            while not ended and len(items) <= limit and size < PAGE_BYTES:
-                wanted = min(part, limit + 1 - len(items))
-                keys = [key for key, _ in islice(rows, wanted)]
-                ended = len(keys) < wanted
-                more = self._true(keys)
-                items += more
-                size += sum(edge.size_bytes for edge in more)
-                part = max(1, min(8 * part, PAGE_BYTES * len(items) // max(size, 1)))
-        if len(items) <= limit and ended:
-            return Edges(items, None)
-        limit = min(limit, len(items))
-        last_edge = items[limit - 1]
-        key = edge_key(node_id, direction, edge_type, last_edge.score, last_edge.other)
-        return Edges(items[:limit], key[len(prefix) :])
-
-    def walk(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
-        """`edges`, all of them."""
-        cursor = None
-        while True:
-            page = self.edges(node_id, direction, edge_type, MAX_LIMIT, cursor)
-            yield from page.items
-            if (cursor := page.cursor) is None:
-                return
+        self.counted.change(found, -1)
 
     def count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
@@ -196,8 +140,8 @@ class SimpleEdges:
         Raises:
             InvalidArgument: there are more than `most_counted`, and the type is not counted.
         """
-        if edge_type in self._counted:
-            return self._stored_count(node_id, direction, edge_type)
+        if edge_type in self.counted:
+            return self.counted.stored(node_id, direction, edge_type)
         found = self._counted_one_by_one(node_id, direction, edge_type)
         if found > self._most_counted:
             raise InvalidArgument(
@@ -212,12 +156,7 @@ class SimpleEdges:
         found = 0
         with closing(self._table.scan(start, stop)) as rows:
             while found <= self._most_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
-                pairs = [(pair_of(key).key, read_edge_key(key)[3]) for key in keys]
-                scores = self._table.get_many([key for key, _ in pairs], [SCORE])
-                found += sum(
-                    SCORE in (row := scores.get(key, {})) and score_of(row) == score
-                    for key, score in pairs
-                )
+                found += len(self.lists.seen(keys, [SCORE]))
         return min(found, self._most_counted + 1)
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
@@ -227,10 +166,44 @@ class SimpleEdges:
         Writes of the same edges meanwhile can make it wrong.
         """
         true = sum(1 for _ in self.walk(node_id, direction, edge_type))
-        excess = self._stored_count(node_id, direction, edge_type) - true
-        if excess:
-            self._nodes.incr(node_id, count_column(direction, edge_type), -excess)
-        return excess
+        return self.counted.correct(node_id, direction, edge_type, true)
+
+    def trim(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        keep: int,
+        most: int,
+        *,
+        lowest: bool = False,
+    ) -> tuple[int, bool]:
+        """
+        Remove the edges of a node behind its `keep` best ones, up to `most` of them.
+
+        The best have the highest scores; `lowest`: the lowest. One range scan over all of them, and
+        a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes meanwhile
+        stays. Safe to repeat, and beside other writers.
+
+        Returns (how many were removed, whether that is all).
+        """
+        start, stop = score_range(edge_prefix(node_id, direction, edge_type))
+        best: deque[bytes] = deque()
+        removed = 0
+        # Forward, also for the highest: backward, HBase takes several times as long.
+        with closing(self._table.scan(start, stop)) as rows:
+            while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
+                best += [each.key for each in self.lists.seen(keys, [SCORE])]
+                drop = best.pop if lowest else best.popleft
+                rest = [drop() for _ in range(len(best) - keep)]
+                going = self.lists.seen(rest[: most - removed])
+                if going:
+                    self.lists.delete(going)
+                    self.counted.change([each.pair for each in going], -1)
+                removed += len(going)
+                if len(rest) > most - removed + len(going):
+                    return removed, False
+        return removed, True
 
     def remove_all(self, node_id: bytes, most: int) -> bool:
         """Remove up to `most` edges of a node, in both directions; False: it has more."""
@@ -270,9 +243,10 @@ class SimpleEdges:
                     yield node_id, direction, edge_type
 
     def _repaired(self, key: bytes, row: Row) -> int:
+        if key[16:17] == TAKES_KIND:
+            return 0
         if key[16:17] != PAIR_KIND:
-            pair = pair_of(key)
-            if self._true([key]):
+            if self.lists.seen([key], [SCORE]):
                 return 0
             # Read again: the row of a pair is written after those of its lists.
             if newest_ms(row) > self._clock.now_ms() - YOUNG_MS:
@@ -282,22 +256,16 @@ class SimpleEdges:
         if SCORE not in row:
             return 0
         pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
-        keys = pair.list_keys(score_of(row))
+        place = place_of(row)
+        if (place.order is not None) != (pair.edge_type in self._ordered):
+            # The schema has changed: move the edge to where it belongs.
+            order = (place.order or b"") if pair.edge_type in self._ordered else b""
+            self.put([NewEdge(pair, place.score, {}, order)])
+            return 1
+        keys = pair.list_keys(place)
         missing = [each for each in keys if not self._table.get(each)]
         self._table.put_many([(each, {_LISTED: b"1"}, row[SCORE].at_ms + 1) for each in missing])
         return len(missing)
-
-    def _true(self, keys: Sequence[bytes]) -> list[Edge]:
-        """The edges of these rows of lists, without rows that are not true."""
-        pairs = [pair_of(key) for key in keys]
-        found = self._table.get_many([pair.key for pair in pairs])
-        edges = []
-        for key, pair in zip(keys, pairs, strict=True):
-            row = found.get(pair.key, {})
-            _, _, _, score, other = read_edge_key(key)
-            if SCORE in row and score_of(row) == score:
-                edges.append(edge_of(other, row))
-        return edges
 
     def _first_keys(self, prefix: bytes, limit: int) -> list[bytes]:
         start, stop = score_range(prefix)
@@ -309,40 +277,6 @@ class SimpleEdges:
         keys = {pair: pair.key for pair in pairs}
         rows = self._table.get_many(list(keys.values()))
         return {pair: row for pair, key in keys.items() if SCORE in (row := rows.get(key, {}))}
-
-    def _stored_count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        column = count_column(direction, edge_type)
-        cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
-        return count_of(None if cell is None else cell.value)
-
-    def _count(self, pairs: Iterable[EdgeKey], delta: int) -> None:
-        changes: Counter[tuple[bytes, bytes]] = Counter()
-        for pair in pairs:
-            if pair.edge_type in self._counted:
-                changes.update(dict.fromkeys(pair.counts, delta))
-        if len(changes) > _FEW:
-            self._count_together(changes)
-        for (node_id, column), change in changes.items():
-            self._nodes.incr(node_id, column, change)
-
-    def _count_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
-        """Make the changes of counts that nobody else changes meanwhile, and take them out."""
-        places = list(changes)
-        rows = self._nodes.get_many(
-            list(dict.fromkeys(node_id for node_id, _ in places)),
-            list(dict.fromkeys(column for _, column in places)),
-        )
-        found = [rows.get(node_id, {}).get(column) for node_id, column in places]
-        before = [None if cell is None else cell.value for cell in found]
-        written = self._nodes.check_and_put_many(
-            [
-                (node_id, column, old, count_cell(count_of(old) + changes[node_id, column]))
-                for (node_id, column), old in zip(places, before, strict=True)
-            ]
-        )
-        for place, done in zip(places, written, strict=True):
-            if done:
-                del changes[place]
 
 
 YOUNG_MS = 600_000

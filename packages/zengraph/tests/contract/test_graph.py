@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from zengraph import IN, OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph import _simple_edges as pair_edges
+from zengraph._simple_edge_rows import Place
 from zengraph.clock import ManualClock
 from zengraph.errors import InvalidArgument, NotUnique, Unfinished
 from zengraph.records import count_column
@@ -87,9 +88,9 @@ def test_a_cursor_of_another_node_shows_nothing_of_it(graph):
 def test_rows_that_a_crashed_writer_left_are_never_shown_and_a_repeat_completes_them(graph, tables):
     pair = EdgeKey(A, FOLLOWS, B)
     graph.put_edge(A, FOLLOWS, B, score=1)
-    for key in pair.list_keys(2):
+    for key in pair.list_keys(Place(2)):
         tables["e"].put(key, {b"p:_": b"1"}, at_ms=1)
-    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
+    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(Place(3))[1], {b"p:_": b"1"}, at_ms=1)
 
     assert listed(graph, A, OUT) == [(1, B)]
     graph.put_edge(A, FOLLOWS, B, score=2)
@@ -100,8 +101,8 @@ def test_a_repair_deletes_rows_that_are_not_true_writes_missing_ones_and_recount
     graph, tables, clock
 ):
     graph.put_edge(A, FOLLOWS, B, score=1)
-    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(3)[1], {b"p:_": b"1"}, at_ms=1)
-    missing = EdgeKey(A, FOLLOWS, B).list_keys(1)[0]
+    tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(Place(3))[1], {b"p:_": b"1"}, at_ms=1)
+    missing = EdgeKey(A, FOLLOWS, B).list_keys(Place(1))[0]
     tables["e"].delete(missing, at_ms=clock.now_ms())
     tables["n"].incr(A, count_column(OUT, FOLLOWS), 5)
     clock.advance_ms(pair_edges.YOUNG_MS + 1)

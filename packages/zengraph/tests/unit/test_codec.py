@@ -8,9 +8,12 @@ from zengraph._codec import (
     index_prefix,
     journal_key,
     number_key,
+    order_bytes,
+    ordered_edge_key,
     ordering_key,
     read_edge_key,
     read_number_key,
+    read_order,
     score_bytes,
 )
 from zengraph.tables import Cell
@@ -31,6 +34,22 @@ def test_an_edge_key_is_read_back(node, direction, kind, score, other):
 
     assert len(key) == 43
     assert read_edge_key(key) == (node, direction, kind, score, other)
+
+
+ORDERS = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 254, 255]), max_size=4).map(bytes)
+
+
+@given(SCORES, ORDERS, IDS, ORDERS, IDS)
+def test_keys_with_an_order_are_read_back_and_sort_by_it(score, one, a, two, b):
+    first, second = (
+        ordered_edge_key(bytes(16), OUT, 7, score, order, other)
+        for order, other in ((one, a), (two, b))
+    )
+
+    assert (read_order(first), read_edge_key(first)) == (one, (bytes(16), OUT, 7, score, a))
+    assert (first < second) == ((one, a) < (two, b))
+    assert second[27:].startswith(order_bytes(one)) == two.startswith(one)
+    assert read_order(edge_key(bytes(16), OUT, 7, score, a)) is None
 
 
 @given(SCORES, SCORES)

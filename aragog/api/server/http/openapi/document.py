@@ -70,6 +70,7 @@ _GROUPS = {
     "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",
     "graph_edges": "Graph: edges",
+    "graph_lists": "Graph: lists",
     "administration": "Administration",
 }
 """The title of the operations of each module of the table."""

@@ -128,6 +128,18 @@ class CellTable(Protocol):
             for row, cells in self.get_many(rows).items()
         }
 
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+        """
+        Up to `limit` cells of a row whose columns begin with `prefix`, in the order of columns.
+
+        Only those behind the column `behind`. `prefix` begins with a family and its colon. Engines
+        that can, read no other values.
+        """
+        sizes = self.sizes_many([row]).get(row, {})
+        columns = sorted(c for c in sizes if c.startswith(prefix) and c > behind)[:limit]
+        found = self.get(row, columns) if columns else {}
+        return {column: found[column] for column in columns if column in found}
+
     @abstractmethod
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Write cells of one row, atomically."""

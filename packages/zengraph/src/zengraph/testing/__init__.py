@@ -2,6 +2,9 @@
 For tests: what every engine of cell tables does, for whoever writes another.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
+    edge_lists.py  `EdgeListsContract`: the same of orders, takes and trims of a `Graph`
+    prefixes.py  `PrefixContract`: the same of look-ups by beginnings
+    dying_tables.py  tables of a process that is killed after some writes
 
 The suites need pytest and hypothesis: `zengraph[testing]`. The README shows how a subclass looks.
 """

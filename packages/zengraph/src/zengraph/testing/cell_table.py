@@ -70,6 +70,29 @@ class CellTableContract:
             b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
         }  # fmt: skip
 
+    def test_cells_are_read_by_the_beginning_of_their_columns(self, tables: Tables) -> None:
+        nodes = tables["n"]
+        names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]
+        columns = sorted(b"m:" + name.encode() for name in names)
+        nodes.put(b"r", {column: column[2:] for column in columns} | {b"s:an": b"x"}, at_ms=5)
+        nodes.put(b"r\0", {b"m:an": b"other"}, at_ms=5)
+
+        def read(*args: Any) -> list[bytes]:
+            row = nodes.get_prefix(b"r", *args)
+            assert all(cell == Cell(column[2:], 5) for column, cell in row.items())
+            return list(row)
+
+        beginning = [column for column in columns if column.startswith(b"m:an")]
+        assert read(b"m:", 99) == columns
+        assert read(b"m:an", 99) == beginning
+        assert read(b"m:an", 2) == beginning[:2]
+        assert read(b"m:an", 2, beginning[1]) == beginning[2:4]
+        assert read(b"m:an", 2, beginning[-1]) == []
+        assert read(b"m:an'", 9) == [b"m:an'"]
+        assert read(b"m:", 9, columns[-1]) == []
+        assert read(b"m:x", 9) == read(b"m:", 0) == []
+        assert nodes.get_prefix(b"none", b"m:", 9) == {}
+
     def test_a_row_of_many_megabytes_is_read_and_changed_in_parts(self, tables: Tables) -> None:
         nodes, value = tables["n"], b"x" * 1_000_000
         for number in range(5):

@@ -98,12 +98,22 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Send all calls of one method, then read all responses; Thrift 1 has no batch for some."""
+    return call_each(client, [(method, arguments) for arguments in calls])
+
+
+def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Any]:
+    """
+    Send calls of any methods, then read all responses: one round trip.
+
+    The gateway makes them one after the other. After an error the connection must be closed, for
+    the responses behind it are still to come.
+    """
     protocol = client._iprot  # noqa: SLF001 - neither it nor half a call has a public name
     protocol.several = True
     try:
-        for arguments in calls:
+        for method, arguments in calls:
             client._send(method, **arguments)  # noqa: SLF001
-        return [client._recv(method) for _ in calls]  # noqa: SLF001
+        return [client._recv(method) for method, _ in calls]  # noqa: SLF001
     finally:
         protocol.several = False
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from zengraph._codec import after
 from zengraph._read_bytes import counted_rows
 from zengraph.errors import CorruptRow, InvalidArgument, StoreUnavailable
 from zengraph.tables import (
@@ -34,7 +35,7 @@ from zengraph.tables import (
     Scan,
     refuse_empty,
 )
-from zengraph.tables.hbase.connection import call_many, thrift_api
+from zengraph.tables.hbase.connection import call_each, call_many, thrift_api
 from zengraph.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
@@ -102,6 +103,27 @@ class HBaseTable(CellTable):
             at += len(part)
             if size < MAX_BATCH_ROWS:
                 size = min(_next_size(size, results), MAX_BATCH_ROWS)
+
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+        if limit <= 0:
+            return {}
+        family, _, name = prefix.partition(b":")
+        # A name is UTF-8, which has no byte 0xff.
+        low, high = max(name, behind.partition(b":")[2]), after(name) or b"\xff"
+        filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
+            _quoted(low),
+            b"false" if behind else b"true",
+            _quoted(high),
+            limit,
+        )
+        read = partial(
+            self._read, rows=1, startRow=row, stopRow=row + b"\0", columns=[family],
+            filterString=filters,
+        )  # fmt: skip
+        results = self._pool.run(read)
+        _count(results)
+        cells = _cells(results[0]) if results else {}
+        return {column: cells[column] for column in sorted(cells)}
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         sizes_of: dict[bytes, RowSizes] = {}
@@ -283,10 +305,13 @@ class HBaseTable(CellTable):
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
         scanner = client.scannerOpenWithScan(self._name, scan_request, {})
-        results: list[Any] = client.scannerGetList(scanner, rows)
-        # Not in a `finally`: after an error the connection is closed, and the gateway closes the
-        # scanner after a minute.
-        client.scannerClose(scanner)
+        # The rows and the end of the scanner in one round trip. After an error the connection is
+        # closed, and the gateway closes the scanner after a minute.
+        calls = [
+            ("scannerGetList", {"id": scanner, "nbRows": rows}),
+            ("scannerClose", {"id": scanner}),
+        ]
+        results: list[Any] = call_each(client, calls)[0]
         return results
 
 
@@ -305,6 +330,11 @@ def _batches(
         size += weight
     if batch:
         yield batch, size
+
+
+def _quoted(text: bytes) -> bytes:
+    """A text between quotes in a filter."""
+    return text.replace(b"'", b"''")
 
 
 def _puts(cells: Cells) -> list[thrift_api.Mutation]:

@@ -1,0 +1,218 @@
+"""
+Operations on lists of a graph: taking edges, trimming them, and look-ups by beginnings.
+
+They are for graphs of applications alone: edges under the store have their score in their identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from aragog.api.operations.graph import (
+    DIRECTIONS,
+    MOST_ORDER_BYTES,
+    Direction,
+    GraphEdge,
+    GraphNode,
+    NamedGraph,
+    Node,
+    OwnEdgeType,
+    Score,
+    cursor_of,
+    graph_of,
+    id_of,
+    read_graph,
+)
+from aragog.api.operations.graph_edges import EdgePage
+from aragog.api.operations.graph_nodes import ScannedNodes
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.scopes import WRITE
+from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Limit
+from aragog.errors import BadInput
+
+Lowest = Annotated[
+    bool, Option("The edges with the lowest scores are the best, instead of the highest.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeEdgesRequest:
+    """Edges to take."""
+
+    graph: NamedGraph
+    node: Node
+    type: OwnEdgeType
+    count: Annotated[int, Option("How many edges at most.", least=1, most=MOST_ITEMS)]
+    _: KW_ONLY
+    lowest: Lowest = False
+    request_id: Annotated[
+        str | None,
+        Option(
+            "A name of this request: repeated with it within a day, it returns the same edges.",
+            most_bytes=MOST_NAME_BYTES,
+        ),
+    ] = None
+
+
+@operation(
+    TakeEdgesRequest, http=HttpRoute("POST", "/v1/edges:take", member="edges"),
+    thrift="Zen.takeEdges", scope=WRITE, repeatable=lambda request: request.request_id is not None,
+)  # fmt: skip
+def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
+    """
+    Remove the best edges out of a node, and return them, the best first.
+
+    Two requests never get one edge, unless it was put again. What a caller did not receive has left
+    the list; with `request_id` the request can be repeated and returns it again.
+    """
+    key = id_of(request.node, request.graph)
+    taken = graph_of(caller, request.graph).take_edges(
+        key, request.type, request.count, lowest=request.lowest, request_id=request.request_id
+    )
+    return list(map(GraphEdge.of, taken))
+
+
+@dataclass(frozen=True, slots=True)
+class TrimEdgesRequest:
+    """A list to trim."""
+
+    graph: NamedGraph
+    node: Node
+    type: OwnEdgeType
+    keep: Annotated[int, Option("How many edges stay.", least=0, most=100_000)]
+    direction: Direction = "out"
+    _: KW_ONLY
+    lowest: Lowest = False
+
+
+@operation(
+    TrimEdgesRequest, http=HttpRoute("POST", "/v1/edges:trim", member="removed"),
+    thrift="Zen.trimEdges", scope=WRITE,
+)  # fmt: skip
+def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
+    """
+    Remove the edges of a node behind the best ones of a type; returns how many. Safe to repeat.
+
+    One call removes up to 10,000; of a list that is longer it fails as unavailable, and is to be
+    repeated.
+    """
+    return graph_of(caller, request.graph).trim_edges(
+        id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
+        request.keep, lowest=request.lowest,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesByPrefixRequest:
+    """The beginning of orders."""
+
+    graph: NamedGraph
+    node: Node
+    type: OwnEdgeType
+    prefix: Annotated[
+        bytes, Option("What the orders of the edges begin with.", most_bytes=MOST_ORDER_BYTES)
+    ]
+    direction: Direction = "out"
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    score: Score = 0
+    reverse: Annotated[bool, Option("The last order first.")] = False
+
+
+@operation(
+    EdgesByPrefixRequest, http=HttpRoute("POST", "/v1/edges:byPrefix"), thrift="Zen.edgesByPrefix"
+)
+def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
+    """
+    The edges of a node of one score whose order begins with a prefix, by their order.
+
+    Of types in `store.graph_ordered`. A page ends before its limit once its properties have 4 MiB.
+    """
+    after = cursor_of(request.cursor)
+    page = read_graph(
+        caller,
+        request.graph,
+        lambda graph: graph.edges(
+            id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
+            request.limit, after, reverse=request.reverse, prefix=request.prefix,
+            least_score=request.score,
+        ),
+    )  # fmt: skip
+    shown = tuple(map(GraphEdge.of, page.items))
+    return EdgePage(shown, page.cursor.hex() if page.cursor else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyPage:
+    """Some properties of a node; `cursor` continues them, None: they are complete."""
+
+    properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePropertiesRequest:
+    """The beginning of names of properties."""
+
+    graph: NamedGraph
+    node: Node
+    prefix: Annotated[
+        str, Option("What the names of the properties begin with.", most_bytes=MOST_NAME_BYTES)
+    ] = ""
+    limit: Limit = 100
+    cursor: Annotated[
+        str | None, Option("The cursor of the page before.", most_bytes=MOST_NAME_BYTES)
+    ] = None
+
+
+@operation(
+    NodePropertiesRequest, http=HttpRoute("POST", "/v1/nodes:properties"),
+    thrift="Zen.nodeProperties",
+)  # fmt: skip
+def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyPage:
+    """The properties of a node of a graph whose names begin with a prefix, by their names."""
+    key = id_of(request.node, request.graph)
+    found, cursor = read_graph(
+        caller,
+        request.graph,
+        lambda graph: graph.get_properties(key, request.prefix, request.limit, request.cursor),
+    )
+    return PropertyPage(found, cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupPrefixRequest:
+    """The beginning of values of a property."""
+
+    graph: NamedGraph
+    name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MOST_NAME_BYTES)]
+    prefix: Annotated[bytes, Option("What the values begin with.", most_bytes=MOST_ORDER_BYTES)]
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+@operation(
+    LookupPrefixRequest, http=HttpRoute("POST", "/v1/nodes:lookupPrefix"), thrift="Zen.lookupPrefix"
+)
+def lookup_prefix(caller: Caller, request: LookupPrefixRequest) -> ScannedNodes:
+    """
+    The nodes of a graph whose value of a property begins with a prefix, by their values.
+
+    Each has that property alone.
+    """
+    after = cursor_of(request.cursor)
+    if request.name not in graph_of(caller, request.graph).schema.sorted:
+        raise BadInput(
+            f"name: {request.name!r} is not sorted in {request.graph}; add it to store.graph_sorted"
+        )
+    found, cursor = read_graph(
+        caller,
+        request.graph,
+        lambda graph: graph.lookup_prefix(request.name, request.prefix, request.limit, after),
+    )
+    shown = tuple(GraphNode(key.hex(), {request.name: value}) for value, key in found)
+    return ScannedNodes(shown, cursor.hex() if cursor else None)

@@ -1,0 +1,74 @@
+"""
+The stored counts of edges: cells of their nodes, changed after the edges.
+
+A writer that is killed in between, or two that put or remove one edge at the same instant, leave
+them wrong until a recount.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from zengraph._parallel_edges import count_column
+from zengraph._properties import Cell
+from zengraph._simple_edge_rows import EdgeKey, count_cell, count_of
+from zengraph.tables import CellTable
+
+_FEW = 2
+"""So many counts are increased one by one: an edge has two."""
+
+
+class EdgeCounts:
+    """Counts of the edges of counted types, in both directions."""
+
+    def __init__(self, nodes: CellTable, counted: Collection[int]) -> None:
+        self._nodes = nodes
+        self._counted = frozenset(counted)
+
+    def __contains__(self, edge_type: int) -> bool:
+        """True if edges of the type are counted."""
+        return edge_type in self._counted
+
+    def stored(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """The stored count; 0 if there is none."""
+        column = count_column(direction, edge_type)
+        cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
+        return count_of(None if cell is None else cell.value)
+
+    def correct(self, node_id: bytes, direction: bytes, edge_type: int, true: int) -> int:
+        """Set a count to a true one; returns by how much it was too high."""
+        excess = self.stored(node_id, direction, edge_type) - true
+        if excess:
+            self._nodes.incr(node_id, count_column(direction, edge_type), -excess)
+        return excess
+
+    def change(self, pairs: Iterable[EdgeKey], delta: int) -> None:
+        """Change the counts of both nodes of each edge."""
+        changes: Counter[tuple[bytes, bytes]] = Counter()
+        for pair in pairs:
+            if pair.edge_type in self._counted:
+                changes.update(dict.fromkeys(pair.counts, delta))
+        if len(changes) > _FEW:
+            self._change_together(changes)
+        for (node_id, column), change in changes.items():
+            self._nodes.incr(node_id, column, change)
+
+    def _change_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
+        """Make the changes of counts that nobody else changes meanwhile, and take them out."""
+        places = list(changes)
+        rows = self._nodes.get_many(
+            list(dict.fromkeys(node_id for node_id, _ in places)),
+            list(dict.fromkeys(column for _, column in places)),
+        )
+        found = [rows.get(node_id, {}).get(column) for node_id, column in places]
+        before = [None if cell is None else cell.value for cell in found]
+        written = self._nodes.check_and_put_many(
+            [
+                (node_id, column, old, count_cell(count_of(old) + changes[node_id, column]))
+                for (node_id, column), old in zip(places, before, strict=True)
+            ]
+        )
+        for place, done in zip(places, written, strict=True):
+            if done:
+                del changes[place]

@@ -1,0 +1,140 @@
+"""
+The rows of takes: their keys, and what their cells hold. Pure.
+
+A list from which edges were taken has a *state*, which each take replaces: what the last one took,
+and whether all of it has left. `_taking.py` says in which order the rows are written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import NamedTuple, Self
+
+from zengraph._codec import OUT, edge_prefix
+from zengraph._edge_lists import Seen
+from zengraph._properties import Row
+from zengraph._simple_edge_rows import TAKES_KIND, EdgeKey, place_of
+from zengraph.errors import CorruptRow
+from zengraph.tables import Cell
+
+STATE = b"p:t"
+"""The cell of a state and of a receipt. A state is only written by check-and-put."""
+_VERSION = b"\1"
+_NO_REQUEST = bytes(16)
+_LENGTH_BYTES = 4
+_TIME_BYTES = 8
+
+
+def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
+    """The prefix of the keys of all states and receipts of a node, or of those of a type."""
+    return edge_prefix(node_id, TAKES_KIND, edge_type)
+
+
+def state_key(node_id: bytes, edge_type: int) -> bytes:
+    """The row of a list's state; 35 bytes, as long as the row of a pair."""
+    return takes_prefix(node_id, edge_type) + _NO_REQUEST
+
+
+def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
+    """The row of what a request took."""
+    return takes_prefix(node_id, edge_type) + request
+
+
+def is_state(key: bytes) -> bool:
+    """True for the row of a state, False for that of a receipt."""
+    return key.endswith(_NO_REQUEST)
+
+
+def request_of(request_id: str | None) -> bytes:
+    """The 16 bytes that stand for the id of a request; zeros: there is none."""
+    return _NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
+
+
+class TakeState(NamedTuple):
+    """
+    A take, as the state of its list.
+
+    Its cell differs from those of all others, so that a check-and-put of what was read fails once
+    anybody has taken from the list.
+    """
+
+    number: int
+    """How many takes the list has had."""
+    nonce: bytes
+    request: bytes
+    """16 bytes; zeros: it has none."""
+    parts: bytes = b""
+    """The packed edges, as long as their rows may be there; none: the take is finished."""
+
+    @classmethod
+    def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
+        """The state after a take of these edges, which were read after `before`."""
+        number = 1 if before is None else before.number + 1
+        return cls(number, os.urandom(8), request, _packed(map(_edge_part, edges)))
+
+    @classmethod
+    def read(cls, row: Row, key: bytes) -> Self | None:
+        """
+        The state in a row that was read; None: nothing was taken yet.
+
+        Raises:
+            CorruptRow: a later version has written it.
+        """
+        if STATE not in row:
+            return None
+        cell = row[STATE].value
+        if not cell.startswith(_VERSION):
+            raise CorruptRow("e", key.hex(), f"version {cell[:1].hex()} of a take is not known")
+        return cls(int.from_bytes(cell[1:9]), cell[9:17], cell[17:33], cell[33:])
+
+    @property
+    def cell(self) -> bytes:
+        """As it is stored."""
+        return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
+
+    @property
+    def has_request(self) -> bool:
+        """True if its edges are also in a receipt."""
+        return self.request != _NO_REQUEST
+
+    def finished(self) -> TakeState:
+        """The same, once all rows of its edges have been deleted."""
+        return self._replace(parts=b"")
+
+    def edges(self, key: bytes) -> list[Seen]:
+        """The edges that it took from the list of this state or receipt."""
+        source, edge_type = key[:16], int.from_bytes(key[17:19])
+        return [_edge_of(part, source, edge_type) for part in _unpacked(self.parts)]
+
+
+def _edge_part(edge: Seen) -> bytes:
+    """The other node, then each cell of the row of the pair: column, time, value."""
+    cells = [
+        part
+        for column, cell in edge.row.items()
+        for part in (column, cell.at_ms.to_bytes(_TIME_BYTES), cell.value)
+    ]
+    return _packed([edge.pair.target, *cells])
+
+
+def _edge_of(part: bytes, source: bytes, edge_type: int) -> Seen:
+    target, *cells = _unpacked(part)
+    triples = zip(cells[::3], cells[1::3], cells[2::3], strict=True)
+    row = {column: Cell(value, int.from_bytes(at_ms)) for column, at_ms, value in triples}
+    pair = EdgeKey(source, edge_type, target)
+    return Seen(place_of(row).key(source, OUT, edge_type, target), pair, row)
+
+
+def _packed(parts: Iterable[bytes]) -> bytes:
+    return b"".join(len(part).to_bytes(_LENGTH_BYTES) + part for part in parts)
+
+
+def _unpacked(data: bytes) -> list[bytes]:
+    parts, at = [], 0
+    while at < len(data):
+        start = at + _LENGTH_BYTES
+        at = start + int.from_bytes(data[at:start])
+        parts.append(data[start:at])
+    return parts

@@ -1,0 +1,422 @@
+"""
+What lists of edges of a `Graph` do on every engine: orders, prefixes, takes and trims.
+
+    class TestMyLists(EdgeListsContract):
+        @pytest.fixture
+        def make_tables(self): ...  # a function that returns empty tables, created
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zengraph import IN, OUT, EdgeKey, Graph, NewEdge, Schema
+from zengraph.clock import ManualClock
+from zengraph.errors import InvalidArgument, Unfinished
+from zengraph.tables import Tables
+from zengraph.testing import examples
+from zengraph.testing.dying_tables import Died, DyingTables
+
+POOL, CONTACT = 16, 17
+SCHEMA = Schema(counted=(POOL,), ordered=(CONTACT,))
+A, B, C = (bytes([i]) * 16 for i in (0, 17, 255))
+DAY_MS = 86_400_000
+
+
+def node(number: int) -> bytes:
+    """An id in another file, partition or region than that of its neighbors."""
+    return bytes([number * 37 % 256]) + number.to_bytes(15)
+
+
+class EdgeListsContract:
+    """
+    The contract of lists of edges.
+
+    Fixtures of the subclass:
+        make_tables: a function without arguments that returns empty tables, and may be called
+            again: then the tables of the earlier call are used no more.
+    """
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The clock of the graph."""
+        return ManualClock()
+
+    @pytest.fixture
+    def tables(self, make_tables: Callable[[], Tables]) -> Tables:
+        """Empty tables."""
+        tables = make_tables()
+        tables.create()
+        return tables
+
+    @pytest.fixture
+    def graph(self, tables: Tables, clock: ManualClock) -> Graph:
+        """A graph in them."""
+        return Graph(tables, SCHEMA, clock)
+
+    # Orders and prefixes
+
+    def test_edges_sort_by_score_then_by_order_then_by_node(self, graph: Graph) -> None:
+        orders = [b"", b"\0", b"\0\0", b"\0\xff", b"an", b"an\0", b"an\0\1", b"anna", b"b", b"\xff"]
+        places = [(score, order) for score in (-1, 0, 2) for order in orders]
+        edges = [
+            NewEdge(EdgeKey(A, CONTACT, node(99 - n)), score, {}, order)
+            for n, (score, order) in enumerate(places)
+        ]
+        edges.append(NewEdge(EdgeKey(A, CONTACT, C), 2, {}, b"b"))
+        graph.put_edges(edges[::-1])
+
+        found = [(edge.score, edge.order) for edge in graph.edges(A, OUT, CONTACT).items]
+        back = graph.edges(A, OUT, CONTACT, reverse=True).items
+
+        assert found == sorted([*places, (2, b"b")])
+        assert [(edge.score, edge.order) for edge in back] == found[::-1]
+        assert [edge.order for edge in graph.edges(C, IN, CONTACT).items] == [b"b"]
+        bounded = graph.edges(A, OUT, CONTACT, least_score=0, most_score=0).items
+        assert [edge.order for edge in bounded] == orders
+
+    def test_a_prefix_finds_the_orders_that_begin_with_it_page_by_page(self, graph: Graph) -> None:
+        names = [b"adam", b"an", b"an\0", b"anna", b"an\xff", b"an\xff\xff", b"ao", b"zoe"]
+        graph.put_edges(
+            [NewEdge(EdgeKey(A, CONTACT, node(n)), 0, {}, name) for n, name in enumerate(names)]
+        )
+        graph.put_edge(A, CONTACT, B, score=3, order=b"anton")
+        wanted = sorted(name for name in names if name.startswith(b"an"))
+
+        for reverse in (False, True):
+            found: list[bytes] = []
+            cursor = None
+            while True:
+                page = graph.edges(A, OUT, CONTACT, 2, cursor, prefix=b"an", reverse=reverse)
+                found += [edge.order for edge in page.items]
+                if (cursor := page.cursor) is None:
+                    break
+            assert found == (wanted[::-1] if reverse else wanted)
+        (only,) = graph.edges(A, OUT, CONTACT, prefix=b"an", least_score=3).items
+        assert only.other == B
+        assert len(graph.edges(A, OUT, CONTACT, prefix=b"").items) == len(names)
+        assert graph.edges(A, OUT, CONTACT, prefix=b"x").items == []
+
+    def test_an_order_moves_an_edge_and_one_edge_stays(
+        self, graph: Graph, clock: ManualClock
+    ) -> None:
+        for order in (b"anna", b"berta", b"anna", b""):
+            graph.put_edge(A, CONTACT, B, order=order, properties={"mail": b"x"})
+            clock.advance_ms(1)
+
+            (edge,) = graph.edges(A, OUT, CONTACT).items
+            assert (edge.order, edge.properties) == (order, {"mail": b"x"})
+            assert graph.get_edge(A, CONTACT, B) == edge
+        graph.remove_edges([(A, CONTACT, B)])
+        assert graph.edges(A, OUT, CONTACT).items == graph.edges(B, IN, CONTACT).items == []
+
+    def test_what_cannot_be_ordered_is_refused(self, graph: Graph) -> None:
+        with pytest.raises(InvalidArgument, match=r"have none; add it to Schema\.ordered"):
+            graph.put_edge(A, POOL, B, order=b"x")
+        with pytest.raises(InvalidArgument, match="up to 500 bytes, got 501"):
+            graph.put_edge(A, CONTACT, B, order=bytes(501))
+        with pytest.raises(InvalidArgument, match=r"Schema\.ordered"):
+            graph.edges(A, OUT, POOL, prefix=b"x")
+        with pytest.raises(InvalidArgument, match="needs one score"):
+            graph.edges(A, OUT, CONTACT, prefix=b"x", least_score=1, most_score=2)
+        graph.put_edge(A, CONTACT, B, order=bytes(500))
+        assert graph.edges(A, OUT, CONTACT, prefix=bytes(499)).items[0].other == B
+
+    def test_a_repair_moves_edges_that_were_put_before_their_type_was_ordered(
+        self, tables: Tables, graph: Graph, clock: ManualClock
+    ) -> None:
+        before = Graph(tables, Schema(counted=(POOL,)), clock)
+        before.put_edge(A, CONTACT, B, score=1)
+        before.put_edge(A, CONTACT, C, score=2)
+        clock.advance_ms(1)
+        graph.put_edge(A, CONTACT, B, score=1, order=b"b")
+        listed = [(e.other, e.order) for e in graph.edges(A, OUT, CONTACT).items]
+        assert listed == [(B, b"b"), (C, b"")]
+        clock.advance_ms(1)
+
+        assert graph.repair().rows == 1
+        assert not any(graph.repair())
+        assert [e.other for e in graph.edges(A, OUT, CONTACT, prefix=b"", least_score=2).items] == [
+            C
+        ]
+        assert [e.other for e in graph.edges(C, IN, CONTACT).items] == [A]
+
+    # Takes
+
+    def fill(self, graph: Graph, count: int) -> None:
+        """Put a pool of so many edges, with scores from 0."""
+        graph.put_edges(
+            [
+                NewEdge(EdgeKey(A, POOL, node(n)), n, {"why": b"%d" % n, "empty": b""})
+                for n in range(count)
+            ]
+        )
+
+    def test_the_best_leave_and_the_others_stay(self, graph: Graph, clock: ManualClock) -> None:
+        self.fill(graph, 7)
+        clock.advance_ms(1)
+
+        taken = graph.take_edges(A, POOL, 3)
+        lowest = graph.take_edges(A, POOL, 2, lowest=True)
+
+        assert [(edge.other, edge.score) for edge in taken] == [(node(n), n) for n in (6, 5, 4)]
+        assert taken[0].properties == {"why": b"6", "empty": b""}
+        assert [edge.score for edge in lowest] == [0, 1]
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [2, 3]
+        assert graph.count_edges(A, OUT, POOL) == 2
+        assert graph.get_edge(A, POOL, node(6)) is None
+        assert graph.edges(node(6), IN, POOL).items == []
+        assert graph.count_edges(node(6), IN, POOL) == 0
+        assert [edge.score for edge in graph.take_edges(A, POOL, 1000)] == [3, 2]
+        assert graph.take_edges(A, POOL, 1) == []
+        assert not any(graph.repair())
+
+    def test_an_edge_that_is_put_again_can_be_taken_again(
+        self, graph: Graph, clock: ManualClock
+    ) -> None:
+        for score in (5, 5, 1):
+            graph.put_edge(A, POOL, B, score=score)
+            clock.advance_ms(1)
+            assert [edge.score for edge in graph.take_edges(A, POOL, 2)] == [score]
+            clock.advance_ms(1)
+        assert graph.count_edges(A, OUT, POOL) == 0
+
+    def test_ordered_edges_are_taken_by_their_order(self, graph: Graph, clock: ManualClock) -> None:
+        for number, name in enumerate((b"c", b"a\0", b"", b"b")):
+            graph.put_edge(A, CONTACT, node(number), order=name)
+        clock.advance_ms(1)
+
+        taken = graph.take_edges(A, CONTACT, 3, lowest=True)
+
+        assert [edge.order for edge in taken] == [b"", b"a\0", b"b"]
+        assert [edge.order for edge in graph.edges(A, OUT, CONTACT).items] == [b"c"]
+
+    def test_the_same_request_gets_the_same_edges(self, graph: Graph, clock: ManualClock) -> None:
+        self.fill(graph, 5)
+        clock.advance_ms(1)
+
+        first = graph.take_edges(A, POOL, 2, request_id="job 1")
+        others = [graph.take_edges(A, POOL, 1, request_id=f"job {n}") for n in (2, 3)]
+
+        assert graph.take_edges(A, POOL, 2, request_id="job 1") == first
+        assert graph.take_edges(A, POOL, 9, request_id="job 1") == first
+        assert graph.take_edges(A, POOL, 1, request_id="job 2") == others[0]
+        assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [0]
+
+    def test_receipts_end_after_a_day_and_with_their_node(
+        self, tables: Tables, graph: Graph, clock: ManualClock
+    ) -> None:
+        graph.put_edge(A, POOL, B)
+        clock.advance_ms(1)
+        graph.take_edges(A, POOL, 1, request_id="old")
+        for number in range(2, 17):
+            clock.advance_ms(DAY_MS // 15)
+            graph.put_edge(A, POOL, B)
+            clock.advance_ms(1)
+            graph.take_edges(A, POOL, 1, request_id=f"new {number}")
+
+        def receipts() -> int:
+            return sum(1 for key, _ in tables["e"].scan(A + b"t", A + b"u")) - 1
+
+        # The sixteenth take deletes the first receipt, which is older than a day by then.
+        assert receipts() == 15
+        assert graph.take_edges(A, POOL, 1, request_id="old") == []
+        assert len(graph.take_edges(A, POOL, 1, request_id="new 2")) == 1
+        graph.remove_node(A)
+        assert receipts() == 0
+
+    def test_each_edge_goes_to_one_of_many_takers(self, graph: Graph, tables: Tables) -> None:
+        self.fill(graph, 90)
+        taken: list[bytes] = []
+        start = threading.Barrier(4)
+
+        def take() -> None:
+            mine = Graph(tables, SCHEMA, ManualClock())
+            start.wait()
+            while edges := mine.take_edges(A, POOL, 7):
+                taken.extend(edge.other for edge in edges)
+
+        takers = [threading.Thread(target=take) for _ in range(4)]
+        for each in takers:
+            each.start()
+        for each in takers:
+            each.join()
+
+        assert sorted(taken) == sorted(node(n) for n in range(90))
+        assert graph.count_edges(A, OUT, POOL) == 0
+        assert graph.edges(A, OUT, POOL).items == []
+
+    def test_a_taker_that_is_killed_anywhere_leaves_every_edge_to_exactly_one(
+        self, make_tables: Callable[[], Tables]
+    ) -> None:
+        for writes in range(40):
+            clock = ManualClock()
+            tables = make_tables()
+            tables.create()
+            graph = Graph(tables, SCHEMA, clock)
+            self.fill(graph, 5)
+            clock.advance_ms(1)
+            dying = DyingTables(tables, writes)
+
+            with pytest.raises(Died) if writes < 10 else _either():
+                Graph(dying, SCHEMA, clock).take_edges(A, POOL, 3, request_id="killed")
+            between = [edge.score for edge in graph.take_edges(A, POOL, 1)]
+            repeated = graph.take_edges(A, POOL, 3, request_id="killed")
+
+            # Either the killed take had not been decided, or its request gets what it decided.
+            decided = repeated[0].score == 4
+            assert between == ([1] if decided else [4])
+            assert [edge.score for edge in repeated] == ([4, 3, 2] if decided else [3, 2, 1])
+            assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [0]
+            assert decided is (writes > 0)
+            graph.repair()
+            assert graph.count_edges(A, OUT, POOL) == 1
+            if not dying.has_died:
+                return
+        pytest.fail("a take makes more writes than this test allows for")
+
+    def test_a_take_that_was_decided_is_finished_by_a_repair(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        self.fill(graph, 3)
+        clock.advance_ms(1)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 2)
+
+        assert len(graph.edges(A, OUT, POOL).items) == 3
+        assert graph.repair().rows == 1
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [0]
+        assert graph.count_edges(A, OUT, POOL) == 1
+        assert not any(graph.repair())
+
+    def test_an_edge_that_moves_while_it_is_taken_is_put_again(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        graph.put_edge(A, POOL, B, score=9)
+        clock.advance_ms(1)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 1)
+        graph.put_edge(A, POOL, B, score=4)
+        clock.advance_ms(1)
+
+        assert [edge.score for edge in graph.take_edges(A, POOL, 1)] == [4]
+        assert graph.take_edges(A, POOL, 1) == []
+
+    def test_an_edge_that_another_writer_puts_while_older_ones_are_taken_stays(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        graph.put_edge(A, POOL, B, score=1)
+        clock.advance_ms(60_000)
+        graph.put_edge(A, POOL, C, score=2)
+        clock.advance_ms(60_000)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 2)
+        behind = ManualClock()
+        behind.advance_ms(120_000 - 9_000)
+        Graph(tables, SCHEMA, behind).put_edge(A, POOL, B, score=5)
+
+        assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [5]
+
+    def test_a_take_without_a_number_of_edges_is_refused(self, graph: Graph) -> None:
+        for count in (0, -1, 1001):
+            with pytest.raises(InvalidArgument, match="count: must be from 1 to 1000"):
+                graph.take_edges(A, POOL, count)
+
+    # Trims
+
+    def test_a_trim_keeps_the_best(self, graph: Graph, clock: ManualClock) -> None:
+        self.fill(graph, 9)
+        clock.advance_ms(1)
+
+        assert graph.trim_edges(A, OUT, POOL, 6) == 3
+        assert graph.trim_edges(A, OUT, POOL, 6) == 0
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [3, 4, 5, 6, 7, 8]
+        assert graph.trim_edges(A, OUT, POOL, 2, lowest=True) == 4
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [3, 4]
+        assert graph.count_edges(A, OUT, POOL) == 2
+        assert graph.trim_edges(node(3), IN, POOL, 0) == 1
+        assert graph.trim_edges(A, OUT, POOL, 0) == 1
+        assert graph.edges(A, OUT, POOL).items == []
+        with pytest.raises(InvalidArgument, match="keep"):
+            graph.trim_edges(A, OUT, POOL, -1)
+
+    def test_a_long_list_is_trimmed_in_several_calls(
+        self, tables: Tables, clock: ManualClock
+    ) -> None:
+        graph = Graph(tables, SCHEMA, clock, most_removed=3)
+        self.fill(graph, 9)
+        clock.advance_ms(1)
+
+        for _ in range(2):
+            with pytest.raises(Unfinished, match="3 edges were removed"):
+                graph.trim_edges(A, OUT, POOL, 1)
+        assert graph.trim_edges(A, OUT, POOL, 1) == 2
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [8]
+
+    # Any history
+
+    @examples(20)
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["put", "put", "put", "take", "trim", "remove"]),
+                st.sampled_from([POOL, CONTACT]),
+                st.integers(0, 5),
+                st.integers(-2, 2),
+                st.sampled_from([b"", b"\0", b"an", b"anna"]),
+                st.booleans(),
+            ),
+            max_size=20,
+        )
+    )
+    def test_any_history_ends_as_in_a_model(
+        self, make_tables: Callable[[], Tables], history: list[Any]
+    ) -> None:
+        clock, tables = ManualClock(), make_tables()
+        tables.create()
+        graph = Graph(tables, SCHEMA, clock)
+        model: dict[tuple[int, bytes], tuple[int, bytes, bytes]] = {}
+        for kind, edge_type, number, score, name, lowest in history:
+            clock.advance_ms(1)
+            other = node(number)
+            mine = sorted((v for k, v in model.items() if k[0] == edge_type), reverse=not lowest)
+            if kind == "put":
+                order = name if edge_type == CONTACT else b""
+                graph.put_edge(A, edge_type, other, score=score, order=order)
+                model[edge_type, other] = score, order, other
+            elif kind == "take":
+                taken = graph.take_edges(A, edge_type, number + 1, lowest=lowest)
+                expected = mine[: number + 1]
+                assert [(e.score, e.order, e.other) for e in taken] == expected
+                for _, _, gone in expected:
+                    del model[edge_type, gone]
+            elif kind == "trim":
+                assert graph.trim_edges(A, OUT, edge_type, number, lowest=lowest) == len(
+                    mine[number:]
+                )
+                for _, _, gone in mine[number:]:
+                    del model[edge_type, gone]
+            else:
+                graph.remove_edges([(A, edge_type, other)])
+                model.pop((edge_type, other), None)
+        for edge_type in (POOL, CONTACT):
+            stored = graph.edges(A, OUT, edge_type).items
+            expected = sorted(v for k, v in model.items() if k[0] == edge_type)
+            assert [(e.score, e.order, e.other) for e in stored] == expected
+            assert graph.count_edges(A, OUT, edge_type) == len(expected)
+
+
+class _either:  # noqa: N801 - stands beside pytest.raises
+    """A block that may die, or end."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is Died

@@ -1,0 +1,18 @@
+"""What lists of edges, and look-ups by beginnings, do on every engine."""
+
+import pytest
+
+from zengraph.testing.edge_lists import EdgeListsContract
+from zengraph.testing.prefixes import PrefixContract
+
+
+class TestLists(EdgeListsContract):
+    @pytest.fixture
+    def make_tables(self, quick_tables):
+        return quick_tables
+
+
+class TestPrefixes(PrefixContract):
+    @pytest.fixture
+    def make_tables(self, quick_tables):
+        return quick_tables

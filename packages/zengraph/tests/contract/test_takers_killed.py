@@ -1,0 +1,81 @@
+"""Two consumers take from one list while one of them is killed again and again."""
+
+import random
+import subprocess
+import sys
+import uuid
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from support import taker
+from support.waiting import wait_until
+
+from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
+
+EDGES = 400
+MOST_KILLS = 12
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("hbase", marks=pytest.mark.hbase),
+    ]
+)
+def place(request, tmp_path):
+    """(engine, where its tables are) of empty tables that several processes may open."""
+    if request.param == "sqlite":
+        return "sqlite", str(tmp_path / "tables")
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres_server")
+        return "postgres", server.create_database("takers")
+    gateways = request.getfixturevalue("hbase_gateways")
+    return "hbase", f"{','.join(gateways)} takers{uuid.uuid4().hex[:8]}_"
+
+
+def lines_of(file):
+    return file.read_text().count("\n") if file.exists() else 0
+
+
+def has_taken(consumer, file, before):
+    return lines_of(file) > before or consumer.poll() is not None
+
+
+def started(name, file, place):
+    command = [sys.executable, taker.__file__, name, str(file), *place]
+    return subprocess.Popen(command)
+
+
+def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
+    tables = taker.opened(*place)
+    tables.create()
+    graph = Graph(tables, Schema())
+    others = [bytes([n % 251]) + n.to_bytes(15) for n in range(EDGES)]
+    graph.put_edges(
+        [NewEdge(EdgeKey(taker.NODE, taker.POOL, other), n) for n, other in enumerate(others)]
+    )
+    files: list[Path] = [tmp_path / "a", tmp_path / "b"]
+    chance = random.Random(7)
+    consumers = [started(file.name, file, place) for file in files]
+    kills = 0
+    while kills < MOST_KILLS and all(each.poll() is None for each in consumers):
+        chosen = kills % 2
+        wait_until(partial(has_taken, consumers[chosen], files[chosen], lines_of(files[chosen])))
+        with suppress(subprocess.TimeoutExpired):  # somewhere in a later take
+            consumers[chosen].wait(chance.uniform(0, 0.05))
+        if consumers[chosen].poll() is None:
+            kills += 1
+            consumers[chosen].kill()
+            consumers[chosen].wait(30)
+            consumers[chosen] = started(files[chosen].name, files[chosen], place)
+    assert [each.wait(120) for each in consumers] == [0, 0]
+
+    taken = [int(word) for file in files for word in file.read_text().split()]
+    assert sorted(taken) == list(range(EDGES))
+    assert kills > 1
+    graph.repair()
+    assert graph.edges(taker.NODE, OUT, taker.POOL).items == []
+    tables.close()

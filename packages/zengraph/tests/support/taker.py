@@ -1,0 +1,58 @@
+"""
+A consumer that takes edges until none is left: `python taker.py NAME FILE ENGINE WHERE`.
+
+Each take has an id. The edges that it got are a line in the file, written after the take, so a
+consumer that is killed and started again repeats the take of which the file has no line.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from zengraph import Graph, Schema
+from zengraph.errors import StoreUnavailable, Unfinished
+from zengraph.tables import Tables
+
+POOL = 16
+NODE = bytes(range(16))
+AT_ONCE = 4
+
+
+def opened(engine: str, where: str) -> Tables:
+    """The tables of an engine."""
+    if engine == "sqlite":
+        from zengraph.tables.sqlite import SqliteTables
+
+        return SqliteTables(Path(where), shards=2)
+    if engine == "postgres":
+        from zengraph.tables.postgres import PostgresTables
+
+        return PostgresTables(where, partitions=2, timeout_s=60)
+    from zengraph.tables.hbase import HBaseTables
+
+    gateways, prefix = where.split(" ")
+    return HBaseTables(tuple(gateways.split(",")), prefix=prefix, timeout_s=20)
+
+
+def main() -> None:
+    """Take until the list is empty."""
+    name, file, engine, where = sys.argv[1:]
+    done = Path(file)
+    done.touch()
+    graph = Graph(opened(engine, where), Schema())
+    number = len(done.read_text().splitlines())
+    while True:
+        try:
+            edges = graph.take_edges(NODE, POOL, AT_ONCE, request_id=f"{name} {number}")
+        except (StoreUnavailable, Unfinished):
+            continue  # the same request again
+        if not edges:
+            return
+        with done.open("a") as lines:
+            lines.write(" ".join(str(edge.score) for edge in edges) + "\n")
+        number += 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""How many calls of an engine a take makes: each is a round trip on PostgreSQL and HBase."""
+
+import os
+
+from zengraph import EdgeKey, Graph, NewEdge, Schema
+from zengraph.clock import ManualClock
+from zengraph.tables.memory import MemoryTables
+
+NODE, POOL = bytes(16), 16
+
+
+class Counted:
+    """A table that notes the names of the calls from outside."""
+
+    def __init__(self, table, calls):
+        self._table, self._calls = table, calls
+
+    def __getattr__(self, name):
+        method = getattr(self._table, name)
+
+        def call(*args, **options):
+            self._calls.append(name)
+            return method(*args, **options)
+
+        return call
+
+
+class CountedTables(MemoryTables):
+    def __init__(self, clock):
+        super().__init__(clock)
+        self.calls = []
+
+    def __getitem__(self, name):
+        return Counted(super().__getitem__(name), self.calls)
+
+
+def filled(batches):
+    """A graph with twenty edges that were put in so many calls, an hour ago."""
+    clock = ManualClock()
+    tables = CountedTables(clock)
+    graph = Graph(tables, Schema(), clock)
+    for _ in range(batches):
+        graph.put_edges(
+            [
+                NewEdge(EdgeKey(NODE, POOL, os.urandom(16)), n, {"why": b"x"})
+                for n in range(20 // batches)
+            ]
+        )
+        clock.advance_ms(1)
+    clock.advance_ms(3_600_000)
+    tables.calls.clear()
+    return graph, tables
+
+
+def test_a_take_of_twenty_is_six_calls_and_with_an_id_eight():
+    graph, tables = filled(1)
+    state, decision, end = "get", "check_and_put", "check_and_put"
+
+    assert len(graph.take_edges(NODE, POOL, 20)) == 20
+    assert tables.calls == [state, "scan", "get_many", decision, "delete_many", end]
+
+    graph, tables = filled(1)
+    graph.take_edges(NODE, POOL, 20, request_id="job")
+    assert len(tables.calls) == 8
+
+
+def test_edges_that_were_put_at_many_times_are_deleted_at_one():
+    graph, tables = filled(20)
+    deleted = []
+    rows = tables._tables["e"]
+    rows.delete_many = deleted.extend
+
+    graph.take_edges(NODE, POOL, 20)
+
+    assert len(deleted) == 60
+    assert len({at_ms for _, _, at_ms in deleted}) == 1
