@@ -9,5 +9,5 @@ Public:
     tracing          spans of OpenTelemetry
     formatting       numbers, instants, distances and durations as people read them
 
-Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metric_readers`.
+Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metrics`.
 """
