@@ -14,7 +14,7 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api.operations import reading
+from aragog.api.operations import change_feed
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import CHANGES_PURPOSE, Host, Owner, Utf8Text, WebAddress, as_json_lines
@@ -80,7 +80,7 @@ def changes(
         at = opened.feed.end() if cursor == "now" else cursor
         while True:
             page = answer_of(
-                opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host,
+                opened, change_feed.changes, cursor=at, limit=MOST_ITEMS, owner=owner, host=host,
                 purpose=purpose,
             )  # fmt: skip
             for change in page.changes:

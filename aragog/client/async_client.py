@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aragog.api.operations import (
     administration,
+    change_feed,
     crawling,
     crawls,
     field_sizes,
@@ -62,7 +63,7 @@ class AsyncClient:
     field_sizes = _awaits(field_sizes.field_sizes)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
-    changes = _awaits(reading.changes)
+    changes = _awaits(change_feed.changes)
     put = _awaits(writing.put)
     delete_fields = _awaits(writing.delete_fields)
     remove = _awaits(writing.remove)
