@@ -30,7 +30,7 @@ from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
 from aragog.errors import ALL
 from aragog.observability.metrics import INSTRUMENTS
-from aragog.observability.prometheus_families import buckets, family
+from aragog.observability.prometheus_export import buckets, family
 from aragog.runtime.clock import Clock
 from pinlater.admin import count_of
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
