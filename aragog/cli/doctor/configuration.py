@@ -21,7 +21,7 @@ from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.user_agent import has_contact
 from aragog.crawl.identity.directory_check import directory_problems
 from aragog.crawl.identity.keys import published_keys, read_keys, signing_key
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import CONFIG, StoreUnavailable
 from aragog.fetch_record.outcome import Fetched, Outcome
@@ -256,7 +256,7 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
     """The file of query parameters by site can be read."""
     if system.settings.site_rules_file is not None:
-        take_up_site_rules(system.settings)
+        install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
         yield Finding("site_rules_file", ok=True, text=text)
 
