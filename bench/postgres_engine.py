@@ -294,55 +294,76 @@ def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
         tables = open_postgres(server.dsn)
         tables.create()
         store = UrlStore(tables, MemoryContent(), StoreSettings())
-        with (
-            closing(store),
-            psycopg.connect(server.dsn, autocommit=True) as admin,
-        ):
-
-            def value(query: str) -> int:
-                row = admin.execute(query).fetchone()  # type: ignore[call-overload]
-                assert row is not None
-                return int(row[0])
-
-            empty = value(_SIZE)
+        with closing(store), psycopg.connect(server.dsn, autocommit=True) as admin:
+            empty = _value(admin, _SIZE)
             pages = make_pages(count, seed=0, first=0)
-            changed = [
-                replace(
-                    page,
-                    fetched_at_ms=page.fetched_at_ms + 86_400_000,
-                    fields={**page.fields, "title": b"another title"},
-                )
-                for page in pages
-            ]
-            for name, some_pages in (("new", pages), ("refreshed", changed)):
-                traffic, cpu_s, wal = Traffic(), server_cpu_s(server), value(_WAL)
-                own_s = time.process_time()
-                with traffic.counted():
-                    for at in range(0, count, BATCH):
-                        some = some_pages[at : at + BATCH]
-                        store.get_many([page.url for page in some], fields=[])
-                        store.write_pages(some)
-                    while (report := store.maintenance.compact_links(1000)).left:
-                        if not report.journal_rows:
-                            break
-                own_s = time.process_time() - own_s
-                cpu_s, wal = server_cpu_s(server) - cpu_s, value(_WAL) - wal
-                admin.execute("VACUUM")
-                if name == "refreshed":
-                    figures.report(postgres_bytes=(value(_SIZE) - empty) / count)
-                else:
-                    figures.report(
-                        postgres_server=cpu_s / count * 1e3,
-                        postgres_round_trips=traffic.calls / count,
-                        postgres_traffic=(traffic.sent_bytes + traffic.received_bytes) / count,
-                        postgres_wal=wal / count,
-                    )
-                print(
-                    f"PostgreSQL, a page, {name}: {traffic.calls / count:.2f} round trips, "
-                    f"{cpu_s / count * 1e3:.2f} ms of its CPU and {own_s / count * 1e3:.2f} ms of "
-                    f"ours, {traffic.sent_bytes / count:,.0f} bytes sent, "
-                    f"{traffic.received_bytes / count:,.0f} received, {wal / count:,.0f} of WAL, "
-                    f"{(value(_SIZE) - empty) / count:,.0f} on disk",
-                    flush=True,
-                )
-            print(f"connections of a process that stores pages: {value(_CONNECTIONS)}")
+            new = _write(store, server, admin, pages)
+            figures.report(
+                postgres_server=new.cpu_s / count * 1e3,
+                postgres_round_trips=new.traffic.calls / count,
+                postgres_traffic=(new.traffic.sent_bytes + new.traffic.received_bytes) / count,
+                postgres_wal=new.wal_bytes / count,
+            )
+            _print_costs("new", new, count, _value(admin, _SIZE) - empty)
+            refreshed = _write(store, server, admin, [_refreshed(page) for page in pages])
+            size = _value(admin, _SIZE) - empty
+            figures.report(postgres_bytes=size / count)
+            _print_costs("refreshed", refreshed, count, size)
+            print(f"connections of a process that stores pages: {_value(admin, _CONNECTIONS)}")
+
+
+class _Costs(NamedTuple):
+    """What writing some pages cost."""
+
+    traffic: Traffic
+    cpu_s: float
+    """Of the server."""
+    own_s: float
+    wal_bytes: int
+
+
+def _value(admin: psycopg.Connection, query: str) -> int:
+    row = admin.execute(query).fetchone()  # type: ignore[call-overload]
+    assert row is not None
+    return int(row[0])
+
+
+def _refreshed(page: Any) -> Any:
+    """The page a day later, with another title."""
+    return replace(
+        page,
+        fetched_at_ms=page.fetched_at_ms + 86_400_000,
+        fields={**page.fields, "title": b"another title"},
+    )
+
+
+def _write(
+    store: UrlStore, server: PostgresServer, admin: psycopg.Connection, pages: Sequence[Any]
+) -> _Costs:
+    """Look the pages up, write them, and compact their links."""
+    traffic, cpu_s, wal = Traffic(), server_cpu_s(server), _value(admin, _WAL)
+    own_s = time.process_time()
+    with traffic.counted():
+        for at in range(0, len(pages), BATCH):
+            some = pages[at : at + BATCH]
+            store.get_many([page.url for page in some], fields=[])
+            store.write_pages(some)
+        while (report := store.maintenance.compact_links(1000)).left:
+            if not report.journal_rows:
+                break
+    own_s = time.process_time() - own_s
+    costs = _Costs(traffic, server_cpu_s(server) - cpu_s, own_s, _value(admin, _WAL) - wal)
+    admin.execute("VACUUM")
+    return costs
+
+
+def _print_costs(name: str, costs: _Costs, count: int, size: int) -> None:
+    traffic = costs.traffic
+    print(
+        f"PostgreSQL, a page, {name}: {traffic.calls / count:.2f} round trips, "
+        f"{costs.cpu_s / count * 1e3:.2f} ms of its CPU and {costs.own_s / count * 1e3:.2f} ms of "
+        f"ours, {traffic.sent_bytes / count:,.0f} bytes sent, "
+        f"{traffic.received_bytes / count:,.0f} received, {costs.wal_bytes / count:,.0f} of WAL, "
+        f"{size / count:,.0f} on disk",
+        flush=True,
+    )

@@ -15,11 +15,11 @@ from aragog.api.server.http import observed
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
-from aragog.dashboard import metric_readers, metrics
+from aragog.dashboard import metrics
 from aragog.observability.metrics import INSTRUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
-METRIC_MODULES = (metrics, metric_readers, observed, thrift_metrics)
+METRIC_MODULES = (metrics, observed, thrift_metrics)
 METHODS = ("get", "put", "post", "patch", "delete")
 
 

@@ -7,7 +7,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NoReturn, cast
 
 from celery import shared_task
@@ -17,7 +17,7 @@ from celery.utils.time import get_exponential_backoff_interval
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.observability.metrics import STAGE_SECONDS, timed
+from aragog.observability.metrics import STAGE_SECONDS, Observations, timed
 from pinlater import gates
 from pinlater.envelope import TAGGED
 from pinlater.retry_policy import RetryPolicy
@@ -110,8 +110,7 @@ def stage(
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
-        parameters = inspect.signature(body)
-        seconds = STAGE_SECONDS.of(name)
+        parameters, seconds = inspect.signature(body), STAGE_SECONDS.of(name)
 
         @wraps(body)
         def run(task: Any, *args: Any, **kwargs: Any) -> Any:
@@ -120,33 +119,41 @@ def stage(
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             delivery.set((task.request.properties or {}).get(TAGGED, 1))
-            if places is not None and not places.take(PATIENCE_S if again else 0.0):
+            call = partial(_run, task, name, seconds, partial(body, *args, **kwargs))
+            if places is None:
+                return call()
+            if not places.take(PATIENCE_S if again else 0.0):
                 if again:
                     give_back(task, f"{name} has no room here", FULL_S)
                 return None
             try:
-                with timed(seconds):
-                    result = body(*args, **kwargs)
-            except TRANSIENT as error:
-                OUTAGES.failed(name, error)
-                retry_after_outage(task, error)
-            except NewerMessage as error:
-                give_back(task, str(error), GIVE_BACK_S)
-            except (InvalidMessage, Ignore):
-                raise
-            except Exception as error:
-                if is_job(task.request):
-                    raise
-                retry_after_defect(task, error)
+                return call()
             finally:
-                if places is not None:
-                    places.give_back()
-            OUTAGES.succeeded(name)
-            return result
+                places.give_back()
 
         return _shared(name, run, has_result=has_result)
 
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
+
+
+def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
+    """The result of a call; what it raises decides whether, and when, its message runs again."""
+    try:
+        with timed(seconds):
+            result = call()
+    except TRANSIENT as error:
+        OUTAGES.failed(name, error)
+        retry_after_outage(task, error)
+    except NewerMessage as error:
+        give_back(task, str(error), GIVE_BACK_S)
+    except (InvalidMessage, Ignore):
+        raise
+    except Exception as error:
+        if is_job(task.request):
+            raise
+        retry_after_defect(task, error)
+    OUTAGES.succeeded(name)
+    return result
 
 
 def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:

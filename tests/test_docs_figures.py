@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from aragog.addons.plan.costs import read_costs
 from aragog.api.operations import fetching, job_queues
+from aragog.api.operations.change_feed import LONGEST_FEED_WAIT_MS
 from aragog.api.operations.crawling import FetchNowRequest
-from aragog.api.operations.reading import LONGEST_FEED_WAIT_MS
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.api.server import hedging
 from aragog.api.server.http import batch_get, compression, server

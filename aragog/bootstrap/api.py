@@ -25,6 +25,7 @@ from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.operations.values import Explanation
 from aragog.api.server.hedging import HedgedReads
+from aragog.api.server.listener import thrift_sockets
 from aragog.api.server.memory import MemoryLimit
 from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.crawls import crawl_control
@@ -189,9 +190,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
     if not settings.thrift_port or not has("thrift"):
         return []
-    from aragog.api.server.thrift import listening  # noqa: PLC0415 - an extra
-
-    return listening.listen(settings, processes)
+    return thrift_sockets(settings, processes)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.api.operations import reading
+from aragog.api.operations import change_feed
 from aragog.api.operations.values import MOST_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
@@ -101,7 +101,7 @@ def _change_pages(
     at = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = answer_of(
-            opened, reading.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
+            opened, change_feed.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
             host=selection["host"], purpose=selection["purpose"],
         )  # fmt: skip
         yield page

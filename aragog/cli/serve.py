@@ -19,8 +19,7 @@ import prometheus_client
 
 from aragog.api.operations.scopes import GRAPH_SCOPE, READ, SCOPES
 from aragog.api.server.access_log import access_log
-from aragog.api.server.hedging import HedgedReads
-from aragog.api.server.hedging_metrics import HedgingMetrics
+from aragog.api.server.hedging import HedgedReads, HedgingMetrics
 from aragog.api.server.http.app import Api
 from aragog.api.server.http.server import listen, run
 from aragog.api.server.http.services import Services

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aragog.api.operations import (
     administration,
+    change_feed,
     crawling,
     crawls,
     field_sizes,
@@ -65,7 +66,7 @@ class AsyncClient:
     same_content = _awaits(same_content.same_content)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
-    changes = _awaits(reading.changes)
+    changes = _awaits(change_feed.changes)
     put = _awaits(writing.put)
     delete_fields = _awaits(writing.delete_fields)
     remove = _awaits(writing.remove)

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from aragog.api.operations import (
     administration,
+    change_feed,
     crawling,
     crawls,
     field_sizes,
@@ -117,7 +118,7 @@ class Client(AbstractContextManager["Client"]):
     same_content = _calls(same_content.same_content)
     content_part = _calls(reading.content_part)
     watchers = _calls(reading.watchers)
-    changes = _calls(reading.changes)
+    changes = _calls(change_feed.changes)
     put = _calls(writing.put)
     delete_fields = _calls(writing.delete_fields)
     remove = _calls(writing.remove)

@@ -10,19 +10,30 @@ the first answer arrives.
 
 from __future__ import annotations
 
+import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import redis
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
+from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
-from aragog.dashboard.metric_readers import READERS
 from aragog.errors import ALL
+from aragog.observability.metrics import INSTRUMENTS
+from aragog.observability.prometheus_export import buckets, family
 from aragog.runtime.clock import Clock
+from pinlater.admin import count_of
+from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
@@ -135,3 +146,245 @@ def _figures_of(
     read: Callable[[Components], Iterator[Metric]], components: Components
 ) -> list[Metric]:
     return list(read(components))
+
+
+MOST_DOMAINS = 20
+# Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.
+FRESHNESS_S = 30.0
+# A broker that many applications use may have any number of queues; this limits a scrape.
+MOST_QUEUES = 100
+
+
+def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
+    """The counts, and 0 for what was not counted yet: a series that begins at 1 never rises."""
+    return {**dict.fromkeys(names, 0), **counted}
+
+
+def _urls(components: Components) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "aragog_in_flight",
+        "URLs on their way, not yet stored or given up.",
+        value=components.in_flight.count(),
+    )
+    events = CounterMetricFamily(
+        "aragog_urls", "What URLs came to; bytes are bytes of bodies.", labels=["event"]
+    )
+    counted = components.counters.read()
+    if counted:  # else Redis may not have answered, and 0 would look like a restart
+        known = {name: counted[name] for name in counters.EVENTS if name in counted}
+        # The counts by outcome are parts of `failed`, and would be added up with it.
+        for name, count in sorted(_from_zero(counters.EVENTS, known).items()):
+            events.add_metric([name], count)
+    yield events
+
+
+def _measured(components: Components) -> Iterator[Metric]:
+    """What all processes measured (`aragog.observability.metrics`)."""
+    sums = components.totals.read()
+    for instrument in INSTRUMENTS:
+        yield family(instrument, sums)
+
+
+def _outages(components: Components) -> Iterator[Metric]:
+    out = GaugeMetricFamily(
+        "aragog_part_outage", "1: tasks wait because this part does not answer.", labels=["part"]
+    )
+    failures = CounterMetricFamily(
+        "aragog_part_failures", "Task runs that a part did not answer.", labels=["part"]
+    )
+    for part, (is_out, count) in components.outages.read(components.clock.now_ms()).items():
+        out.add_metric([part], is_out)
+        failures.add_metric([part], count)
+    yield from (out, failures)
+
+
+def _spool(components: Components) -> Iterator[Metric]:
+    state = components.spool.state()
+    yield GaugeMetricFamily(
+        "aragog_spool_bytes", "Bodies between two stages.", value=state.used_bytes
+    )
+    yield GaugeMetricFamily(
+        "aragog_spool_max_bytes",
+        "Maximum of aragog_spool_bytes.",
+        value=components.spool.bounds().max_bytes,
+    )
+    yield GaugeMetricFamily(
+        "aragog_fetching_waits", "1: fetches wait for room in the spool.", value=state.closed
+    )
+
+
+def crawl_log_metrics(components: Components) -> Iterator[Metric]:
+    """Rows that are in no file yet; nothing where the crawl log is off."""
+    log = components.crawl_log
+    if log is None:
+        return
+    first = log.first()
+    yield GaugeMetricFamily(
+        "aragog_crawl_log_rows", "Rows of the crawl log that are in no file.", value=log.waiting()
+    )
+    yield GaugeMetricFamily(
+        "aragog_crawl_log_lag_seconds",
+        "Age of the oldest of these rows; normally up to twice crawl_log.span_s.",
+        value=(log.now_ms() - at_ms(first)) / 1000 if first else 0,
+    )
+
+
+def _queues(components: Components) -> Iterator[Metric]:
+    if components.admin is None:
+        return
+    jobs = GaugeMetricFamily("aragog_jobs", "Jobs by state.", labels=["queue", "state"])
+    due = GaugeMetricFamily("aragog_jobs_due", "PENDING jobs that are due.", labels=["queue"])
+    age = GaugeMetricFamily(
+        "aragog_oldest_due_age_seconds",
+        "How long the oldest due job has been due.",
+        labels=["queue"],
+    )
+    paused = GaugeMetricFamily("aragog_queue_paused", "1: no jobs are delivered.", labels=["queue"])
+    events = CounterMetricFamily(
+        "aragog_queue_events", "What happened to jobs.", labels=["queue", "event"]
+    )
+    lateness = HistogramMetricFamily(
+        "aragog_job_lateness_seconds",
+        "Time from when a job was due to its claim by a worker, by the broker's clock.",
+        labels=["queue"],
+    )
+    for queue in components.admin.queues()[:MOST_QUEUES]:
+        status = components.admin.status(queue)
+        for state in JobState:
+            jobs.add_metric([queue, state.value.lower()], count_of(status.sizes, state))
+        due.add_metric([queue], status.sizes.due)
+        age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
+        paused.add_metric([queue], status.paused)
+        for event, count in _from_zero(EVENTS, status.events).items():
+            events.add_metric([queue, event], count)
+        lateness.add_metric([queue], _lateness(status), status.stats.get("late_ms", 0) / 1000)
+    yield from (jobs, due, age, paused, events, lateness)
+
+
+def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
+    """The buckets of a queue's lateness, which the broker counts."""
+    reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
+    bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
+    return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
+
+
+def _shards(components: Components) -> Iterator[Metric]:
+    """The process's own view of each shard; sends no request, so it works while none answers."""
+    shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
+    for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
+        shards.add_metric([name], breaker.healthy)
+    yield shards
+
+
+def _domains(components: Components) -> Iterator[Metric]:
+    backlog = GaugeMetricFamily(
+        "aragog_domain_backlog_seconds",
+        f"How long the URLs in the lines of domains take, the {MOST_DOMAINS} longest.",
+        labels=["domain"],
+    )
+    slowed = GaugeMetricFamily(
+        "aragog_domain_backoff_factor", "How many times slower than its rate.", labels=["domain"]
+    )
+    for report in components.limiter().busiest(MOST_DOMAINS):
+        backlog.add_metric([report.key], report.backlog_ms / 1000)
+        slowed.add_metric([report.key], report.backoff_factor)
+    yield from (backlog, slowed)
+
+
+def _refusing(components: Components) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "aragog_domains_refusing",
+        "Domains whose last ten answers or more were all 401, 402, 403, 429 or 451.",
+        value=components.outcomes.count_refusing(),
+    )
+    since = GaugeMetricFamily(
+        "aragog_domain_refusing_seconds",
+        f"For how long a domain has refused us, the {MOST_DOMAINS} with the latest refusals.",
+        labels=["domain"],
+    )
+    keys = components.outcomes.refusing(MOST_DOMAINS)
+    for key, outcomes in components.outcomes.read(keys).items():
+        since.add_metric([key], (outcomes.refused_at_ms - outcomes.refused_since_ms) / 1000)
+    yield since
+
+
+def _store(components: Components) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "aragog_compaction_lag_seconds",
+        "Age of the oldest link not yet compacted.",
+        value=components.store().maintenance.compaction_lag_ms() / 1000,
+    )
+
+
+def _freshness(components: Components) -> Iterator[Metric]:
+    """Freshness by type, from a sample of the store."""
+    age = GaugeMetricFamily(
+        "aragog_field_age_seconds",
+        "Time since a fetch last confirmed the served fields, from a sample of pages.",
+        labels=["type", "quantile"],
+    )
+    on_time = GaugeMetricFamily(
+        "aragog_refreshed_on_time_ratio",
+        "Share of the refreshed pages whose refresh is not overdue, from the same sample.",
+        labels=["type"],
+    )
+    for page_type, freshness in (
+        components.store().maintenance.freshness(cached_s=FRESHNESS_S).items()
+    ):
+        age.add_metric([page_type, "0.5"], freshness.age_p50_s)
+        age.add_metric([page_type, "0.95"], freshness.age_p95_s)
+        on_time.add_metric([page_type], freshness.on_time)
+    now_ms = components.clock.now_ms()
+    oldest_ms = components.store().schedule.oldest_due_ms(now_ms)
+    yield from (age, on_time)
+    yield GaugeMetricFamily(
+        "aragog_refresh_lag_seconds",
+        "How long the oldest URL that is due has been due.",
+        value=0 if oldest_ms is None else (now_ms - oldest_ms) / 1000,
+    )
+
+
+def _disk(components: Components) -> Iterator[Metric]:
+    if components.folder is not None:
+        free = shutil.disk_usage(components.folder).free
+        yield GaugeMetricFamily(
+            "aragog_disk_free_bytes",
+            "Free space of the file system with the embedded store.",
+            value=free,
+        )
+
+
+def _memory(components: Components) -> Iterator[Metric]:
+    used = GaugeMetricFamily("aragog_redis_used_bytes", "Memory in use.", labels=["server"])
+    most = GaugeMetricFamily(
+        "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
+    )
+    up = GaugeMetricFamily("aragog_redis_up", "1: it answers.", labels=["server"])
+    for name, client in components.servers().items():
+        try:
+            info = client.info("memory")
+        except redis.RedisError:
+            up.add_metric([name], 0)
+            continue
+        up.add_metric([name], 1)
+        used.add_metric([name], info["used_memory"])
+        if info.get("maxmemory"):
+            most.add_metric([name], info["maxmemory"])
+    yield from (up, used, most)
+
+
+READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
+    ("urls", _urls),
+    ("totals", _measured),
+    ("outages", _outages),
+    ("spool", _spool),
+    ("crawl_log", crawl_log_metrics),
+    ("queues", _queues),
+    ("shards", _shards),
+    ("domains", _domains),
+    ("refusing", _refusing),
+    ("store", _store),
+    ("freshness", _freshness),
+    ("disk", _disk),
+    ("redis", _memory),
+)

@@ -3,11 +3,11 @@ What aragog reports of itself, and how figures are written for people.
 
 Public:
 
-    logs             lines of text or JSON, and those about single URLs
-    metrics          every duration and count of this process that hot paths record
-    prometheus_families  the same for Prometheus
-    tracing          spans of OpenTelemetry
-    formatting       numbers, instants, distances and durations as people read them
+    logs               lines of text or JSON, and those about single URLs
+    metrics            every duration and count of this process that hot paths record
+    prometheus_export  the same for Prometheus
+    tracing            spans of OpenTelemetry
+    formatting         numbers, instants, distances and durations as people read them
 
-Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metric_readers`.
+Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metrics`.
 """

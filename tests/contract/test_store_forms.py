@@ -5,8 +5,7 @@ import pytest
 from aragog.errors import BadInput
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
-from aragog.transfer.copy import copy_tables
-from aragog.transfer.new_ids import NewIds
+from aragog.transfer.copy import NewIds, copy_tables
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.nodes import CLAIM
 from aragog.urlstore.store import UrlStore

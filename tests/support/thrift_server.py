@@ -26,10 +26,9 @@ from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.graphs import no_graphs
 from aragog.api.operations.jobs import Jobs
 from aragog.api.operations.operation import Parts, unshared
-from aragog.api.server.listener import tls_context
+from aragog.api.server.listener import thrift_sockets, tls_context
 from aragog.api.server.thrift.contract import FILE
 from aragog.api.server.thrift.handlers import services
-from aragog.api.server.thrift.listening import listen
 from aragog.api.server.thrift.server import ThriftServer
 from aragog.settings import ServingSettings
 from tests.support.missing_parts import THRIFT, skip_without
@@ -63,7 +62,7 @@ def running(
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
-    [sock] = listen(settings)
+    [sock] = thrift_sockets(settings)
     own_jobs = Jobs(cluster, settings.max_waiting) if cluster else None
     parts = Parts(
         store=store, read=read, writers=FieldWriters(settings.field_writers), enqueue=enqueue,

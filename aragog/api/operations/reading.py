@@ -1,9 +1,8 @@
-"""Operations that read: records, links, aliases, histories, contents, watches and changes."""
+"""Operations that read: records, links, aliases, histories, contents and watches."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from aragog.api.operations.batch_urls import present, with_takedowns
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.page_texts import FORMS, ORIGINAL
-from aragog.api.operations.steps import Steps, Wait
+from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import (
     EXTRAS,
     MOST_ITEMS,
@@ -29,21 +28,13 @@ from aragog.api.operations.values import (
     Url,
 )
 from aragog.errors import BadInput, TakenDown
-from aragog.pages.preferences import PURPOSES
-from aragog.urlstore.feed import Change
 from aragog.urlstore.records import LinkRecord, ListPage, Record, is_allowed
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.tombstones import site_name
-from aragog.urlstore.uses import is_usable, usable_changes, usable_urls
+from aragog.urlstore.uses import is_usable, usable_urls
 from urlspelling import normalize
 
 MOST_CONTENT_BYTES = 15_000_000
-LONGEST_FEED_WAIT_MS = 30_000
-LOOK_S = 0.5
-"""How often the feed is read for a reader who waits."""
 MOST_ALIASES = 1000
-NOW = "now"
-"""The cursor of the feed's current end."""
 
 _RECORD = tuple(field.name for field in fields(Record))
 
@@ -354,68 +345,3 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
 def watchers(caller: Caller, request: UrlRequest) -> list[str]:
     """The owners that watch the URL's page, sorted."""
     return caller.store.schedule.watchers(request.url)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangesRequest:
-    """A part of the change feed."""
-
-    cursor: Annotated[
-        str | None,
-        Option("Changes after it; none: since the oldest that is kept; `now`: the feed's end."),
-    ] = None
-    limit: Limit = 100
-    owner: Annotated[str | None, Option("Only of pages that this owner watches.")] = None
-    host: Annotated[str | None, Option("Only of pages of this host.")] = None
-    wait_ms: Annotated[
-        int,
-        Option(
-            "How long to wait for a change; 30,000 at most.", least=0, most=LONGEST_FEED_WAIT_MS,
-            capped=True,
-        ),
-    ] = 0  # fmt: skip
-    purpose: Annotated[
-        str | None,
-        Option("Fields only of pages whose sites do not refuse this use of them (`search`, "
-               "`ai-input` or `ai-train`); changes of others have no fields.",
-               choices=PURPOSES, http="for"),
-    ] = None  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePage:
-    """Changes, and the cursor after them."""
-
-    changes: tuple[Change, ...]
-    cursor: str | None
-
-
-@operation(
-    ChangesRequest,
-    http=HttpRoute("GET", "/v1/changes", form=Form.FEED),
-    thrift="UrlStore.changes",
-    pool=Pool.FEED,
-    waits=True,
-)
-def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
-    """
-    Changes of pages that were fetched again, after a cursor; each is returned at least once.
-
-    A page may be empty although there is more after its cursor.
-    """
-    left_s = request.wait_ms / 1000
-    page = read_changes(caller.store, request, request.cursor)
-    while not page.items and left_s > 0 and not caller.parts.stopping():
-        yield Wait(Future(), min(LOOK_S, left_s))
-        left_s -= LOOK_S
-        page = read_changes(caller.store, request, page.cursor)
-    return ChangePage(tuple(page.items), page.cursor)
-
-
-def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -> ListPage[Change]:
-    """One read of the feed after a cursor."""
-    if cursor == NOW:
-        cursor = store.feed.end()
-    host = site_name(request.host) if request.host else None
-    page = store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
-    return replace(page, items=list(usable_changes(store, page.items, request.purpose)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from aragog.api.operations import (
     administration,
+    change_feed,
     crawling,
     crawls,
     field_sizes,
@@ -27,6 +28,7 @@ from aragog.api.operations.operation import HttpRoute, Operation
 
 _MODULES = (
     reading,
+    change_feed,
     field_sizes,
     same_content,
     writing,

@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from aragog.api.operations.abandonment import abandonment
 from aragog.api.operations.large_reads import (
@@ -341,3 +344,28 @@ def _is_answer(done: Future[Any]) -> bool:
         return False
     value = done.result()
     return value is not None and not (isinstance(value, list) and None in value)
+
+
+class HedgingMetrics(Collector):
+    """Reads the counts of one process when it is asked."""
+
+    def __init__(self, hedged: HedgedReads) -> None:
+        self._policy = hedged.policy
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics now."""
+        policy = self._policy
+        reads = CounterMetricFamily(
+            "aragog_hedged_reads", "Reads at the primary and at the standby.", labels=["sent_to"]
+        )
+        reads.add_metric(["primary"], policy.reads)
+        reads.add_metric(["standby, late"], policy.hedged)
+        reads.add_metric(["standby, failed"], policy.repeated)
+        reads.add_metric(["standby, mirrored"], policy.mirrored)
+        yield reads
+        yield CounterMetricFamily(
+            "aragog_hedged_reads_won", "Reads that the standby answered.", policy.won
+        )
+        yield GaugeMetricFamily(
+            "aragog_hedge_delay_seconds", "After which a read is late.", policy.delay_s
+        )

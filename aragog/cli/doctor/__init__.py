@@ -8,9 +8,8 @@ import sys
 
 import click
 
-from aragog.cli.doctor import configuration, data, identity, limiter, servers, stray_jobs
-from aragog.cli.doctor.deadline import WITHIN_S, findings_within
-from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
+from aragog.cli.doctor import configuration, data, servers
+from aragog.cli.doctor.finding import WITHIN_S, Check, CheckedSystem, Finding, findings_within
 from aragog.cli.exit_status import FAILED
 from aragog.cli.terminal import SafeConsole, echo_json
 from aragog.settings.in_use import settings_in_use
@@ -18,12 +17,12 @@ from aragog.settings.in_use import settings_in_use
 CHECKS: tuple[Check, ...] = (
     configuration.check_settings,
     configuration.check_agent,
-    identity.check_identity,
+    configuration.check_identity,
     servers.check_redis,
-    limiter.check_limiter,
+    servers.check_limiter,
     servers.check_broker,
     servers.check_queues,
-    stray_jobs.check_stray_jobs,
+    servers.check_stray_jobs,
     data.check_store,
     data.check_store_claim,
     data.check_content,

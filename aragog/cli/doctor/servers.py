@@ -1,10 +1,11 @@
-"""Checks of servers and processes: Redis, the broker, their clocks, workers and beat."""
+"""Checks of servers and processes: Redis, the limiter, the broker, clocks, workers and beat."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -12,11 +13,12 @@ from celery import Celery
 from kombu.connection import Connection
 
 from aragog.bootstrap.dashboard import components
-from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.redis_services import limiter_ring, redis_client
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.routing import Queue
-from aragog.errors import CONFIG, BrokerUnavailable
+from aragog.crawl.politeness.limiter_ring import RingReport
+from aragog.errors import CONFIG, BrokerUnavailable, LimiterUnavailable
 from aragog.runtime.secret import reveal, without_password
 from aragog.settings import Settings
 from aragog.standalone.append_only_files import AppendOnlyFiles
@@ -33,6 +35,8 @@ from pinlater.cluster import connect_shards
 from pinlater.queue_rows import concerns, queue_rows
 from pinlater.redis.address import server_name
 from pinlater.redis.connect import connect
+from pinlater.redis.errors import redis_errors
+from pinlater.redis_shard import RedisShard
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0
@@ -270,3 +274,85 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("beat", ok=False, text=text)
     else:
         yield Finding("beat", ok=True, text=f"its last task ran {age_s:.0f} s ago")
+
+
+def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
+    """The ring that the servers have, and what in it needs an operator."""
+    if system.is_down:
+        return
+    try:
+        ring = limiter_ring(system.resolved)
+    except CONFIG:
+        return  # another check has reported it
+    try:
+        report, named = ring.report(), ring.in_settings()
+    except LimiterUnavailable:
+        return  # redis.url does not answer, which another check has reported
+    finally:
+        ring.close()
+    yield from _nodes(report, named)
+    if named != {node.node for node in report.nodes if node.state != "leaving"}:
+        text = (
+            "politeness.limiter_urls differs from the ring that is in use, which applies "
+            "(`aragog limiter list`); set it to the same nodes"
+        )
+        yield Finding("limiter, settings", ok=True, text=text, warning=True)
+
+
+def _nodes(report: RingReport, named: set[str]) -> Iterator[Finding]:
+    active = [node for node in report.nodes if node.state == "active"]
+    text = f"epoch {report.epoch}, {len(active)} of {len(report.nodes)} nodes active"
+    yield Finding("limiter", ok=True, text=text)
+    if report.moving:
+        text = "domains move to other nodes; if no command does it now, run `aragog limiter finish`"
+        yield Finding("limiter, move", ok=True, text=text, warning=True)
+    for node in report.nodes:
+        if not node.answers and node.node not in named:
+            text = "does not answer: start it, or replace it (docs/operations.md)"
+            yield Finding(f"limiter node {node.node}", ok=False, text=text)
+
+
+def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
+    """
+    No producer sends URLs to a place on the broker's server that no worker reads.
+
+    Sending them succeeds, and nothing runs them: a URL of the broker that ends in another number,
+    or `redis://` where the workers read `pinlater://`, names another place on the same server.
+    """
+    url = system.resolved.broker.url
+    if system.is_down or kind_of(url) != "pinlater":
+        return
+    for each in shard_urls(url):
+        if not is_postgres(each):
+            with suppress(BrokerUnavailable):  # `check_redis` reports it
+                yield from _strays(each, without_password(url))
+
+
+def _strays(shard_url: str, broker_url: str) -> Iterator[Finding]:
+    with connect(shard_url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1) as client:
+        own = int(client.connection_pool.connection_kwargs.get("db") or 0)
+        with redis_errors("broker.url"):
+            used = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
+        for number in sorted({*used, own}):
+            for how, count in _waiting(client, number, ours=number == own):
+                text = (
+                    f"{count:,} {how} in database {number} of this server, which no worker reads: "
+                    f"their producer must use {broker_url}"
+                )
+                yield Finding("broker.url", ok=False, text=text)
+
+
+def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[str, int]]:
+    """Jobs of the crawl in a database, which are not where the workers look, and what they are."""
+    pool = client.connection_pool
+    arguments = {**pool.connection_kwargs, "db": number}
+    there = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
+    with redis.Redis(connection_pool=there) as other, redis_errors("broker.url"):
+        if not ours:
+            sizes = RedisShard(other).sizes(Queue.FETCH.value)
+            if jobs := sizes.due + sizes.later:
+                yield "jobs wait", jobs
+        # kombu's own Redis transport keeps a list by the name of the queue.
+        if other.type(Queue.FETCH.value) == b"list":
+            yield "messages of Celery's redis:// transport wait", other.llen(Queue.FETCH.value)
+    there.disconnect()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinlater.transport.replies import CONTROL_KEPT_MS, reply_kept_ms
+from pinlater.transport.queues import CONTROL_KEPT_MS, reply_kept_ms
 from pinlater.transport.revocations import MOST, Revocations, revoked_by
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both

@@ -15,7 +15,7 @@ from celery.exceptions import ImproperlyConfigured
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.cli.doctor.stray_jobs import check_stray_jobs
+from aragog.cli.doctor.servers import check_stray_jobs
 from aragog.crawl.pipeline.routing import Queue
 from aragog.settings import load_settings
 from aragog.settings.in_use import SettingsInUse

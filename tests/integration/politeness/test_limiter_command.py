@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from aragog.bootstrap.dashboard import components
 from aragog.cli import main
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.cli.doctor.limiter import check_limiter
+from aragog.cli.doctor.servers import check_limiter
 from aragog.settings import load_settings
 from aragog.settings.in_use import settings_in_use
 from aragog.standalone.redis_server import RedisServer

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from aragog.api.operations.large_reads import NobodyWaits
-from aragog.api.server.hedging import HedgedReads
-from aragog.api.server.hedging_metrics import HedgingMetrics
+from aragog.api.server.hedging import HedgedReads, HedgingMetrics
 from aragog.api.server.http.services import Services
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock

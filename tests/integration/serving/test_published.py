@@ -11,8 +11,8 @@ import pytest
 
 from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import make
+from aragog.cli.doctor.configuration import check_identity
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.cli.doctor.identity import check_identity
 from aragog.crawl.identity.keys import new_key, read_keys, rotated, write_keys
 from aragog.crawl.identity.published_files import Publication
 from aragog.errors import ConfigError

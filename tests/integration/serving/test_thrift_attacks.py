@@ -12,9 +12,9 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.api.server.listener import thrift_sockets
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.listening import listen
 from aragog.api.server.tokens import make
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
@@ -495,18 +495,18 @@ def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
 
 
 def test_a_port_in_use_is_an_error_even_for_shared_ports():
-    [first] = listen(ServingSettings(thrift_port=0))
+    [first] = thrift_sockets(ServingSettings(thrift_port=0))
     with first:
         port = first.getsockname()[1]
         for processes in (1, 2):
             with pytest.raises(
                 ConfigError, match=r"serving\.thrift_port: cannot listen .* free port"
             ):
-                listen(ServingSettings(thrift_port=port), processes)
+                thrift_sockets(ServingSettings(thrift_port=port), processes)
 
 
 def test_the_processes_of_one_server_share_its_port():
-    socks = listen(ServingSettings(thrift_port=0), 3)
+    socks = thrift_sockets(ServingSettings(thrift_port=0), 3)
 
     assert len({sock.getsockname() for sock in socks}) == 1
     for sock in socks:

@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from aragog.cli.doctor.configuration import check_listeners, check_tracing
-from aragog.cli.doctor.deadline import findings_within
-from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.cli.doctor.finding import CheckedSystem, Finding, findings_within
 from aragog.errors import StoreUnavailable
 from aragog.settings import ServingSettings, Settings, TracingSettings
 from aragog.settings.in_use import SettingsInUse

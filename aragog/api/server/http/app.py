@@ -24,8 +24,7 @@ from aragog.api.server.http.read_batches import ReadBatches
 from aragog.api.server.http.routes.changes import ChangesApi
 from aragog.api.server.http.routes.lookup import Lookup
 from aragog.api.server.http.routes.operations import Endpoint, OperationRoutes
-from aragog.api.server.http.routes.published import PublishedRoutes
-from aragog.api.server.http.routes.status import Status
+from aragog.api.server.http.routes.status import PublishedRoutes, Status
 from aragog.api.server.http.services import Services
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.tokens import Tokens

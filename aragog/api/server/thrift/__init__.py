@@ -3,8 +3,7 @@ The UrlStore, the Fetcher and PinLater over Thrift (docs/thrift.md).
 
 Public:
 
-    server     connections, calls in threads, deadlines, drain
-    handlers   the calls of all services
-    listening  the sockets of the services
-    metrics    metrics of the server
+    server    connections, calls in threads, deadlines, drain
+    handlers  the calls of all services
+    metrics   metrics of the server
 """

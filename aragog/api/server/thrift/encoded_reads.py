@@ -2,13 +2,13 @@
 Records for Thrift from the store's own values: the table's `get` and `get_many`, optimized.
 
 Calls that name fields and want no facts are read together. That takes half the CPU of the table's
-operations for `get`, and less than half for `getMany` (docs/adr/0109).
+operations for `get`, and less than half for `getMany` (docs/adr/0109). Their records are encoded
+by a template (docs/adr/0130).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from struct import Struct
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -17,9 +17,9 @@ from aragog.api.operations.batch_urls import normalized, present, with_takedowns
 from aragog.api.operations.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import Encoded, idl
 from aragog.api.server.thrift.errors import Missing
-from aragog.api.server.thrift.wire import encode_struct, encode_structs
 from aragog.errors import (
     BAD_INPUT,
     PERMANENT,
@@ -37,14 +37,10 @@ from zengraph.records import counted_result
 
 T = TypeVar("T")
 
-_length = Struct(">i").pack
-_SUCCESS_STRUCT = b"\x0c\x00\x00"
-_SUCCESS_LIST = b"\x0f\x00\x00\x0c"
-
 
 def names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of fields; raises BadInput if there are too many, or one is too long."""
-    result = tuple(values or ())
+    """Names of fields, each once; raises BadInput if there are too many, or one is too long."""
+    result = tuple(dict.fromkeys(values or ()))
     if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
         raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
     return result
@@ -131,7 +127,7 @@ class EncodedReads:
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
         if present(self._store, url, values) is None or values is None:
             raise Missing
-        return _whole(_struct(values, fields, from_standby=standby))
+        return _whole(record_template.one(values, fields, from_standby=standby))
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
@@ -200,7 +196,7 @@ class EncodedReads:
             if room < 0:
                 break
         results += [_LEFT_OUT] * (len(urls) - len(results))
-        return _reply_of_many(results, len(urls))
+        return record_template.many(results, len(urls))
 
     def _part(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
         valid, refused = normalized(urls)
@@ -209,7 +205,7 @@ class EncodedReads:
         except (*PERMANENT, SizeExceeded):
             results = [self._alone(url, wanted) for url in valid]
         for place, error in refused.items():
-            results.insert(place, _absent(idl.ItemStatus.BAD_INPUT, str(error)))
+            results.insert(place, record_template.absent(idl.ItemStatus.BAD_INPUT, str(error)))
         return results
 
     def _results(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
@@ -217,27 +213,24 @@ class EncodedReads:
         fields = wanted.fields
         if fields and not wanted.facts and wanted.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            found = [
-                None if row is None else _struct(row, fields, from_standby=standby)
-                for row in values
-            ]
-            encoded = _results(found, _UNKNOWN)
-            return encoded if None not in found else self._with_takedowns(urls, found, encoded)
+            encoded = record_template.results(values, fields, _UNKNOWN, from_standby=standby)
+            return encoded if None not in values else self._with_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
-        found = [
-            _record(row, standby, facts=wanted.facts)
-            if row and is_allowed(row.facts, wanted.purpose)
-            else None
-            for row in rows
+        found = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in rows]
+        encoded = [
+            _UNKNOWN
+            if row is None
+            else record_template.wrapped(_record(row, standby, facts=wanted.facts))
+            for row in found
         ]
-        return self._with_takedowns(urls, found, _results(found, _UNKNOWN))
+        return self._with_takedowns(urls, found, encoded)
 
     def _with_takedowns(
         self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
         """The results, with another one for each URL that is missing because it was taken down."""
         return [
-            _absent(idl.ItemStatus.TAKEN_DOWN, str(result))
+            record_template.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
             else data
             for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
@@ -247,20 +240,14 @@ class EncodedReads:
         try:
             return self._results([url], wanted)[0]
         except PERMANENT as error:
-            return _absent(idl.ItemStatus.DAMAGED, str(error))
+            return record_template.absent(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
-            return _absent(idl.ItemStatus.BAD_INPUT, str(error))
+            return record_template.absent(idl.ItemStatus.BAD_INPUT, str(error))
 
 
-_UNKNOWN = idl.RecordResult(idl.ItemStatus.NOT_FOUND, message="there is no record of this URL")
+_UNKNOWN = record_template.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
 
-
-def _absent(status: int, message: str) -> bytes:
-    """A RecordResult without a record."""
-    return encode_struct(idl.RecordResult(status, message=message))
-
-
-_LEFT_OUT = _absent(
+_LEFT_OUT = record_template.absent(
     idl.ItemStatus.LEFT_OUT, "the reply is full: ask for this URL in another call, or fewer fields"
 )
 
@@ -275,7 +262,7 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
 def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
     """The value of `get` for one of several calls, or its exception."""
     try:
-        return counted_result(_whole(_struct(result, fields)))
+        return counted_result(_whole(record_template.one(result, fields)))
     except BAD_INPUT as error:
         return error
 
@@ -289,51 +276,16 @@ def _too_large() -> ReadTooLarge:
     return ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once; repeat the call")
 
 
-def _whole(record: Any) -> Encoded:
-    """The reply of `get` with a Record, if it fits into a frame that clients accept."""
-    reply = Encoded(_SUCCESS_STRUCT + encode_struct(record))
+def _whole(reply: Encoded) -> Encoded:
+    """The reply of `get`, if it fits into a frame that clients accept."""
     if len(reply) > MOST_REPLY_BYTES:
         raise BadInput(f"fields: they have more than {MOST_REPLY_BYTES} bytes; ask for some only")
     return reply
 
 
-def _record(record: Record, standby: bool, *, facts: bool) -> Any:
+def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
     values = FieldValues(
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
-    more = facts_of(record) if facts else {}
-    return _struct(values, tuple(record.fields), from_standby=standby, **more)
-
-
-def _struct(
-    values: FieldValues, fields: Sequence[str], *, from_standby: bool = False, **facts: Any
-) -> Any:
-    """
-    A Record of the contract.
-
-    Args:
-        values: as the store has them.
-        fields: their names, in the same order; those whose value is None are left out.
-        from_standby: the standby has answered.
-        facts: the members that only `facts` asks for.
-    """
-    present = dict(zip(fields, values.values, strict=True))
-    if None in values.values:
-        present = {name: value for name, value in present.items() if value is not None}
-    standby = from_standby or None
-    return idl.Record(
-        values.url, values.canonical_url, present, values.version, from_standby=standby, **facts
-    )
-
-
-def _reply_of_many(encoded: Iterable[bytes], count: int) -> Encoded:
-    """The value of `getMany`, from RecordResults."""
-    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
-
-
-def _results(records: Iterable[Any], unknown: Any) -> list[bytes]:
-    """A RecordResult for each Record; `unknown` for None."""
-    ok = idl.ItemStatus.OK
-    return encode_structs(
-        unknown if value is None else idl.RecordResult(ok, value) for value in records
-    )
+    more = idl.Record(**facts_of(record)) if facts else None
+    return record_template.one(values, tuple(record.fields), from_standby=standby, more=more)

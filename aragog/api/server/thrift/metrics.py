@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from aragog.api.server.thrift.server import ThriftServer
-from aragog.observability.prometheus_families import family
+from aragog.observability.prometheus_export import family
 
 
 class ThriftMetrics(Collector):

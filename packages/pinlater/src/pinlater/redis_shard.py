@@ -2,77 +2,24 @@
 The queues of one Redis server.
 
 Every operation is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`, and
-uses the server's clock. The keys of a queue start with `<prefix>pl1:{<queue>}:` and share a hash
-tag; the number is the layout's version.
+uses the server's clock. `redis/queue_keys.py` has the keys of a queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import redis
 
 from pinlater import job_codec, models
-from pinlater.models import PRIORITIES, JobState
 from pinlater.redis.errors import redis_errors
+from pinlater.redis.queue_keys import LAYOUT, QueueKeys, queue_keys
 from pinlater.redis.scripts import LuaScript, load_script
 from pinlater.redis_poller import RedisPoller
 from pinlater.shard import MAX_BATCH, Hold
 
 T = TypeVar("T")
-LAYOUT = "pl1"
-PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
-"""The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
-
-
-class QueueKeys(NamedTuple):
-    """The Redis keys of a queue, in the order in which lua/prelude.lua names them."""
-
-    seq: str
-    running: str
-    bodies: str
-    claims: str
-    ok: str
-    bad: str
-    ended: str
-    unique: str
-    config: str
-    stats: str
-    wake: str
-    p0: str
-    p1: str
-    p2: str
-    p3: str
-    p4: str
-    p5: str
-    p6: str
-    p7: str
-    p8: str
-    p9: str
-
-    @property
-    def priorities(self) -> tuple[str, ...]:
-        """Return the sorted sets of PENDING jobs, the most urgent first."""
-        return self[-len(PRIORITIES) :]
-
-    def of(self, state: JobState) -> tuple[str, ...]:
-        """Return the sorted sets of the jobs in a state."""
-        match state:
-            case JobState.PENDING:
-                return self.priorities
-            case JobState.RUNNING:
-                return (self.running,)
-            case JobState.SUCCEEDED:
-                return (self.ok,)
-            case JobState.FAILED:
-                return (self.bad,)
-
-
-def queue_keys(prefix: str, queue: str) -> QueueKeys:
-    """Return the keys of a queue; `{queue}` makes them share a hash slot."""
-    stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
-    return QueueKeys(*(stem + part for part in PARTS), *(f"{stem}p{p}" for p in PRIORITIES))
 
 
 def _script(verb: str) -> LuaScript:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from urlspelling._explanation import Step, explain
-    from urlspelling._keys import KEY_BYTES, url_key
     from urlspelling._normalization import (
+        KEY_BYTES,
         MAX_URL_CHARS,
         NORMALIZATION_VERSION,
         normalize,
+        url_key,
         use_site_rules,
         with_query,
     )
@@ -55,11 +56,12 @@ __all__ = [
 
 _MODULES = {
     "_explanation": ("Step", "explain"),
-    "_keys": ("KEY_BYTES", "url_key"),
     "_normalization": (
+        "KEY_BYTES",
         "MAX_URL_CHARS",
         "NORMALIZATION_VERSION",
         "normalize",
+        "url_key",
         "use_site_rules",
         "with_query",
     ),

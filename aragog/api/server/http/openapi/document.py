@@ -61,6 +61,7 @@ _UNIQUE = ("put", "put_node", "mutate")
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
+    "change_feed": "Read",
     "field_sizes": "Read: fields",
     "same_content": "Read: links",
     "writing": "Write",

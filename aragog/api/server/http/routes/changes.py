@@ -20,8 +20,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from aragog.api.json_values import from_query, refuse_unknown, to_json
+from aragog.api.operations.change_feed import LOOK_S, NOW, ChangesRequest, changes, read_changes
 from aragog.api.operations.options import checked, option_fields
-from aragog.api.operations.reading import LOOK_S, NOW, ChangesRequest, changes, read_changes
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
 from aragog.api.server.http.parameters import Query

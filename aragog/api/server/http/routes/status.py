@@ -1,7 +1,11 @@
-"""The API's routes about the server: index, docs, OpenAPI, liveness, readiness and metrics."""
+"""
+The API's routes that read no page: index, docs, OpenAPI, liveness, readiness and metrics, and what
+is published about the crawler.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
 
@@ -9,10 +13,12 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from aragog.api.problems import Overloaded, unavailable
+from aragog.api.problems import Overloaded, Problem, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
+from aragog.api.server.http.etags import has_tag
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.pages.reference import reference_page
+from aragog.crawl.identity.published_files import Publication
 from aragog.errors import ALL
 from aragog.urlstore.store import UrlStore
 
@@ -90,3 +96,28 @@ def _probe(store: UrlStore) -> None:
 @cache
 def _docs() -> str:
     return reference_page(DOCUMENT)
+
+
+class PublishedRoutes:
+    """
+    Sends what is published about the crawler, to everybody.
+
+    Args:
+        publication: has the files.
+    """
+
+    def __init__(self, publication: Publication) -> None:
+        self._publication = publication
+        self.paths = publication.paths
+
+    async def answer(self, request: Request) -> Response:
+        """Return the file, or 304 to those who have it."""
+        file = self._publication.files().get(request.url.path)
+        if file is None:
+            raise Problem(404, "it is not published")
+        headers = dict(file.headers)
+        headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
+        if has_tag(request, headers["ETag"]):
+            kept = ("ETag", "Cache-Control")
+            return Response(None, 304, {name: headers[name] for name in kept})
+        return Response(file.body, headers=headers)

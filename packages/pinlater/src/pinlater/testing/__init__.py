@@ -1,12 +1,13 @@
 """
 For tests: a shard in this process, and what every shard does, for whoever writes another.
 
-    shard.py            `ShardContract`: a subclass whose name begins with `Test` supplies the shard
-    shard_histories.py  random histories of a shard beside those of the one in memory
-    shard_world.py      a shard whose time a test can let pass
-    memory_shard.py     a shard in this process
-    memory_queue.py     one of its queues
-    manual_clock.py     a clock that only a test moves
+    shard.py             `ShardContract`: a subclass named `Test…` supplies the shard
+    shard_collecting.py  the part of it about jobs that collect items
+    shard_histories.py   random histories of a shard beside those of the one in memory
+    shard_world.py       a shard whose time a test can let pass
+    memory_shard.py      a shard in this process
+    memory_queue.py      one of its queues
+    manual_clock.py      a clock that only a test moves
 
 The suites need pytest and hypothesis: `celery-pinlater[testing]`.
 """

@@ -8,9 +8,7 @@ first server. Queues are read from both, so a backlog of `redis://` is processed
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -18,26 +16,22 @@ from queue import Empty
 from typing import Any
 
 from kombu.transport import virtual
-from kombu.utils.imports import symbol_by_name
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ExecAbortError, OutOfMemoryError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from pinlater import doors, envelope, job_body, job_codec, publish_receipts
-from pinlater.admin import BeforeDelete, delete_some
-from pinlater.claims import TAG, ClaimRegistry, claims_for
+from pinlater.claims import TAG
 from pinlater.clock import SystemClock
-from pinlater.cluster import Cluster
 from pinlater.consumer import JobConsumer
 from pinlater.errors import BrokerUnavailable, InvalidMessage
-from pinlater.models import Claimed, JobState, Sizes
+from pinlater.models import Claimed
 from pinlater.redis.address import is_sentinel
 from pinlater.redis.errors import redis_errors
 from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 from pinlater.transport import connections, subscriptions
 from pinlater.transport.publishing import JobBatch
 from pinlater.transport.qos import QoS, is_job_tag
-from pinlater.transport.replies import reply_kept_ms
+from pinlater.transport.queues import QueueChannel
 from pinlater.transport.revocations import Revocations, revoked_by
 
 logger = logging.getLogger(__name__)
@@ -65,28 +59,12 @@ class HeartbeatNotSent(Exception):
     """
 
 
-class Channel(connections.OneClient):
+class Channel(QueueChannel):
     """A channel whose task messages are jobs."""
 
     QoS = QoS
-    shards: Sequence[str] = ()
-    claim_timeout_s = 60.0
-    max_claim_s = 86_400.0
     # kombu's own channel waits forever for the reply of a server that hangs.
     socket_timeout: float = 10.0  # type: ignore[assignment]
-    before_delete: BeforeDelete | None = None
-    publishes_only = False
-    """True: opens without the first server while another shard answers. A worker needs the first
-    one; a program that only publishes needs it for broadcasts and named exchanges alone."""
-
-    from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
-        *connections.OneClient.from_transport_options,
-        "shards",
-        "claim_timeout_s",
-        "max_claim_s",
-        "before_delete",
-        "publishes_only",
-    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
@@ -99,53 +77,8 @@ class Channel(connections.OneClient):
         """When a lost connection was last replaced."""
         super().__init__(*args, **kwargs)
         self._revocations = Revocations(self.global_keyprefix)
-        self.before_delete = symbol_by_name(self.before_delete)
         # The first server has just answered a PING, unless it may be gone.
         self.cluster.channel_opened(first_answered=not self._may_lack_first)
-
-    @property
-    def _may_lack_first(self) -> bool:
-        return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
-
-    @property
-    def _lacks_first(self) -> bool:
-        first = self.cluster.first
-        return self._may_lack_first and first is not None and not self.cluster.usable(first)
-
-    def _create_client(self, asynchronous: bool = False) -> Any:
-        client = super()._create_client(asynchronous)
-        if self._may_lack_first:
-            client.ping = self.cluster.ping  # kombu opens a channel with a PING
-        return client
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        return (*self.connection.shard_urls, *self.shards)
-
-    @property
-    def claims(self) -> ClaimRegistry:
-        registry = self.__dict__.get("_registry")
-        if registry is None or registry[0] != os.getpid():
-            claims = claims_for(
-                self.urls,
-                prefix=self.global_keyprefix,
-                claim_timeout_s=self.claim_timeout_s,
-                max_claim_s=self.max_claim_s,
-            )
-            registry = self.__dict__["_registry"] = (os.getpid(), claims)
-        return registry[1]
-
-    @property
-    def cluster(self) -> Cluster:
-        return self.claims.cluster
-
-    def _each_shard(self) -> Iterator[ServerShard]:
-        """Yield the available shards; a lost shard must not stop a declaration."""
-        for shard in self.cluster.shards:
-            if isinstance(shard, ServerShard) and (
-                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
-            ):
-                yield shard
 
     # Publishing
 
@@ -180,13 +113,6 @@ class Channel(connections.OneClient):
             if not routing_key.startswith(HEARTBEATS):
                 raise
             raise HeartbeatNotSent(str(error) or type(error).__name__) from error
-
-    def _expire_replies(self, queue: str) -> None:
-        """Let replies expire whose caller has died: only callers know when theirs do."""
-        kept_ms = reply_kept_ms(queue)
-        if kept_ms is not None and queue not in self._expires:
-            with self.conn_or_acquire() as client:
-                client.pexpire(self._q_for_pri(queue, 0), kept_ms)
 
     def create_publish_batch(self, max_size: int) -> JobBatch:
         return JobBatch(self, max_size)
@@ -368,77 +294,6 @@ class Channel(connections.OneClient):
         return (
             soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
         )
-
-    # Queues
-
-    def _size(self, queue: str) -> int:
-        sizes = Sizes()
-        for shard in self._each_shard():
-            try:
-                with self.cluster.watched(shard):
-                    sizes += shard.sizes(queue)
-            except BrokerUnavailable:
-                level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
-                logger.log(level, "the size of %s is without shard %s", queue, shard.name)
-        return sizes.pending + self._listed(queue)
-
-    def _listed(self, queue: str) -> int:
-        """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
-        if self._lacks_first:
-            return 0
-        with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
-            for step in self.priority_steps:
-                pipe.llen(self._q_for_pri(queue, step))
-            return int(sum(pipe.execute()))
-
-    def _queue_bind(self, exchange: str, *args: Any) -> None:
-        if self._lacks_first:
-            return  # tasks are published to their queue by its name; a worker binds it as well
-        with redis_errors(f"broker, binding of {exchange}"):
-            try:
-                super()._queue_bind(exchange, *args)
-            except (OutOfMemoryError, ExecAbortError):
-                # Every connection binds again, and a full server refuses even known bindings.
-                if not self._is_bound(exchange, *args):
-                    raise
-
-    def _is_bound(self, exchange: str, routing_key: str, pattern: str, queue: str) -> bool:
-        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
-        with self.conn_or_acquire() as client:
-            return bool(client.sismember(self.keyprefix_queue % (exchange,), member))
-
-    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
-        return bool(super()._has_queue(queue, **kwargs)) or any(
-            queue in shard.queues() for shard in self._each_shard()
-        )
-
-    def _purge(self, queue: str) -> int:
-        purged = 0
-        for shard in self._each_shard():
-            purged += self._delete_jobs(shard, queue, JobState.PENDING)
-        return purged + int(super()._purge(queue))
-
-    def _delete_jobs(self, shard: ServerShard, queue: str, state: JobState) -> int:
-        deleted = 0
-        while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
-            deleted += step
-        return deleted
-
-    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
-        for shard in self._each_shard():
-            try:
-                self._drop(shard, queue)
-            except BrokerUnavailable:
-                # Such queues have replies, which are on the first server, and no jobs.
-                if queue not in self.auto_delete_queues:
-                    raise
-        super()._delete(queue, *args, **kwargs)
-
-    def _drop(self, shard: ServerShard, queue: str) -> None:
-        if self.before_delete is not None:
-            for state in (JobState.PENDING, JobState.FAILED):
-                self._delete_jobs(shard, queue, state)
-        shard.drop(queue)
 
     def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         try:

@@ -1,0 +1,91 @@
+"""The operation that reads the change feed."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.steps import Steps, Wait
+from aragog.api.operations.values import (
+    Limit,
+)
+from aragog.pages.preferences import PURPOSES
+from aragog.urlstore.feed import Change
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
+from aragog.urlstore.uses import usable_changes
+
+LONGEST_FEED_WAIT_MS = 30_000
+LOOK_S = 0.5
+"""How often the feed is read for a reader who waits."""
+NOW = "now"
+"""The cursor of the feed's current end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRequest:
+    """A part of the change feed."""
+
+    cursor: Annotated[
+        str | None,
+        Option("Changes after it; none: since the oldest that is kept; `now`: the feed's end."),
+    ] = None
+    limit: Limit = 100
+    owner: Annotated[str | None, Option("Only of pages that this owner watches.")] = None
+    host: Annotated[str | None, Option("Only of pages of this host.")] = None
+    wait_ms: Annotated[
+        int,
+        Option(
+            "How long to wait for a change; 30,000 at most.", least=0, most=LONGEST_FEED_WAIT_MS,
+            capped=True,
+        ),
+    ] = 0  # fmt: skip
+    purpose: Annotated[
+        str | None,
+        Option("Fields only of pages whose sites do not refuse this use of them (`search`, "
+               "`ai-input` or `ai-train`); changes of others have no fields.",
+               choices=PURPOSES, http="for"),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Changes, and the cursor after them."""
+
+    changes: tuple[Change, ...]
+    cursor: str | None
+
+
+@operation(
+    ChangesRequest,
+    http=HttpRoute("GET", "/v1/changes", form=Form.FEED),
+    thrift="UrlStore.changes",
+    pool=Pool.FEED,
+    waits=True,
+)
+def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
+    """
+    Changes of pages that were fetched again, after a cursor; each is returned at least once.
+
+    A page may be empty although there is more after its cursor.
+    """
+    left_s = request.wait_ms / 1000
+    page = read_changes(caller.store, request, request.cursor)
+    while not page.items and left_s > 0 and not caller.parts.stopping():
+        yield Wait(Future(), min(LOOK_S, left_s))
+        left_s -= LOOK_S
+        page = read_changes(caller.store, request, page.cursor)
+    return ChangePage(tuple(page.items), page.cursor)
+
+
+def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -> ListPage[Change]:
+    """One read of the feed after a cursor."""
+    if cursor == NOW:
+        cursor = store.feed.end()
+    host = site_name(request.host) if request.host else None
+    page = store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
+    return replace(page, items=list(usable_changes(store, page.items, request.purpose)))

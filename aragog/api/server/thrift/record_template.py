@@ -1,0 +1,117 @@
+"""
+The replies to `get` and `getMany`, with one formatting of bytes for each record.
+
+With thriftpy2's encoder the server answers a fifth fewer calls of `getMany` (docs/adr/0130).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+from aragog.api.server.thrift.contract import Encoded
+from aragog.api.server.thrift.wire import encode_struct
+from aragog.urlstore.records import FieldValues
+
+_length = Struct(">i").pack
+_SUCCESS_STRUCT = b"\x0c\x00\x00"
+_SUCCESS_LIST = b"\x0f\x00\x00\x0c"
+_URL, _CANONICAL, _FIELDS, _VERSION = (
+    b"\x0b\x00\x01", b"\x0b\x00\x02", b"\x0d\x00\x03\x0b\x0b", b"\x0b\x00\x04",
+)  # fmt: skip
+_STANDBY = b"\x02\x00\x09\x01"
+_STOP = b"\x00"
+_FOUND = b"\x08\x00\x01\x00\x00\x00\x00\x0c\x00\x02"
+_TEXT = b"%b%b"
+_SHORT = 1024
+_LENGTHS = [_length(size) for size in range(_SHORT)]
+_STATUS = b"\x08\x00\x01"
+_MESSAGE = b"\x0b\x00\x03"
+
+
+def one(
+    values: FieldValues,
+    fields: tuple[str, ...],
+    *,
+    from_standby: bool = False,
+    more: Any = None,
+) -> Encoded:
+    """The value of `get`; `more` is a Record with further members."""
+    result = record(values, fields, from_standby=from_standby)
+    if more is not None:
+        result = result[: -len(_STOP)] + encode_struct(more)
+    return Encoded(_SUCCESS_STRUCT + result)
+
+
+def many(encoded: Iterable[bytes], count: int) -> Encoded:
+    """The value of `getMany`, from what `results`, `wrapped` and `absent` made."""
+    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
+
+
+def results(
+    records: Iterable[FieldValues | None],
+    fields: tuple[str, ...],
+    unknown: bytes,
+    *,
+    from_standby: bool = False,
+) -> list[bytes]:
+    """A RecordResult for each, with its record; `unknown` for None."""
+    template = _FOUND + _template(fields, from_standby) + _STOP
+    encoded = []
+    for values in records:
+        if values is None:
+            encoded.append(unknown)
+        elif None not in values.values:
+            encoded.append(template % _filling(values, values.values))
+        else:
+            data = record(values, fields, from_standby=from_standby)
+            encoded.append(b"".join((_FOUND, data, _STOP)))
+    return encoded
+
+
+def wrapped(value: Encoded) -> bytes:
+    """A RecordResult with what `one` made."""
+    return _FOUND + value[len(_SUCCESS_STRUCT) :] + _STOP
+
+
+def absent(status: int, message: str) -> bytes:
+    """A RecordResult without a record."""
+    text = message.encode()
+    return b"".join((_STATUS, _length(status), _MESSAGE, _length(len(text)), text, _STOP))
+
+
+def record(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
+    """A Record struct. 1 µs for four fields: one formatting of bytes."""
+    present_values = values.values
+    if None in present_values:
+        present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]
+        fields, present_values = tuple(zip(*present, strict=True)) or ((), ())
+    return _template(fields, from_standby) % _filling(values, present_values)
+
+
+def _filling(
+    values: FieldValues, present_values: tuple[bytes | None, ...]
+) -> tuple[bytes | None, ...]:
+    """Lengths and values for `_template`; none of `present_values` is None."""
+    canonical = values.canonical_url.encode()
+    url = canonical if values.url is values.canonical_url else values.url.encode()
+    parts: list[bytes | None] = []
+    for part in (url, canonical, *present_values, values.version):
+        size = len(part)  # type: ignore[arg-type]
+        parts.append(_LENGTHS[size] if size < _SHORT else _length(size))
+        parts.append(part)
+    return tuple(parts)
+
+
+@lru_cache(maxsize=256)
+def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
+    """A Record struct with these fields; lengths and values are filled in."""
+    names = [field.encode() for field in fields]
+    named = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
+    count = _length(len(fields)).replace(b"%", b"%%")
+    standby = _STANDBY if from_standby else b""
+    return b"".join(
+        (_URL, _TEXT, _CANONICAL, _TEXT, _FIELDS, count, *named, _VERSION, _TEXT, standby, _STOP)
+    )

@@ -1,0 +1,188 @@
+"""What the pipeline stages of one process share: stores, limits, and what sends requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import redis
+
+from aragog.bootstrap.fetch_limits import for_robots, for_sitemaps
+from aragog.bootstrap.redis_services import (
+    limiter,
+    lines_of,
+    overrides_of,
+    robots_cache,
+    server_ms,
+    waiting_jobs,
+)
+from aragog.bootstrap.stores import url_store
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.ssrf import SsrfFilter
+from aragog.crawl.identity.request_signer import RequestSigner, request_signer
+from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.followed_pages import FollowedPages
+from aragog.crawl.pipeline.followed_urls import FollowedUrls
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.routing import Sender
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
+from aragog.crawl.pipeline.spool import Spool
+from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
+from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.pipeline.url_traces import UrlTraces
+from aragog.crawl.politeness.shared_clock import ServerTime
+from aragog.crawl.stages.access import Access
+from aragog.crawl.stages.access_rules import AccessRules
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlLimits
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.page_limits import RunMarks
+from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.waiting_line import WaitingLine
+from aragog.observability.tracing.tracer import tracer_of
+from aragog.runtime.clock import Clock
+from aragog.runtime.green_threads import GreenClock, GreenPool
+from aragog.runtime.open_files import sockets_within_limit
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageParts:
+    """The parts that several stages share."""
+
+    settings: Settings
+    clock: Clock
+    """The clock of all workers."""
+    client: redis.Redis
+    sender: Sender
+    store: UrlStore
+    in_flight: InFlightSet
+    checks: CrawlChecks
+    crawl_limits: CrawlLimits
+    spool: Spool
+    counters: Counters
+    marks: RunMarks
+    blocks: SiteBlocks
+    walks: SitemapWalks
+    enqueuer: Enqueuer
+    followed_pages: FollowedPages
+    waiting: WaitingJobs | None
+    rescheduling: Rescheduling
+    access: Access
+    signer: RequestSigner | None
+    traces: UrlTraces
+
+    @property
+    def discovery(self) -> Discovery:
+        """Follows the links of pages."""
+        return Discovery(
+            enqueuer=self.enqueuer,
+            store=self.store,
+            settings=self.settings,
+            walks=self.walks,
+            clock=self.clock,
+            followed_pages=self.followed_pages,
+            checks=self.checks,
+        )
+
+
+def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> StageParts:
+    """
+    Connect what several stages use.
+
+    Args:
+        settings: resolved.
+        sender: sends messages to the queues.
+        given: a clock for tests; None: the clock of all workers, which is the server's.
+
+    Raises:
+        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+        BrokerUnavailable: Redis does not answer.
+    """
+    shared, prefix = SharedState.of(settings), settings.redis.prefix
+    client = shared.client
+    # Fetches and writes of all workers carry the time of one clock: a value never replaces one of a
+    # later time. This machine's wall clock may be set at any moment, and is not read.
+    clock = given or ServerTime(GreenClock(), partial(server_ms, client))
+    store = url_store(settings, clock)
+    waiting, counters = waiting_jobs(settings), shared.counters
+    traces = UrlTraces(tracer_of(settings))
+    return StageParts(
+        settings=settings,
+        clock=clock,
+        client=client,
+        sender=sender,
+        store=store,
+        in_flight=shared.in_flight,
+        checks=CrawlChecks(shared.crawls, shared.in_flight),
+        crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
+        spool=shared.spool,
+        counters=counters,
+        marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        blocks=shared.blocks,
+        walks=shared.walks,
+        enqueuer=Enqueuer.of(
+            settings,
+            shared,
+            sender,
+            followed=FollowedUrls(client, prefix=prefix),
+            traces=traces,
+        ),
+        followed_pages=FollowedPages(shared.nodes, prefix=prefix),
+        waiting=waiting,
+        rescheduling=Rescheduling(
+            settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
+        ),
+        access=_access(settings, store, clock),
+        signer=request_signer(settings.identity, clock),
+        traces=traces,
+    )
+
+
+def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
+    """What every request of this process asks before it is sent."""
+    overrides = overrides_of(settings)
+    return Access(
+        rules=AccessRules(
+            limiter=limiter(settings, overrides, clock),
+            robots=robots_cache(settings, clock),
+            overrides=overrides,
+            takedowns=store.takedowns,
+            ssrf_filter=SsrfFilter(settings.fetch),
+            settings=settings,
+        ),
+        line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetchers:
+    """What sends the requests of one process; each fetcher has the limits of what it fetches."""
+
+    pool: GreenPool
+    robots_pool: GreenPool
+    """Separate, so that robots.txt files and pages do not wait for each other."""
+    pages: Fetcher
+    sitemaps: Fetcher
+    robots: Fetcher
+
+
+def fetchers_of(parts: StageParts) -> Fetchers:
+    """Make what sends requests; no connection is opened yet."""
+    fetch = parts.settings.fetch
+    at_once = sockets_within_limit(fetch.concurrency)
+    open_fetcher = partial(
+        Fetcher, ssrf_filter=parts.access.rules.ssrf_filter, clock=parts.clock, signer=parts.signer
+    )
+    pages = open_fetcher(fetch)
+    # A host gets one connection for its pages, its sitemaps and its robots.txt.
+    return Fetchers(
+        pool=GreenPool(at_once, for_urgent=at_once // 8),
+        robots_pool=GreenPool(at_once),
+        pages=pages,
+        sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
+    )

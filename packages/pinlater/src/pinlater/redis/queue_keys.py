@@ -1,0 +1,64 @@
+"""
+The Redis keys of a queue.
+
+They start with `<prefix>pl1:{<queue>}:` and share a hash tag; the number is the layout's version.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pinlater.models import PRIORITIES, JobState
+
+LAYOUT = "pl1"
+PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
+"""The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
+
+
+class QueueKeys(NamedTuple):
+    """The Redis keys of a queue, in the order in which lua/prelude.lua names them."""
+
+    seq: str
+    running: str
+    bodies: str
+    claims: str
+    ok: str
+    bad: str
+    ended: str
+    unique: str
+    config: str
+    stats: str
+    wake: str
+    p0: str
+    p1: str
+    p2: str
+    p3: str
+    p4: str
+    p5: str
+    p6: str
+    p7: str
+    p8: str
+    p9: str
+
+    @property
+    def priorities(self) -> tuple[str, ...]:
+        """Return the sorted sets of PENDING jobs, the most urgent first."""
+        return self[-len(PRIORITIES) :]
+
+    def of(self, state: JobState) -> tuple[str, ...]:
+        """Return the sorted sets of the jobs in a state."""
+        match state:
+            case JobState.PENDING:
+                return self.priorities
+            case JobState.RUNNING:
+                return (self.running,)
+            case JobState.SUCCEEDED:
+                return (self.ok,)
+            case JobState.FAILED:
+                return (self.bad,)
+
+
+def queue_keys(prefix: str, queue: str) -> QueueKeys:
+    """Return the keys of a queue; `{queue}` makes them share a hash slot."""
+    stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
+    return QueueKeys(*(stem + part for part in PARTS), *(f"{stem}p{p}" for p in PRIORITIES))

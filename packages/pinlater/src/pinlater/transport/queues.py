@@ -1,0 +1,188 @@
+"""
+The queues of a channel: jobs on every shard, and kombu's own lists on the first server.
+
+Sizes, bindings, purges and deletions cover both. kombu lets a list expire in the process that
+declared it. Replies come from workers, which declared nothing, so the lists of callers that have
+died would stay for ever: whoever puts a reply there says how long it is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kombu.utils.imports import symbol_by_name
+from redis.exceptions import ExecAbortError, OutOfMemoryError
+
+from pinlater.admin import BeforeDelete, delete_some
+from pinlater.claims import ClaimRegistry, claims_for
+from pinlater.cluster import Cluster
+from pinlater.errors import BrokerUnavailable
+from pinlater.models import JobState, Sizes
+from pinlater.redis.errors import redis_errors
+from pinlater.shard import MAX_BATCH, ServerShard
+from pinlater.transport.connections import OneClient
+
+logger = logging.getLogger(__name__)
+
+CONTROL_KEPT_MS = 3_600_000
+"""How long replies of remote control are kept; their callers wait for seconds."""
+RESULTS_KEPT_MS = 7 * 86_400_000
+"""How long results of `rpc://` are kept after the last one, at least; Celery's default is a day."""
+_CONTROL = re.compile(r"\.reply\.[^.]+\.pidbox$")
+_CALLER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def reply_kept_ms(queue: str) -> int | None:
+    """Return how long a queue of replies is kept; None for other queues. Pure."""
+    if _CONTROL.search(queue):
+        return CONTROL_KEPT_MS
+    return RESULTS_KEPT_MS if _CALLER.fullmatch(queue) else None
+
+
+class QueueChannel(OneClient):
+    """A channel that knows its shards, and its queues on them."""
+
+    shards: Sequence[str] = ()
+    claim_timeout_s = 60.0
+    max_claim_s = 86_400.0
+    before_delete: BeforeDelete | None = None
+    publishes_only = False
+    """True: opens without the first server while another shard answers. A worker needs the first
+    one; a program that only publishes needs it for broadcasts and named exchanges alone."""
+
+    from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
+        *OneClient.from_transport_options,
+        "shards",
+        "claim_timeout_s",
+        "max_claim_s",
+        "before_delete",
+        "publishes_only",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.before_delete = symbol_by_name(self.before_delete)
+
+    @property
+    def _may_lack_first(self) -> bool:
+        return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
+
+    @property
+    def _lacks_first(self) -> bool:
+        first = self.cluster.first
+        return self._may_lack_first and first is not None and not self.cluster.usable(first)
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        client = super()._create_client(asynchronous)
+        if self._may_lack_first:
+            client.ping = self.cluster.ping  # kombu opens a channel with a PING
+        return client
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return (*self.connection.shard_urls, *self.shards)
+
+    @property
+    def claims(self) -> ClaimRegistry:
+        registry = self.__dict__.get("_registry")
+        if registry is None or registry[0] != os.getpid():
+            claims = claims_for(
+                self.urls,
+                prefix=self.global_keyprefix,
+                claim_timeout_s=self.claim_timeout_s,
+                max_claim_s=self.max_claim_s,
+            )
+            registry = self.__dict__["_registry"] = (os.getpid(), claims)
+        return registry[1]
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.claims.cluster
+
+    def _each_shard(self) -> Iterator[ServerShard]:
+        """Yield the available shards; a lost shard must not stop a declaration."""
+        for shard in self.cluster.shards:
+            if isinstance(shard, ServerShard) and (
+                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
+            ):
+                yield shard
+
+    def _expire_replies(self, queue: str) -> None:
+        """Let replies expire whose caller has died: only callers know when theirs do."""
+        kept_ms = reply_kept_ms(queue)
+        if kept_ms is not None and queue not in self._expires:
+            with self.conn_or_acquire() as client:
+                client.pexpire(self._q_for_pri(queue, 0), kept_ms)
+
+    def _size(self, queue: str) -> int:
+        sizes = Sizes()
+        for shard in self._each_shard():
+            try:
+                with self.cluster.watched(shard):
+                    sizes += shard.sizes(queue)
+            except BrokerUnavailable:
+                level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
+                logger.log(level, "the size of %s is without shard %s", queue, shard.name)
+        return sizes.pending + self._listed(queue)
+
+    def _listed(self, queue: str) -> int:
+        """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
+        if self._lacks_first:
+            return 0
+        with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
+            for step in self.priority_steps:
+                pipe.llen(self._q_for_pri(queue, step))
+            return int(sum(pipe.execute()))
+
+    def _queue_bind(self, exchange: str, *args: Any) -> None:
+        if self._lacks_first:
+            return  # tasks are published to their queue by its name; a worker binds it as well
+        with redis_errors(f"broker, binding of {exchange}"):
+            try:
+                super()._queue_bind(exchange, *args)
+            except (OutOfMemoryError, ExecAbortError):
+                # Every connection binds again, and a full server refuses even known bindings.
+                if not self._is_bound(exchange, *args):
+                    raise
+
+    def _is_bound(self, exchange: str, routing_key: str, pattern: str, queue: str) -> bool:
+        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+        with self.conn_or_acquire() as client:
+            return bool(client.sismember(self.keyprefix_queue % (exchange,), member))
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        return bool(super()._has_queue(queue, **kwargs)) or any(
+            queue in shard.queues() for shard in self._each_shard()
+        )
+
+    def _purge(self, queue: str) -> int:
+        purged = 0
+        for shard in self._each_shard():
+            purged += self._delete_jobs(shard, queue, JobState.PENDING)
+        return purged + int(super()._purge(queue))
+
+    def _delete_jobs(self, shard: ServerShard, queue: str, state: JobState) -> int:
+        deleted = 0
+        while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
+            deleted += step
+        return deleted
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        for shard in self._each_shard():
+            try:
+                self._drop(shard, queue)
+            except BrokerUnavailable:
+                # Such queues have replies, which are on the first server, and no jobs.
+                if queue not in self.auto_delete_queues:
+                    raise
+        super()._delete(queue, *args, **kwargs)
+
+    def _drop(self, shard: ServerShard, queue: str) -> None:
+        if self.before_delete is not None:
+            for state in (JobState.PENDING, JobState.FAILED):
+                self._delete_jobs(shard, queue, state)
+        shard.drop(queue)

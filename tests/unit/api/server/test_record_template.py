@@ -1,0 +1,70 @@
+"""Replies that are encoded by a template are what thriftpy2 reads and writes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from thriftpy2.protocol import TCyBinaryProtocol
+from thriftpy2.transport import TCyMemoryBuffer
+
+from aragog.api.server.thrift import record_template
+from aragog.api.server.thrift.contract import idl
+from aragog.api.server.thrift.encoded_reads import names
+from aragog.urlstore.records import FieldValues
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.just("%b%%s%d")
+VALUES = st.none() | st.binary(max_size=40) | st.just(b"%b%%") | st.just(b"x" * 5000)
+NAMED = st.dictionaries(TEXTS, VALUES, max_size=5)
+
+
+def decoded(data: bytes, kind: type) -> object:
+    """The struct that these bytes begin with."""
+    value = kind()
+    TCyBinaryProtocol(TCyMemoryBuffer(data)).read_struct(value)
+    return value
+
+
+def expected(url: str, canonical: str, named: dict[str, bytes | None], *, standby: bool) -> object:
+    """The same record as a struct of the contract; its values as thriftpy2 reads them."""
+    present = {name: value for name, value in named.items() if value is not None}
+    return idl.Record(url, canonical, present, b"version", from_standby=standby or None)
+
+
+def binary(record: idl.Record) -> object:
+    """thriftpy2 reads binary values that are UTF-8 as text."""
+    record.fields = {
+        name: value.encode() if isinstance(value, str) else value
+        for name, value in record.fields.items()
+    }
+    record.version = record.version.encode() if isinstance(record.version, str) else record.version
+    return record
+
+
+@given(TEXTS, TEXTS, NAMED, st.booleans())
+def test_a_record_is_read_as_it_was_given(
+    url: str, canonical: str, named: dict[str, bytes | None], standby: bool
+) -> None:
+    values = FieldValues(url, canonical, b"version", tuple(named.values()))
+    wanted = expected(url, canonical, named, standby=standby)
+    data = record_template.record(values, tuple(named), from_standby=standby)
+    assert binary(decoded(data, idl.Record)) == wanted
+    [result] = record_template.results([values], tuple(named), b"", from_standby=standby)
+    read = decoded(result, idl.RecordResult)
+    assert (read.status, binary(read.record)) == (idl.ItemStatus.OK, wanted)
+
+
+def test_further_members_follow_the_fields() -> None:
+    values = FieldValues("http://a.test/", "http://a.test/", b"version", (b"1",))
+    more = idl.Record(facts={"status": "200"}, due_at_ms=5)
+    reply = record_template.one(values, ("n",), more=more)
+    read = decoded(bytes(reply)[3:], idl.Record)
+    assert (read.facts, read.due_at_ms) == ({"status": "200"}, 5)
+
+
+def test_an_absent_record_has_a_status_and_a_message() -> None:
+    read = decoded(record_template.absent(idl.ItemStatus.NOT_FOUND, "no ü"), idl.RecordResult)
+    assert (read.status, read.message, read.record) == (idl.ItemStatus.NOT_FOUND, "no ü", None)
+
+
+def test_a_field_that_is_named_twice_is_sent_once() -> None:
+    assert names(["a", "b", "a"]) == ("a", "b")
