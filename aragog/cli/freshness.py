@@ -96,7 +96,7 @@ def changes(
 
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
-) -> Iterator[reading.ChangePage]:
+) -> Iterator[change_feed.ChangePage]:
     """Pages of the feed after a cursor; with `follow` without an end, then some are empty."""
     at = opened.feed.end() if cursor == "now" else cursor
     while True:
