@@ -787,6 +787,14 @@ struct CrawlView {
   19: string token
   20: i64 created_at_ms
   21: i64 changed_at_ms
+  /** It begins again so often; absent or 0: it does not. */
+  22: optional i64 every_s
+  /** How often it has begun again, and when it does next (0: by no schedule). */
+  23: i64 round
+  24: i64 next_round_ms
+  /** The address that is told when it is done or ends; empty: none. */
+  25: string notify
+  26: optional double notify_error_rate
 }
 
 struct CrawlDomain {
@@ -824,6 +832,14 @@ struct CrawlOptions {
   10: optional i64 until_ms
   /** Requests a second to a domain, if that is fewer than the domain allows. */
   11: optional double rate
+  /** It begins again so often, from its seeds, with conditional requests; 0: not any more. */
+  12: optional i64 every_s
+  /** The address that is told when it is done or ends, signed as webhooks are; empty: none. */
+  13: optional string notify
+  /** The secret of these signatures; it is not shown. */
+  14: optional string notify_secret
+  /** Tell it too when this share of a day's URLs has failed. */
+  15: optional double notify_error_rate
 }
 
 struct ScopeOptions {

@@ -25,4 +25,5 @@ def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlCon
         lines=lines_of(settings),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         store=cache(lambda: store or url_store(settings)),
+        seeds=shared.crawl_seeds,
     )

@@ -25,6 +25,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.finished_urls import FinishedUrls
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
@@ -50,6 +51,8 @@ from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlLimits
+from aragog.crawl.stages.crawl_notices import CrawlNotices
+from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
@@ -113,6 +116,7 @@ class _StageParts:
     in_flight: InFlightSet
     checks: CrawlChecks
     crawl_limits: CrawlLimits
+    crawl_seeds: CrawlSeeds
     spool: Spool
     counters: Counters
     marks: RunMarks
@@ -158,6 +162,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         in_flight=shared.in_flight,
         checks=CrawlChecks(shared.crawls, shared.in_flight),
         crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
+        crawl_seeds=shared.crawl_seeds,
         spool=shared.spool,
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
@@ -415,6 +420,7 @@ def _webhook_stage(parts: _StageParts) -> WebhookStage:
         clock=parts.clock,
         settings=parts.settings,
         traces=parts.traces,
+        crawls=parts.crawl_limits.registry,
     )
 
 
@@ -430,6 +436,7 @@ def _reextract_stage(parts: _StageParts) -> ReextractStage:
 
 
 def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
+    registry, counts = parts.crawl_limits.registry, parts.crawl_limits.counts
     return MaintenanceStage(
         store=parts.store,
         in_flight=parts.in_flight,
@@ -440,7 +447,9 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         settings=parts.settings,
         crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
-        crawls=CrawlUpkeep(parts.crawl_limits.registry, parts.crawl_limits.counts),
+        crawls=CrawlUpkeep(registry, counts),
+        rounds=CrawlRounds(registry, counts, parts.crawl_seeds, parts.enqueuer),
+        notices=CrawlNotices(registry, counts, parts.sender),
     )
 
 

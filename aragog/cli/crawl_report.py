@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from aragog.crawl.stages.crawl_control import CrawlReport, CrawlStatus
+from aragog.crawl.stages.crawl_control import CrawlReport
+from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.observability.formatting import at
 
 MOST_DOMAINS = 100
 HOUR_MS = 3_600_000
 WIDTH, HEIGHT = 720, 160
-_HIDDEN = ("past", "v", "number")
+_HIDDEN = (
+    "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
+)  # fmt: skip
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

@@ -28,6 +28,15 @@ REPEATED = "repeated"
 CANCELLED = "cancelled"
 _IS = "is "
 HOURS_KEPT = 24 * 90
+_NO_FAILURES = frozenset({
+    STORED, REPEATED, CANCELLED, "sitemap", "superseded", "taken down", "deleted",
+})  # fmt: skip
+_CHOICES = ("refused", "reserved", "out of scope")
+
+
+def is_failure(outcome: str) -> bool:
+    """Whether an outcome is a fault of the web: what a rule leaves out is none. Pure."""
+    return outcome not in _NO_FAILURES and not outcome.startswith(_CHOICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,12 @@ class CrawlCounters:
                     names = [n for n, _ in client.hscan_iter(key) if int(n.split(b" ")[0]) < hour]
                     if names:
                         client.hdel(key, *names)
+
+    def forget_hosts(self, numbers: Sequence[int]) -> None:
+        """Forget how many URLs each host has: its bound is that of a round."""
+        with _our_errors():
+            for client in self._nodes.clients:
+                client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Delete the counts of these numbers."""

@@ -7,6 +7,7 @@ cancellations.
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
     crawls.version    string  counts changes of the three
     crawls.number     string  the last number that was given
+    crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; of crawls that begin again
 
 Redis holds the URLs that wait, so it holds what decides about them: neither can be lost without the
 other, and both survive kill -9 of every process in its append-only file. A change is one
@@ -19,6 +20,7 @@ than its enqueuing. Nothing is searched for that; `crawl_checks` asks before eac
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -40,7 +42,9 @@ from aragog.crawl.pipeline.crawl_records import (
     changed,
     check_name,
     checked,
+    numbered,
     own_record,
+    scheduled,
 )
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S
@@ -245,13 +249,17 @@ class CrawlRegistry:
                     raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")
                 number = self._next_number()
                 made = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
-                return checked(changed(made, now_ms, **values))
-            if record.has_ended or is_over(record, now_ms):
-                past, number = record.numbers, self._next_number()
+                return checked(scheduled(changed(made, now_ms, **values), now_ms))
+            is_new = record.has_ended or is_over(record, now_ms)
+            if is_new:
                 if "until_ms" not in values and is_over(record, now_ms):
                     values["until_ms"] = None
-                record = changed(record, now_ms, past=past, number=number)
-            return checked(changed(record, now_ms, **values))
+                record = numbered(record, now_ms, self._next_number())
+            every_s = record.every_s
+            record = changed(record, now_ms, **values)
+            if is_new or record.every_s != every_s:
+                record = scheduled(record, now_ms)
+            return checked(record)
 
         return self._change(name, started)
 
@@ -278,6 +286,28 @@ class CrawlRegistry:
             return changed(record, now_ms, state=state, reason=reason)
 
         return self._change(name, put)
+
+    def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
+        """
+        Change what upkeep writes of a crawl; the record after it. It stays as it is if it has got
+        another number or round meanwhile. Raises `BadInput` if it was deleted.
+        """
+
+        def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
+            is_same = now and (now.number, now.round) == (record.number, record.round)
+            return dataclasses.replace(now, **values) if now and is_same else now
+
+        return self._change(record.name, noted)
+
+    def end_round(self, record: CrawlRecord) -> CrawlRecord:
+        """Cancel what waits for a crawl that begins again; its schedule stays."""
+
+        def ended(now: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
+            if now is None or now.number != record.number:
+                return now
+            return numbered(now, now_ms, self._next_number())
+
+        return self._change(record.name, ended)
 
     def delete(self, name: str) -> CrawlRecord:
         """Forget a crawl, and cancel what waits for it. Its counts are deleted by the caller."""

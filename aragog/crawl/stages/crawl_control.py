@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from aragog.crawl.pipeline.crawl_counts import CrawlCounters, CrawlCounts
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import (
     ENQUEUED,
     OWN_NAMES,
@@ -27,9 +27,11 @@ from aragog.crawl.pipeline.crawl_records import (
 )
 from aragog.crawl.pipeline.crawl_registry import KINDS, Cancellation, CrawlRegistry, Crawls
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.politeness.lines import Lines, is_without_slots
+from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.stages.waiting_line import paused_line
 from aragog.errors import BadInput, InvalidMessage
 from aragog.urlstore.crawl_members import kept_because
@@ -41,20 +43,6 @@ from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
 PAGE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlStatus:
-    """A crawl and what became of its URLs."""
-
-    record: CrawlRecord
-    counts: CrawlCounts
-
-    @property
-    def shown_state(self) -> str:
-        """Its state in a word: `done` is a running crawl for which nothing waits."""
-        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.waiting
-        return "done" if is_done and self.counts.enqueued else self.record.state.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +77,7 @@ class CrawlControl:
         lines: where URLs wait.
         admin: the queues; None on a broker that cannot be asked: a dry run counts the lines alone.
         store: opens the store, for a deletion.
+        seeds: those of the crawls that begin again.
     """
 
     registry: CrawlRegistry
@@ -96,6 +85,7 @@ class CrawlControl:
     lines: Lines
     admin: Admin | None
     store: Callable[[], UrlStore]
+    seeds: CrawlSeeds
 
     def all(self) -> list[CrawlStatus]:
         """Every crawl: those that always exist, then the others by name."""
@@ -201,6 +191,7 @@ class CrawlControl:
                 kept[why] += 1
         self.registry.delete(name)
         self.counts.delete(record.numbers)
+        self.seeds.delete(name)
         return Deleted(deleted, dict(kept))
 
 

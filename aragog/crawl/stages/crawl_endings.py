@@ -130,7 +130,13 @@ class CrawlLimits:
             record = crawls.of_number(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
-            if self.counts.of(record.numbers).bytes >= record.max_bytes:
+            # What it fetched before it was started again, or in an earlier round, does not count.
+            fetched = self.counts.of([record.number]).bytes - record.round_bytes
+            if number != record.number or fetched < record.max_bytes:
+                continue
+            if record.every_s:
+                self.registry.end_round(record)
+            else:
                 self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
 
 

@@ -5,6 +5,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet, Wants
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.crawl_control import CrawlControl
@@ -23,6 +24,7 @@ def control(redis_client, pipeline_stand):
         lines=Lines(redis_client, prefix="t:"),
         admin=None,
         store=lambda: pipeline_stand.store,
+        seeds=CrawlSeeds(redis_client, prefix="t:"),
     )
 
 
