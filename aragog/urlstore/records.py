@@ -214,6 +214,8 @@ class Written:
     """
     older_by_ms: int = 0
     """How much later the stored page was fetched; 0: this one was not dropped as older."""
+    existed: bool = False
+    """An earlier fetch, or somebody else, had stored content there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class Ended(NamedTuple):
     bytes: int = 0
     for_all: bool = False
     """It has ended for every crawl that wants it."""
+    existed: bool = False
+    """The page was stored already; perhaps no crawl has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,15 @@ class CrawlEndings:
 
     def _add_members(self, ended: Iterable[Ended]) -> None:
         pages: dict[str, dict[str, int]] = defaultdict(dict)
+        earlier: dict[str, dict[str, int]] = defaultdict(dict)
         for one in ended:
             name = self.name_of(one.job)
             if one.canonical_url and name:
                 pages[name][one.canonical_url] = one.at_ms
+                if one.existed:
+                    earlier[name][one.canonical_url] = one.at_ms
+        for name, times in earlier.items():
+            self.members.note_earlier(name, times)
         for name, times in pages.items():
             self.members.add(name, times)
 
@@ -113,7 +120,7 @@ class CrawlEndings:
     ) -> Ended:
         if (self.name_of(job), job.url) in had:
             return Ended(job, REPEATED)
-        return Ended(job, STORED, canonical_url, now_ms)
+        return Ended(job, STORED, canonical_url, now_ms, existed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,8 @@ def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
         return Ended(job, SUPERSEDED, bytes=body_bytes)
     if kind in _WITH_PAGE and not write.withdrawn and not job.sitemap:
         canonical_url = write.canonical_url if written is None else written.canonical_url
-        return Ended(job, STORED, canonical_url, write.fetched_at_ms, body_bytes)
+        existed = written is not None and written.existed
+        return Ended(job, STORED, canonical_url, write.fetched_at_ms, body_bytes, existed=existed)
     # What another crawl may do with it, or reads of it, can differ.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
     return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)

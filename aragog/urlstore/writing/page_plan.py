@@ -258,7 +258,14 @@ def written(plan: PageWritePlan) -> Written:
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
+        existed=_existed(plan),
     )
+
+
+def _existed(plan: PageWritePlan) -> bool:
+    """Whether content was stored before this fetch; a second run of it finds its own."""
+    cells = (plan.row.get(column) for column in nodes.POINTERS)
+    return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
 
 # Filling a plan

@@ -10,6 +10,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
+from aragog.urlstore.crawl_members import kept_because
 from tests.support.crawl_stand import StandCrawls, apart
 from tests.support.origin import answer, page
 
@@ -360,3 +361,36 @@ def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(
     assert stand.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
     assert crawls.paths() == []
     assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}
+
+
+def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls):
+    """As pages of version 0.1, whose nodes name no crawl."""
+    store, urls = crawls.stand.urls, [f"http://a.test/p{n}" for n in range(3)]
+    crawls.stand.crawl(urls[:2], EnqueueOptions())
+    store.crawls.remove("enqueued", urls, crawls.stand.clock.now_ms() + 1)
+    crawls.start("docs")
+    crawls.start("fresh")
+
+    crawls.stand.crawl([urls[0], urls[2]], EnqueueOptions(crawl="docs"))
+    crawls.stand.crawl([urls[1]], EnqueueOptions(crawl="fresh", refresh=True))
+
+    kept = {
+        url: kept_because(row, name)
+        for name in ("docs", "fresh")
+        for url, row in store.crawls.walk(name)
+    }
+    earlier = "it was stored before a crawl had it"
+    assert kept == {urls[0]: earlier, urls[1]: earlier, urls[2]: None}
+
+
+def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
+    crawls.start("docs")
+    urls = [f"http://a.test/p{n}" for n in range(3)]
+    crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
+    crawls.stand.urls.put(urls[2], {"page.title": b'"a title of ours"'})
+
+    rows = dict(crawls.stand.urls.crawls.walk("docs"))
+
+    assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
+        urls[0]: None, urls[1]: None, urls[2]: "an application wrote fields of it",
+    }  # fmt: skip
