@@ -2,10 +2,14 @@
 What a crawl adds to a waiting URL, and whether its counts stay exact when everything is killed.
 
     python -m bench.crawls memory
+    python -m bench.crawls estimate [--urls 20000]
     python -m bench.crawls faults [--urls 1000000] [--hosts 10000] [--crawls 20] [--for-s 600] [--broker postgres]
 
 `memory` enqueues the same URLs without a name and for a crawl, on a private redis-server, and prints
 what the in-flight set and the messages take.
+
+`estimate` compares the time left of a report with the simulation of the same web (`bench.simulate.small`), for crawls
+that the rates of their domains limit.
 
 `faults` runs the standalone system against an origin on loopback: URLs of many crawls on many hosts,
 a tenth of them wanted by two crawls. Half of the crawls are cancelled while their URLs wait, and all
@@ -44,19 +48,25 @@ import redis
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.crawl_reports import Pace, open_domains
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.settings import RedisSettings, Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone.redis_server import RedisServer
 from bench.crawl_shards import KINDS, Shards, free_port, shards
 from bench.quick import add_quick
+from bench.simulate.parts import Machines
+from bench.simulate.small import SmallCrawl
+from bench.simulate.web import Web
 
 HOLDS_S = 5.0
 GOES_ON_S = 120.0
 """A claim of a process that was killed ends after 10 s, and a busy machine is no fault."""
 PAGE = b"<!doctype html><title>a page</title><p>some words of a page"
 MEMORY_URLS = 100_000
+ESTIMATED_URLS = 20_000
 
 
 def memory(count: int) -> None:
@@ -94,6 +104,24 @@ def _sizes(settings: Settings, server: redis.Redis, crawl: str, count: int) -> d
         after = int(server.info("memory")["used_memory_dataset"])
     in_flight = server.memory_usage("aragog:in_flight", samples=0) or 0
     return {"in-flight set": in_flight / count, "all of Redis": (after - before) / count}
+
+
+def estimate(urls: int) -> None:
+    """Print the time left by the rates of open domains beside that of a simulated crawl."""
+    for count in (urls // 10, urls):
+        web = Web(domains=200, urls=count)
+        simulated = SmallCrawl(web, Settings(), Machines(processes=20, canonicalize_s=1e4))
+        domains = {f"d{n}": domain for n, domain in enumerate(simulated.domains)}
+        paces = {name: Pace(1e6 / domain.limit.interval_us) for name, domain in domains.items()}
+        waiting = {name: domain.urls for name, domain in domains.items()}
+        record = CrawlRecord(name="simulated", number=2)
+        left_s = max(d.seconds_left or 0.0 for d in open_domains(record, waiting, paces))
+        found = simulated.run()
+        real_s = found.share_done_s(1.0)
+        print(
+            f"{found.urls:,} URLs on {len(domains)} domains: {left_s:,.0f} s by rates, "
+            f"{real_s:,.0f} s simulated, {left_s / real_s - 1:+.0%}"
+        )
 
 
 @dataclass
@@ -339,7 +367,7 @@ def _laws(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("memory", "faults"))
+    parser.add_argument("what", choices=("memory", "estimate", "faults"))
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--crawls", type=int, default=20)
@@ -350,6 +378,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "memory":
         memory(min(options.urls, MEMORY_URLS))
+    elif options.what == "estimate":
+        estimate(min(options.urls, ESTIMATED_URLS))
     elif faults(options):
         sys.exit(1)
 

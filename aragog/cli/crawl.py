@@ -15,7 +15,6 @@ from rich.table import Table
 
 from aragog.bootstrap.crawls import crawl_control
 from aragog.cli.arguments import COUNT, Duration, FiniteRange, Instant, Utf8Text, as_json
-from aragog.cli.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
 from aragog.cli.exit_status import ABSENT, BAD_LINES
@@ -25,6 +24,7 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.observability.formatting import at
 from aragog.pages.preferences import PURPOSES
 

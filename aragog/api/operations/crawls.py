@@ -18,6 +18,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlTerms,
 )
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.crawl_reports import Failure, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.errors import AccessDenied
 from aragog.pages.preferences import PURPOSES
@@ -64,9 +65,11 @@ class CrawlView(CrawlTerms):
     """How often it has begun again by its schedule."""
     next_round_ms: int = 0
     """When it begins again; 0: by no schedule."""
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """Of what was stored: `unchanged`, and `duplicate` of another canonical URL."""
 
 
-_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes"}
+_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}
 
 
 def view_of(status: CrawlStatus) -> CrawlView:
@@ -78,6 +81,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
         state=status.shown_state,
         scope=record.scope.rules,
         outcomes=dict(counts.outcomes),
+        notes=dict(counts.notes),
     )
 
 
@@ -268,6 +272,14 @@ class CrawlReportView:
     """Those with the most URLs, up to 1,000."""
     hours: tuple[CrawlHour, ...] = field(default=())
     """Of the last 90 days, in order."""
+    failures: tuple[Failure, ...] = ()
+    """What fails and why: the most frequent first, up to 1,000."""
+    open: tuple[OpenDomain, ...] = ()
+    """Domains of which URLs wait for it, the slowest first, up to 1,000."""
+    open_domains: int = 0
+    """How many there are."""
+    seconds_left: float | None = None
+    """Until the last open domain is done, by its rate."""
 
 
 @operation(
@@ -277,7 +289,12 @@ class CrawlReportView:
     pool=Pool.BROKER,
 )
 def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
-    """Outcomes of a crawl by domain and by hour; None if no crawl has this name."""
+    """
+    What a crawl came to; None if no crawl has this name.
+
+    Outcomes by domain and by hour, what fails, what holds its open domains back, and the time left
+    by their rates.
+    """
     control = _control(caller)
     if not _has(control, request.name):
         return None
@@ -287,6 +304,10 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
         tuple(CrawlHour(hour * HOUR_MS, dict(counts)) for hour, counts in report.hours.items()),
+        report.failures,
+        report.open,
+        report.open_domains,
+        report.seconds_left,
     )
 
 

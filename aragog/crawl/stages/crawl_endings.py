@@ -14,7 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aragog.crawl.pipeline.crawl_counts import REPEATED, STORED, CrawlCounters
+from aragog.crawl.pipeline.crawl_counts import (
+    DUPLICATE,
+    REPEATED,
+    STORED,
+    UNCHANGED,
+    CrawlCounters,
+)
 from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight import UrlEnding
@@ -45,6 +51,8 @@ class Ended(NamedTuple):
     """It has ended for every crawl that wants it."""
     existed: bool = False
     """The page was stored already; perhaps no crawl has it."""
+    notes: tuple[str, ...] = ()
+    """See `UrlEnding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,10 @@ class CrawlEndings:
         """
         self._add_members(ended)
         heirs = self.in_flight.end(
-            [UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all) for e in ended]
+            [
+                UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all, e.notes)
+                for e in ended
+            ]
         )
         if self.limits:
             self.limits.check({e.job.crawl for e in ended if e.bytes})
@@ -156,11 +167,23 @@ def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
         return Ended(job, SUPERSEDED, bytes=body_bytes)
     if kind in _WITH_PAGE and not write.withdrawn and not job.sitemap:
         canonical_url = write.canonical_url if written is None else written.canonical_url
-        existed = written is not None and written.existed
-        return Ended(job, STORED, canonical_url, write.fetched_at_ms, body_bytes, existed=existed)
+        return Ended(
+            job,
+            STORED,
+            canonical_url,
+            write.fetched_at_ms,
+            body_bytes,
+            existed=written is not None and written.existed,
+            notes=_notes(job, kind, canonical_url),
+        )
     # What another crawl may do with it, or reads of it, can differ.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
     return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)
+
+
+def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
+    unchanged = (UNCHANGED,) if kind == OutcomeKind.NOT_MODIFIED else ()
+    return (*unchanged, DUPLICATE) if canonical_url != job.url else unchanged
 
 
 def _named(kind: str, write: PageWrite) -> str:

@@ -394,3 +394,48 @@ def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
     assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
         urls[0]: None, urls[1]: None, urls[2]: "an application wrote fields of it",
     }  # fmt: skip
+
+
+def test_open_domains_are_counted_as_urls_enter_and_leave_and_further_ones_together(crawls):
+    crawls.start("docs")
+    crawls.start("other")
+    number = crawls.registry.get("docs").number
+    urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(3)]
+    crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    crawls.stand.enqueue(urls, EnqueueOptions(crawl="other"))
+    before = crawls.counts.open_domains(number)
+    crawls.state("other", CrawlPhase.CANCELLED)
+
+    crawls.stand.crawl([], EnqueueOptions())
+
+    assert before == {"a.test": 3, "b.test": 3}
+    assert crawls.counts.open_domains(number) == {}
+    assert crawls.counts.domains([number]) == {
+        "a.test": {"stored": 3}, "b.test": {"stored": 3},
+    }  # fmt: skip
+
+
+def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stand):
+    def versions(request, _wire):
+        if request.path == "/gone":
+            return answer(404)
+        if request.header("If-None-Match"):
+            return answer(304, headers={"ETag": '"1"'})
+        if request.path == "/copy":
+            return answer(301, headers={"Location": "/home"})
+        return answer(200, b"<title>t</title>", headers={"ETag": '"1"'})
+
+    stand = crawl_stand({"/*": versions}, qps=1000)
+    stand.know_rules("a.test")
+    crawls = StandCrawls(stand)
+    crawls.start("docs")
+    urls = [f"http://a.test/{name}" for name in ("home", "copy", "gone")]
+    stand.crawl(urls, EnqueueOptions(crawl="docs"))
+
+    stand.crawl([urls[0]], EnqueueOptions(crawl="docs", refresh=True))
+
+    counts = crawls.of("docs")
+    assert counts.outcomes == {"stored": 3, "gone: 404": 1}
+    assert counts.notes == {"duplicate": 1, "unchanged": 1}
+    days = crawls.counts.days([crawls.registry.get("docs").number])
+    assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
