@@ -355,7 +355,7 @@ class Crawl:
             text = f"{tracker.in_flight} URLs still wait; `{program} up` continues with them"
             warn(console, text)
         example_url = _show_best(store, first, console) or next(iter(first), "URL")
-        console.print(addresses(self.settings), markup=False, highlight=False)
+        console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
         look = f"look:    {program} show '{example_url}'"
         console.print(look, highlight=False, markup=False, soft_wrap=True)
 

@@ -64,7 +64,7 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
     }
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A table of a report."""
 
     title: str
@@ -72,26 +72,26 @@ class Section(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def sections(report: CrawlReport) -> Iterator[Section]:
+def sections(report: CrawlReport) -> Iterator[ReportSection]:
     """What a report says, as tables; those without rows are left out."""
     found = (
-        Section("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
-        Section("Time left", ("", ""), _time_left(report)),
-        Section("What fails, and why", ("outcome", "domain", "URLs", "today", "yesterday"), [
+        ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
+        ReportSection("Time left", ("", ""), _time_left(report)),
+        ReportSection("What fails, and why", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MOST_ROWS]
         ]),
-        Section("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
+        ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
                 _numbers(report.refused)),
-        Section("Hosts whose robots.txt does not answer", ("domain", "waiting"), [
+        ReportSection("Hosts whose robots.txt does not answer", ("domain", "waiting"), [
             (one.domain, f"{one.waiting:,}") for one in report.open if one.robots_unreachable
         ][:MOST_ROWS]),
-        Section("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
+        ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
             (one.domain, f"{one.waiting:,}", f"{one.rate:.3g}/s", _left(one.seconds_left),
              one.held_by)
             for one in report.open[:MOST_ROWS]
         ]),
-        Section("Domains", ("domain", "URLs", "stored"), [
+        ReportSection("Domains", ("domain", "URLs", "stored"), [
             (domain, f"{counts.total():,}", f"{counts['stored']:,}")
             for domain, counts in _largest(report.domains)
         ]),

@@ -18,7 +18,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlTerms,
 )
 from aragog.crawl.stages.crawl_control import CrawlControl
-from aragog.crawl.stages.crawl_reports import Failure, OpenDomain
+from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.errors import AccessDenied
 from aragog.pages.preferences import PURPOSES
@@ -272,7 +272,7 @@ class CrawlReportView:
     """Those with the most URLs, up to 1,000."""
     hours: tuple[CrawlHour, ...] = field(default=())
     """Of the last 90 days, in order."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedUrls, ...] = ()
     """What fails and why: the most frequent first, up to 1,000."""
     open: tuple[OpenDomain, ...] = ()
     """Domains of which URLs wait for it, the slowest first, up to 1,000."""

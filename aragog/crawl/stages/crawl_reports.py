@@ -57,7 +57,7 @@ class OpenDomain:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedUrls:
     """URLs of a domain that ended otherwise than stored."""
 
     domain: str
@@ -78,7 +78,7 @@ class CrawlReport:
     """Outcomes by registered domain."""
     hours: Mapping[int, Counter[str]]
     """Outcomes by hour since the epoch, of the last 90 days."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedUrls, ...] = ()
     """The most frequent first, up to `MOST_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
     """The slowest first, up to `MOST_OPEN`."""
@@ -138,11 +138,11 @@ def failures(
     domains: Mapping[str, Counter[str]],
     days: Mapping[int, Counter[tuple[str, str]]],
     day: int,
-) -> list[Failure]:
+) -> list[FailedUrls]:
     """What was not stored, by domain and outcome, with the counts of `day` and the day before."""
     today, yesterday = days.get(day, Counter()), days.get(day - 1, Counter())
     rows = [
-        Failure(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])
+        FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])
         for domain, counts in domains.items()
         for outcome, n in counts.items()
         if outcome not in (STORED, REPEATED, CANCELLED)

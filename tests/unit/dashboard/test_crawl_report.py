@@ -9,7 +9,7 @@ import orjson
 from aragog.crawl.pipeline.crawl_counts import CrawlCounts
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.pipeline.crawl_scope import Scope
-from aragog.crawl.stages.crawl_reports import CrawlReport, Failure, OpenDomain
+from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report
 
@@ -26,7 +26,7 @@ REPORT = CrawlReport(
     ),
     {"a.example": Counter(OUTCOMES)},
     {472_222: Counter(stored=80), 472_225: Counter({"stored": 10, "gone: 404": 6})},
-    (Failure("a.example", f"unreadable: {EVIL}", 3, 2, 1),),
+    (FailedUrls("a.example", f"unreadable: {EVIL}", 3, 2, 1),),
     (
         OpenDomain("silent.example", 5, 10.0, None, "robots.txt is unreachable", True),
         OpenDomain("a.example", 15, 0.5, 30.0, "Crawl-delay of 2 s in robots.txt", False),

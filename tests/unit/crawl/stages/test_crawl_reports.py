@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_counts import CrawlCounts
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
-from aragog.crawl.stages.crawl_reports import CrawlReport, Failure, Pace, failures, open_domains
+from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, Pace, failures, open_domains
 from aragog.crawl.stages.crawl_status import CrawlStatus
 
 RECORD = CrawlRecord(name="docs", number=2)
@@ -71,9 +71,9 @@ def test_what_fails_comes_before_what_rules_left_out_and_has_the_counts_of_two_d
     }
 
     assert failures(domains, days, 21) == [
-        Failure("b.example", "unreachable: dns", 7, 5, 2),
-        Failure("a.example", "gone: 404", 3, 3, 0),
-        Failure("a.example", "refused: robots", 9, 0, 0),
+        FailedUrls("b.example", "unreachable: dns", 7, 5, 2),
+        FailedUrls("a.example", "gone: 404", 3, 3, 0),
+        FailedUrls("a.example", "refused: robots", 9, 0, 0),
     ]
 
 
