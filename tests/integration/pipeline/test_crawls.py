@@ -1,6 +1,6 @@
 """Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +10,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
+from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.crawl_members import kept_because
 from tests.support.crawl_stand import StandCrawls, apart
 from tests.support.origin import answer, page
@@ -439,3 +440,31 @@ def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stan
     assert counts.notes == {"duplicate": 1, "unchanged": 1}
     days = crawls.counts.days([crawls.registry.get("docs").number])
     assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
+
+
+@dataclass
+class Sink:
+    """Keeps the records of an export."""
+
+    urls: list[str] = field(default_factory=list)
+
+    def write(self, records):
+        self.urls += [record.url for record in records]
+
+    def close(self):
+        pass
+
+
+def test_an_export_of_a_crawl_has_its_pages_and_no_others(crawls):
+    for name, pages in {"docs": (0, 1, 2), "news": (2, 3)}.items():
+        crawls.start(name)
+        urls = [f"http://a.test/p{n}" for n in pages]
+        crawls.stand.crawl(urls, EnqueueOptions(crawl=name))
+    crawls.stand.crawl(["http://a.test/p4", "http://a.test/gone"], EnqueueOptions())
+
+    exported = {}
+    for name in ("docs", "news", "none"):
+        export_urls(crawls.stand.urls.zen, sink := Sink(), NodeSelection(crawl=name))
+        exported[name] = sorted(url.removeprefix("http://a.test/") for url in sink.urls)
+
+    assert exported == {"docs": ["p0", "p1", "p2"], "news": ["p2", "p3"], "none": []}
