@@ -264,9 +264,12 @@ class Crawl:
 
     def _start(self) -> None:
         """Start the crawl that this run is, or go on with it."""
+        registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
-        registry = SharedState.of(self.settings).crawls
-        registry.start(self.options.crawl, options)
+        if name in registry.read().records:  # what is not said stays as it was
+            usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
+            options = {n: value for n, value in options.items() if value != usual[n]}
+        registry.start(name, options)
 
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]

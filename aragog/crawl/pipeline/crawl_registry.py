@@ -22,21 +22,20 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import orjson
 import redis
 from redis.client import Pipeline
 
+from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import (
-    ENQUEUED,
     FIRST_NUMBER,
     OPTIONS,
     OWN_NAMES,
-    REFRESHED,
     CrawlPhase,
     CrawlRecord,
     changed,
@@ -48,40 +47,15 @@ from aragog.crawl.pipeline.crawl_records import (
 )
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S
-from aragog.crawl.pipeline.url_filter import matches
-from aragog.errors import BadInput, InvalidMessage
+from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
-from urlspelling.domain import host
-from urlspelling.hosts import and_parents
 
 FRESH_S = 1.0
 MOST_CRAWLS = 10_000
 MOST_CANCELLATIONS = 1_000
 KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
 """As long as an entry of the in-flight set may count, and a little longer."""
-KINDS = ("url", "host", "domain", "pattern")
-
-
-class Cancellation(NamedTuple):
-    """URLs that were cancelled whatever crawl wants them, if they were enqueued before."""
-
-    kind: str
-    """One of `KINDS`."""
-    value: str
-    at_s: int
-    """When, by the clock of `redis.url`."""
-
-    def matches(self, url: str) -> bool:
-        """Whether a normalized URL is among them."""
-        match self.kind:
-            case "url":
-                return url == self.value
-            case "host":
-                return host(url) == self.value
-            case "domain":
-                return self.value in and_parents(host(url))
-        return matches(self.value, url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,18 +377,9 @@ class CrawlRegistry:
             return
 
 
-def numbers_of(records: Iterable[CrawlRecord]) -> dict[int, str]:
-    """The name of each number, also of the crawls that always exist."""
-    names = {ENQUEUED: OWN_NAMES[ENQUEUED], REFRESHED: OWN_NAMES[REFRESHED]}
-    return names | {number: record.name for record in records for number in record.numbers}
-
-
 def _unknown(name: str) -> BadInput:
     return BadInput(f"crawl: there is no crawl {name[:80]!r}; `aragog crawl list` lists them")
 
 
 def _our_errors() -> AbstractContextManager[None]:
     return redis_errors("redis.url, crawls")
-
-
-__all__ = ["KINDS", "Cancellation", "CrawlRegistry", "Crawls", "InvalidMessage", "numbers_of"]

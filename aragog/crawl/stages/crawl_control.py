@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from aragog.crawl.pipeline.crawl_cancellations import KINDS, Cancellation
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import (
     ENQUEUED,
@@ -25,7 +26,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlRecord,
     own_record,
 )
-from aragog.crawl.pipeline.crawl_registry import KINDS, Cancellation, CrawlRegistry, Crawls
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, Crawls
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.routing import Queue

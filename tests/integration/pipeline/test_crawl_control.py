@@ -2,17 +2,20 @@
 
 import pytest
 
+from aragog.cli.run import Crawl, RunOptions
+from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet, Wants
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.errors import BadInput
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from aragog.settings import StoreSettings
+from aragog.settings import RedisSettings, Settings, StoreSettings
 from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import import_urls
@@ -173,3 +176,22 @@ def test_a_record_is_changed_by_many_at_once_without_losing_a_change(control, re
     records = control.registry.read().records
     assert records["docs"].depth == 7
     assert len({record.number for record in records.values()}) == 17
+
+
+@pytest.mark.parametrize(
+    ("said", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
+)
+def test_a_run_that_goes_on_with_a_crawl_changes_only_what_it_says(
+    redis_url, tmp_path, said, depth, priority
+):
+    settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
+    registry = SharedState.of(settings).crawls
+    registry.start("docs", {"depth": 5, "priority": 2})
+
+    options = RunOptions(
+        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **said}
+    )
+    Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
+
+    record = registry.read().records["docs"]
+    assert (record.depth, record.priority) == (depth, priority)
