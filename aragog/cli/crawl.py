@@ -75,7 +75,12 @@ def _control() -> CrawlControl:
     type=FiniteRange(min=0, max=1),
     help="Post there too when this share of a day's URLs has failed.",
 )
-@click.option("--follow-nofollow", "nofollow", is_flag=True, default=None, help="Follow nofollow.")
+@click.option(
+    "--follow-nofollow/--obey-nofollow",
+    "nofollow",
+    default=None,
+    help="Follow links that are marked nofollow, too. Default: obey.",
+)
 @click.option("--refresh", is_flag=True, help="Fetch seeds and links that are stored already, too.")
 def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -> None:
     """

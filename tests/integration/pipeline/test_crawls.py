@@ -468,3 +468,17 @@ def test_an_export_of_a_crawl_has_its_pages_and_no_others(crawls):
         exported[name] = sorted(url.removeprefix("http://a.test/") for url in sink.urls)
 
     assert exported == {"docs": ["p0", "p1", "p2"], "news": ["p2", "p3"], "none": []}
+
+
+@pytest.mark.parametrize(("nofollow", "expected"), [(False, ["/"]), (True, ["/", "/a"])])
+def test_a_crawl_follows_links_that_are_marked_nofollow_or_not(crawl_stand, nofollow, expected):
+    home = page(b'<title>t</title><a rel="nofollow" href="/a">x</a>')
+    stand = crawl_stand({"/": home, "/a": page(b"<title>a</title>")}, qps=1000)
+    stand.know_rules("a.test")
+    crawls = StandCrawls(stand)
+    crawls.start("docs", depth=1, nofollow=not nofollow)
+    crawls.start("docs", nofollow=nofollow)
+
+    stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+
+    assert sorted(crawls.paths()) == expected
