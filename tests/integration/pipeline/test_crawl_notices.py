@@ -1,6 +1,7 @@
 """What the address of a crawl is told: when it is done, when it ends, and when its URLs fail."""
 
 from collections import Counter
+from pathlib import Path
 
 import orjson
 import pytest
@@ -141,3 +142,17 @@ def test_nothing_is_told_after_the_address_was_removed(crawls, receiver):
 
     assert crawls.stand.pipeline.webhooks.deliver(delivery) == []
     assert receiver.got == []
+
+
+def test_a_notice_has_the_members_that_the_page_shows(crawls, receiver):
+    text = (Path(__file__).parents[3] / "docs" / "crawls.md").read_text()
+    shown = orjson.loads(text.partition("```json\n")[2].partition("```")[0])
+    crawls.start("news", notify=receiver.url, notify_secret=SECRET)
+    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="news"))
+
+    tell(crawls)
+
+    [body] = bodies(receiver)
+    assert body.keys() == shown.keys()
+    assert body["crawl"].keys() == shown["crawl"].keys()
+    assert body["crawl"]["last_day"].keys() == shown["crawl"]["last_day"].keys()
