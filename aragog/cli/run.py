@@ -42,6 +42,7 @@ from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT

@@ -2,7 +2,8 @@
 
 import pytest
 
-from aragog.cli.run import Crawl, RunOptions
+from aragog.cli.run import Crawl
+from aragog.cli.run_options import RunOptions
 from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
