@@ -14,6 +14,7 @@ from aragog.settings.in_use import process_settings
 from aragog.tasks.routes import (
     COMPACT_LINKS,
     CRAWL_LOG,
+    CRAWLS_DUE,
     PACKS,
     REFRESH_DUE,
     ROBOTS_EXPIRING,
@@ -34,6 +35,7 @@ beat_schedule = {
     "refresh robots.txt about to expire": _entry(ROBOTS_EXPIRING, 60.0, 300),
     "compact the link journal into inlinks": _entry(COMPACT_LINKS, 3.0, 30),
     "free what nobody waits for": _entry(SWEEP, 60.0, 300),
+    "begin crawls that are due, and tell of those that end": _entry(CRAWLS_DUE, 10.0, 60),
     "rewrite packs with dead content": _entry(PACKS, 60.0, 300),
 }
 if process_settings().crawl_log.engine != "off":

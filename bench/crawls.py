@@ -2,19 +2,26 @@
 What a crawl adds to a waiting URL, and whether its counts stay exact when everything is killed.
 
     python -m bench.crawls memory
-    python -m bench.crawls faults [--urls 1000000] [--hosts 10000] [--crawls 20] [--for-s 600]
+    python -m bench.crawls estimate [--urls 20000]
+    python -m bench.crawls faults [--urls 1000000] [--hosts 10000] [--crawls 20] [--for-s 600] [--broker postgres]
 
 `memory` enqueues the same URLs without a name and for a crawl, on a private redis-server, and prints
 what the in-flight set and the messages take.
 
+`estimate` compares the time left of a report with the simulation of the same web (`bench.simulate.small`), for crawls
+that the rates of their domains limit.
+
 `faults` runs the standalone system against an origin on loopback: URLs of many crawls on many hosts,
 a tenth of them wanted by two crawls. Half of the crawls are cancelled while their URLs wait, and all
-processes are killed twice with SIGKILL, redis-server among them. It ends when nothing waits, or
+processes are killed twice with SIGKILL, redis-server and the servers of the broker among them. With
+`--broker redis` or `postgres` the jobs are on `--shards` servers, and the last of them is dead from before
+the cancellation until after it must hold. It ends when nothing waits, or
 after `--for-s` by cancelling the rest, and exits with 1 unless
 
 - for each crawl, what was enqueued is what was stored, each other outcome and what was cancelled;
 - what was counted as enqueued is what was given;
 - no URL was requested for a cancelled crawl alone later than `HOLDS_S` after it was cancelled;
+- the crawls that were not cancelled go on, also while a server of the broker is dead;
 - the pages of each crawl that was never cancelled say that they are, as many as were counted;
 - nothing is left in flight.
 """
@@ -25,7 +32,6 @@ import argparse
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -42,16 +48,25 @@ import redis
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.crawl_reports import Pace, open_domains
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.settings import RedisSettings, Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone.redis_server import RedisServer
+from bench.crawl_shards import KINDS, Shards, free_port, shards
 from bench.quick import add_quick
+from bench.simulate.parts import Machines
+from bench.simulate.small import SmallCrawl
+from bench.simulate.web import Web
 
 HOLDS_S = 5.0
+GOES_ON_S = 120.0
+"""A claim of a process that was killed ends after 10 s, and a busy machine is no fault."""
 PAGE = b"<!doctype html><title>a page</title><p>some words of a page"
 MEMORY_URLS = 100_000
+ESTIMATED_URLS = 20_000
 
 
 def memory(count: int) -> None:
@@ -89,6 +104,24 @@ def _sizes(settings: Settings, server: redis.Redis, crawl: str, count: int) -> d
         after = int(server.info("memory")["used_memory_dataset"])
     in_flight = server.memory_usage("aragog:in_flight", samples=0) or 0
     return {"in-flight set": in_flight / count, "all of Redis": (after - before) / count}
+
+
+def estimate(urls: int) -> None:
+    """Print the time left by the rates of open domains beside that of a simulated crawl."""
+    for count in (urls // 10, urls):
+        web = Web(domains=200, urls=count)
+        simulated = SmallCrawl(web, Settings(), Machines(processes=20, canonicalize_s=1e4))
+        domains = {f"d{n}": domain for n, domain in enumerate(simulated.domains)}
+        paces = {name: Pace(1e6 / domain.limit.interval_us) for name, domain in domains.items()}
+        waiting = {name: domain.urls for name, domain in domains.items()}
+        record = CrawlRecord(name="simulated", number=2)
+        left_s = max(d.seconds_left or 0.0 for d in open_domains(record, waiting, paces))
+        found = simulated.run()
+        real_s = found.share_done_s(1.0)
+        print(
+            f"{found.urls:,} URLs on {len(domains)} domains: {left_s:,.0f} s by rates, "
+            f"{real_s:,.0f} s simulated, {left_s / real_s - 1:+.0%}"
+        )
 
 
 @dataclass
@@ -138,23 +171,26 @@ def origin() -> Iterator[Origin]:
 class System:
     """`aragog up` in a folder of its own, which can be killed with all its processes."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, broker: Shards) -> None:
         self.folder = folder
+        self.broker = broker
+        os.environ.update(broker.settings())
         os.environ.update({
             "ARAGOG_SETTINGS": "",
             "ARAGOG_DATA_DIR": str(folder),
             "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
             "ARAGOG_FETCH__USER_AGENT": "aragog-bench/1.0 (+http://127.0.0.1/)",
-            "ARAGOG_SERVING__HTTP_PORT": str(_free_port()),
-            "ARAGOG_SERVING__FLOWER_PORT": str(_free_port()),
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
             "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "10",
         })  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start it, and wait until it runs."""
+    def start(self, *, but_last: bool = False) -> None:
+        """Start it, and wait until it runs; without the last server of the broker, if that stays dead."""
+        self.broker.start(but_last=but_last)
         with (self.folder / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "aragog.cli", "up"],
@@ -180,18 +216,13 @@ class System:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(30)
         _wait(lambda: running_pid(self.folder / "run") is None, 60)
+        self.broker.kill()
 
     def stop(self) -> None:
         """Stop it as an operator does."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait(120)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _wait(condition: Callable[[], bool], within_s: float) -> None:
@@ -212,8 +243,12 @@ def _urls_of(crawl: int, options: argparse.Namespace) -> Iterator[str]:
 
 def faults(options: argparse.Namespace) -> int:
     """Run the scenario; the number of laws that were broken."""
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, origin() as web:
-        system = System(Path(folder), web.port)
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        origin() as web,
+        shards(options.broker, options.shards, Path(folder)) as broker,
+    ):
+        system = System(Path(folder), web.port, broker)
         system.start()
         try:
             return _scenario(system, web, options)
@@ -236,6 +271,8 @@ def _scenario(system: System, web: Origin, options: argparse.Namespace) -> int:
     )
     system.kill()
     system.start()
+    if system.broker.kill_last():
+        print("a server of the broker is dead")
     control = crawl_control(load_settings())
     cancelled = names[::2]
     waited = sum(control.status(name).counts.waiting for name in cancelled)
@@ -245,6 +282,9 @@ def _scenario(system: System, web: Origin, options: argparse.Namespace) -> int:
     held_s = time.monotonic()
     print(f"cancelled {waited:,} URLs in {held_s - began_s:.2f} s")
     time.sleep(HOLDS_S)
+    before = web.seen.total()
+    _wait(lambda: web.seen.total() > before, GOES_ON_S)
+    print("the other crawls go on")
     system.kill()
     system.start()
     control = crawl_control(load_settings())
@@ -327,15 +367,19 @@ def _laws(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("memory", "faults"))
+    parser.add_argument("what", choices=("memory", "estimate", "faults"))
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--crawls", type=int, default=20)
+    parser.add_argument("--broker", choices=KINDS, default="standalone")
+    parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--for-s", type=float, default=600)
     add_quick(parser, urls=2_000, hosts=10, for_s=120)
     options = parser.parse_args()
     if options.what == "memory":
         memory(min(options.urls, MEMORY_URLS))
+    elif options.what == "estimate":
+        estimate(min(options.urls, ESTIMATED_URLS))
     elif faults(options):
         sys.exit(1)
 

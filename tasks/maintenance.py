@@ -9,11 +9,11 @@ from __future__ import annotations
 from aragog.crawl.pipeline.routing import Queue
 from aragog.settings.in_use import process_settings
 from aragog.tasks.policy import periodic
-from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, PACKS, SWEEP
+from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, CRAWLS_DUE, PACKS, SWEEP
 from aragog.workers.services import pipeline
 from pinlater import gates
 
-OTHER_KINDS = 6
+OTHER_KINDS = 7
 """The periodic tasks of the queue `upkeep` besides compaction; each has one thread."""
 
 
@@ -43,6 +43,12 @@ def sweep() -> None:
     maintenance.sweep_changes()
     maintenance.share_takedowns()
     maintenance.rewrite_file()
+
+
+@periodic(CRAWLS_DUE)
+def crawls_due() -> None:
+    """Begin crawls again whose schedules say so, and tell of those that have ended or fail."""
+    pipeline().maintenance.begin_crawls()
 
 
 @periodic(PACKS)

@@ -25,6 +25,7 @@ COMPACT_LINKS = "aragog.maintenance.compact_links"
 SWEEP = "aragog.maintenance.sweep"
 CRAWL_LOG = "aragog.maintenance.crawl_log"
 PACKS = "aragog.maintenance.packs"
+CRAWLS_DUE = "aragog.crawls.due"
 WEBHOOKS_DUE = "aragog.webhooks.due"
 
 QUEUE_OF = {
@@ -45,4 +46,5 @@ QUEUE_OF = {
     SWEEP: Queue.UPKEEP,
     CRAWL_LOG: Queue.UPKEEP,
     PACKS: Queue.UPKEEP,
+    CRAWLS_DUE: Queue.UPKEEP,
 }

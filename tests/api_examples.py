@@ -26,6 +26,7 @@ from aragog.api.server.http.openapi.examples import EXAMPLES, FILE, Example
 from aragog.api.server.http.services import Services
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.stages.crawl_control import CrawlControl
@@ -174,6 +175,7 @@ def crawls_of(url: str, store: Any) -> CrawlControl:
         lines=Lines(client, prefix=prefix),
         admin=None,
         store=lambda: store,
+        seeds=CrawlSeeds(client, prefix=prefix),
     )
 
 

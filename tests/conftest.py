@@ -41,4 +41,5 @@ pytest_plugins = [
     "tests.support.crawl_stand",
     "tests.support.cli",
     "tests.support.thrift_server",
+    "tests.support.webhook_receiver",
 ]

@@ -64,6 +64,10 @@ RUN_BY = {
     ),
     ("docs/cli.md", "sh: eval"): f"{SHELL}::test_a_shell_completes_commands",
     ("docs/crawls.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/crawls.md", "json"): (
+        "tests/integration/pipeline/test_crawl_notices.py"
+        "::test_a_notice_has_the_members_that_the_page_shows"
+    ),
     ("docs/client.md", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"

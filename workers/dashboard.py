@@ -6,10 +6,12 @@ from contextlib import suppress
 from functools import cache
 
 from aragog.api.operations.fetching import TAKEN_DOWN
+from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.dashboard import flower
+from aragog.dashboard.buttons_key import read_key
 from aragog.errors import InvalidUrl
 from aragog.settings.in_use import process_settings
 from urlspelling import normalize
@@ -35,4 +37,6 @@ def install() -> None:
         refresh,
         (*serving.allowed_hosts, serving.flower_host),
         serving.flower_host,
+        crawls=cache(lambda: crawl_control(settings)),
+        key=read_key(settings.data_dir.absolute() / "run"),
     )

@@ -819,6 +819,16 @@ struct CrawlView {
   19: string token
   20: i64 created_at_ms
   21: i64 changed_at_ms
+  /** It begins again so often; absent or 0: it does not. */
+  22: optional i64 every_s
+  /** How often it has begun again, and when it does next (0: by no schedule). */
+  23: i64 round
+  24: i64 next_round_ms
+  /** The address that is told when it is done or ends; empty: none. */
+  25: string notify
+  26: optional double notify_error_rate
+  /** Of what was stored: unchanged, and duplicate of another canonical URL. */
+  27: map<string, i64> notes
 }
 
 struct CrawlDomain {
@@ -831,12 +841,41 @@ struct CrawlHour {
   2: map<string, i64> outcomes
 }
 
+/** URLs of a domain that were not stored. */
+struct CrawlFailure {
+  1: string domain
+  2: string outcome
+  3: i64 urls
+  /** Of them, since midnight UTC, and on the day before. */
+  4: i64 today
+  5: i64 yesterday
+}
+
+/** A domain of which URLs wait for a crawl. */
+struct CrawlOpenDomain {
+  1: string domain
+  2: i64 waiting
+  /** Requests a second for this crawl. */
+  3: double rate
+  /** Absent: nothing is asked now. */
+  4: optional double seconds_left
+  5: string held_by
+  6: bool robots_unreachable
+}
+
 struct CrawlReport {
   1: CrawlView crawl
   /** Those with the most URLs, up to 1,000. */
   2: list<CrawlDomain> domains
   /** Of the last 90 days. */
   3: list<CrawlHour> hours
+  /** The most frequent first, up to 1,000. */
+  4: list<CrawlFailure> failures
+  /** The slowest first, up to 1,000. */
+  5: list<CrawlOpenDomain> open
+  6: i64 open_domains
+  /** Until the last open domain is done, by its rate. */
+  7: optional double seconds_left
 }
 
 /** Options of a crawl; absent: it stays as it was. */
@@ -856,6 +895,14 @@ struct CrawlOptions {
   10: optional i64 until_ms
   /** Requests a second to a domain, if that is fewer than the domain allows. */
   11: optional double rate
+  /** It begins again so often, from its seeds, with conditional requests; 0: not any more. */
+  12: optional i64 every_s
+  /** The address that is told when it is done or ends, signed as webhooks are; empty: none. */
+  13: optional string notify
+  /** The secret of these signatures; it is not shown. */
+  14: optional string notify_secret
+  /** Tell it too when this share of a day's URLs has failed. */
+  15: optional double notify_error_rate
 }
 
 struct ScopeOptions {
@@ -954,7 +1001,7 @@ service Fetcher extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Outcomes of a crawl by domain and by hour. Scope read. */
+  /** Outcomes of a crawl by domain and by hour, what fails, what holds it back, and the time left. Scope read. */
   CrawlReport crawlReport(1: string name, 2: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,

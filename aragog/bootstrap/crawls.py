@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.dashboard.domain_rows import paces
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
@@ -19,10 +21,13 @@ def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlCon
     settings = settings.resolved()
     shared, broker = SharedState.of(settings), settings.broker
     pinlater = kind_of(broker.url) == "pinlater"
+    parts = cache(lambda: components(settings, store=store))
     return CrawlControl(
         registry=shared.crawls,
         counts=shared.crawl_counts,
         lines=lines_of(settings),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         store=cache(lambda: store or url_store(settings)),
+        seeds=shared.crawl_seeds,
+        paces=lambda domains: paces(domains, parts()),
     )

@@ -21,6 +21,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
 from aragog.crawl.pipeline.counters import Counters
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import InFlightSet
@@ -62,6 +63,7 @@ class StageParts:
     in_flight: InFlightSet
     checks: CrawlChecks
     crawl_limits: CrawlLimits
+    crawl_seeds: CrawlSeeds
     spool: Spool
     counters: Counters
     marks: RunMarks
@@ -119,6 +121,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         in_flight=shared.in_flight,
         checks=CrawlChecks(shared.crawls, shared.in_flight),
         crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
+        crawl_seeds=shared.crawl_seeds,
         spool=shared.spool,
         counters=counters,
         marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),

@@ -29,6 +29,8 @@ from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_notices import CrawlNotices
+from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.fetch import FetchStage
 from aragog.crawl.stages.maintenance import MaintenanceStage
@@ -261,6 +263,7 @@ def _webhook_stage(parts: StageParts) -> WebhookStage:
         clock=parts.clock,
         settings=parts.settings,
         traces=parts.traces,
+        crawls=parts.crawl_limits.registry,
     )
 
 
@@ -276,6 +279,7 @@ def _reextract_stage(parts: StageParts) -> ReextractStage:
 
 
 def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
+    registry, counts = parts.crawl_limits.registry, parts.crawl_limits.counts
     return MaintenanceStage(
         store=parts.store,
         in_flight=parts.in_flight,
@@ -286,7 +290,9 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
         settings=parts.settings,
         crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
-        crawls=CrawlUpkeep(parts.crawl_limits.registry, parts.crawl_limits.counts),
+        crawls=CrawlUpkeep(registry, counts),
+        rounds=CrawlRounds(registry, counts, parts.crawl_seeds, parts.enqueuer),
+        notices=CrawlNotices(registry, counts, parts.sender),
     )
 
 

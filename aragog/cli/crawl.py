@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -13,15 +14,17 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aragog.bootstrap.crawls import crawl_control
-from aragog.cli.arguments import COUNT, FiniteRange, Instant, as_json
-from aragog.cli.crawl_report import as_html, as_markdown, plain_report, plain_status
+from aragog.cli.arguments import COUNT, Duration, FiniteRange, Instant, Utf8Text, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
 from aragog.cli.exit_status import ABSENT, BAD_LINES
+from aragog.cli.freshness import warn_if_undeliverable
 from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.stages.crawl_control import CrawlControl, CrawlStatus
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.observability.formatting import at
 from aragog.pages.preferences import PURPOSES
 
@@ -64,7 +67,20 @@ def _control() -> CrawlControl:
     multiple=True,
     help="What the crawl is for; repeatable. Default: preferences.purposes.",
 )
-@click.option("--follow-nofollow", "nofollow", is_flag=True, default=None, help="Follow nofollow.")
+@click.option("--every", type=Duration(), help="Begin again so often: 12h, 1d; 0: not any more.")
+@click.option("--notify", metavar="URL", help="Post there when the crawl is done or ends.")
+@click.option("--notify-secret", type=Utf8Text(), help="Signs what is posted. Default: a new one.")
+@click.option(
+    "--notify-error-rate",
+    type=FiniteRange(min=0, max=1),
+    help="Post there too when this share of a day's URLs has failed.",
+)
+@click.option(
+    "--follow-nofollow/--obey-nofollow",
+    "nofollow",
+    default=None,
+    help="Follow links that are marked nofollow, too. Default: obey.",
+)
 @click.option("--refresh", is_flag=True, help="Fetch seeds and links that are stored already, too.")
 def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -> None:
     """
@@ -75,12 +91,29 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     """
     settings = command_settings()
     control = crawl_control(settings)
-    status = control.start(name, _given(options))
+    given = _given(options)
+    if given.get("notify") and "notify_secret" not in given:
+        given |= _secret(control, name)
+    status = control.start(name, given)
+    if given.get("notify"):
+        warn_if_undeliverable(given["notify"])
     if seeds:
         bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
         if bad:
             sys.exit(BAD_LINES)
     note(_line(control.status(name)))
+    if status.record.every_s and not control.seeds.count(name):
+        note(f"{name} has no seeds to begin again with; give them with this command")
+
+
+def _secret(control: CrawlControl, name: str) -> dict[str, str]:
+    """A new secret for what is posted of a crawl, which is printed, unless it has one."""
+    record = control.registry.read().records.get(name)
+    if record is not None and record.notify_secret:
+        return {}
+    secret = secrets.token_urlsafe(32)
+    echo(f"secret of notify: {secret}")
+    return {"notify_secret": secret}
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +121,8 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "until" in given:
         given["until_ms"] = given.pop("until")
+    if "every" in given:
+        given["every_s"] = round(given.pop("every"))
     if "purposes" in given:
         given["purposes"] = " ".join(given["purposes"])
     return given
@@ -114,8 +149,13 @@ def _line(status: CrawlStatus) -> str:
     counts = status.counts
     return (
         f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
-        f"{counts.waiting:,} waiting, {counts.stored:,} stored"
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored{_next(status)}"
     )
+
+
+def _next(status: CrawlStatus) -> str:
+    next_ms = 0 if status.record.has_ended else status.record.next_round_ms
+    return f"; begins again at {at(next_ms)}" if next_ms else ""
 
 
 @crawl.command("list")

@@ -196,16 +196,16 @@ def add_webhook(
             now_ms=_now_ms(),
         )  # fmt: skip
     echo(webhook.name if secret else f"{webhook.name}  secret: {key}")
-    if reason := _undeliverable(url):
-        hint = "nothing is posted there until webhooks.allowed_hosts has its host"
-        echo(f"aragog: {one_line(reason)}: {hint}", err=True)
+    warn_if_undeliverable(url)
 
 
-def _undeliverable(url: str) -> str | None:
-    """Why the SSRF filter refuses the address of a webhook, as far as its text shows."""
+def warn_if_undeliverable(url: str) -> None:
+    """Say why the SSRF filter refuses the address of a webhook, as far as its text shows."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
-    return receivers.vet_url(url)
+    if reason := receivers.vet_url(url):
+        hint = "nothing is posted there until webhooks.allowed_hosts has its host"
+        echo(f"aragog: {one_line(reason)}: {hint}", err=True)
 
 
 @webhooks.command("list")

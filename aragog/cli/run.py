@@ -42,6 +42,7 @@ from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT
@@ -249,9 +250,12 @@ class Crawl:
 
     def _start(self) -> None:
         """Start the crawl that this run is, or go on with it."""
+        registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
-        registry = SharedState.of(self.settings).crawls
-        registry.start(self.options.crawl, options)
+        if name in registry.read().records:  # what is not said stays as it was
+            usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
+            options = {n: value for n, value in options.items() if value != usual[n]}
+        registry.start(name, options)
 
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
@@ -340,7 +344,7 @@ class Crawl:
             text = f"{tracker.in_flight} URLs still wait; `{program} up` continues with them"
             warn(console, text)
         example_url = _show_best(store, first, console) or next(iter(first), "URL")
-        console.print(addresses(self.settings), markup=False, highlight=False)
+        console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
         look = f"look:    {program} show '{example_url}'"
         console.print(look, highlight=False, markup=False, soft_wrap=True)
 

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from aragog.cli.terminal import SafeConsole, echo, note, warn
 from aragog.crawl.fetcher.user_agent import has_contact
+from aragog.dashboard.buttons_key import link, made_key, read_key
 from aragog.errors import ConfigError
 from aragog.runtime.extras import has, install_command
 from aragog.runtime.secret import without_password
@@ -64,7 +65,7 @@ def up(*, detach: bool) -> None:
     with with_demo_web(settings, console) as settings, running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
         supervisor.ready()
-        console.print(addresses(settings), markup=False, highlight=False)
+        console.print(addresses(settings), markup=False, highlight=False, soft_wrap=True)
         _report_agent(settings)
         console.print("running; ctrl-C or `aragog down` stops it")
         while not stopped:
@@ -177,6 +178,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
 def running(settings: Settings, console: Console) -> Iterator[Supervisor]:
     """The system, started; stopped when the block ends."""
     environ = system.environment(settings)
+    made_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
@@ -199,12 +201,19 @@ def report_deaths(supervisor: Supervisor, console: Console) -> None:
             warn(console, f"{child.name} ended and is restarted; its log: {child.log}")
 
 
+def _buttons(settings: Settings, flower: str) -> str:
+    """The link that opens Flower's buttons in a browser; "" where a login does."""
+    key = read_key(settings.data_dir.absolute() / "run")
+    return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
+
+
 def addresses(settings: Settings) -> str:
     """Where Flower and the API answer, and the broker's URL for Celery apps of producers."""
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
         f"flower:  {flower if has('flower') else NO_FLOWER}\n"
+        f"{_buttons(settings, flower)}"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
         f"broker:  {without_password(settings.resolved().broker.url)}"
     )

@@ -11,6 +11,7 @@ from aragog.crawl.pipeline.outcome_log import LastOutcomes
 from aragog.crawl.politeness.overrides import Override
 from aragog.crawl.politeness.robots_records import CachedRules, RulesState
 from aragog.crawl.politeness.slots import DomainReport
+from aragog.crawl.stages.crawl_reports import Pace
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BrokerUnavailable
@@ -54,6 +55,8 @@ class DomainRow:
     """When it last refused us."""
     cause: str
     """The one cause that holds it back, or an empty text."""
+    robots_unreachable: bool = False
+    """Its robots.txt does not answer, so nothing is asked."""
 
     @property
     def backlog(self) -> str:
@@ -125,6 +128,16 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     return rows
 
 
+def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
+    """How fast each domain is asked, and what holds it back; reads and raises as `domain_rows`."""
+    return {
+        row.domain: Pace(
+            0.0 if row.stopped else row.qps, row.cause, row.robots_unreachable, row.waiting
+        )
+        for row in domain_rows(keys, components)
+    }
+
+
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
     """The rules of each key's own origins, or of the origin of the domain that came last."""
     newest = components.robots.newest_origins([k for k in keys if k == registered_domain(k)])
@@ -163,6 +176,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
         refused_since_ms=outcomes.refused_since_ms if outcomes and outcomes.refuses_us else None,
         refused_at_ms=outcomes.refused_at_ms if outcomes and outcomes.refuses_us else None,
         cause=cause(facts, now_ms),
+        robots_unreachable=facts.robots.unreachable,
     )
 
 

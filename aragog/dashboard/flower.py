@@ -7,11 +7,15 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.dashboard.buttons_key import KEY_NEEDED, PATH, accept_key
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
 from aragog.dashboard.waiting import notes_of_queues
+from aragog.errors import BadInput
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
+from pinlater.flower import LOCKED
 from pinlater.flower import install as install_pinlater
 
 
@@ -20,6 +24,9 @@ def install(
     refresh: Callable[[str], str],
     allowed_hosts: Sequence[str] = (),
     host: str = "127.0.0.1",
+    *,
+    crawls: Callable[[], CrawlControl] | None = None,
+    key: str = "",
 ) -> bool:
     """
     Call this in Flower's process, before Flower starts; a second call changes nothing.
@@ -30,6 +37,9 @@ def install(
         allowed_hosts: names that Flower accepts in the Host header, besides localhost and IP
             addresses.
         host: where Flower listens if it is given no address.
+        crawls: returns what controls the crawls, the same one each time; None: the page of crawls
+            says that there are none.
+        key: of the buttons (`buttons_key`); "": they need a login.
 
     Returns:
         True if every extension was installed.
@@ -43,19 +53,49 @@ def install(
     def more() -> tuple[list[Any], Traversable]:
         guard_hosts(allowed_hosts)
         guard_address(host)
+        accept_key(key)
         _add_metrics(components)
-        return _routes(components, refresh), files("aragog.dashboard") / "templates"
+        return _routes(components, refresh, crawls or no_crawls, key), files(
+            "aragog.dashboard"
+        ) / "templates"
 
-    return install_pinlater(admin_of, more, lambda: notes_of_queues(components))
+    locked = KEY_NEEDED if key else LOCKED
+    return install_pinlater(admin_of, more, lambda: notes_of_queues(components), locked=locked)
 
 
-def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
-    from aragog.dashboard.handlers import DomainsPage, UrlPage  # noqa: PLC0415 - only in Flower's process
+def no_crawls() -> CrawlControl:
+    """
+    What a system without crawls has.
+
+    Raises:
+        BadInput: always.
+    """
+    raise BadInput("this system has no crawls")
+
+
+def _routes(
+    components: Components,
+    refresh: Callable[[str], str],
+    crawls: Callable[[], CrawlControl],
+    key: str,
+) -> list[Any]:
+    from tornado.web import url  # noqa: PLC0415 - only in Flower's process
+
+    from aragog.dashboard.handlers import (  # noqa: PLC0415
+        CrawlsPage,
+        DomainsPage,
+        OpenButtonsPage,
+        UrlPage,
+    )
     from pinlater.flower_pages import page_routes  # noqa: PLC0415
 
     arguments = {"components": components}
     return [
         *page_routes("aragog-domains", r"/aragog/domains", DomainsPage, arguments),
+        *page_routes(
+            "aragog-crawls", r"/aragog/crawls", CrawlsPage, {**arguments, "control": crawls}
+        ),
+        url(PATH, OpenButtonsPage, {"key": key}, name="aragog-open"),
         *page_routes("aragog-url", r"/aragog/url", UrlPage, {**arguments, "refresh": refresh}),
     ]
 

@@ -7,6 +7,7 @@ because content from the web is untrusted.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import NamedTuple
@@ -18,12 +19,16 @@ from aragog.api.json_values import to_json
 from aragog.api.operations.pin_card import PinCard, pin_card
 from aragog.api.operations.values import BUILT_IN
 from aragog.crawl.politeness.live_overrides import OverrideChange
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.dashboard.buttons_key import COOKIE, KEPT_DAYS
 from aragog.dashboard.components import Components
+from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
+from aragog.dashboard.flower import no_crawls
 from aragog.errors import ALL, BAD_INPUT, BadInput
-from aragog.observability.formatting import at, moment
+from aragog.observability.formatting import at, moment, plain
 from pinlater.flower_pages import FlowerPage
 
 MOST_LINKS = 50
@@ -163,6 +168,94 @@ class DomainsPage(DashboardPage):
         return change_domain(
             self.components, domain, action, who=self.who(), reason=reason, qps=qps
         )
+
+
+class CrawlsPage(DashboardPage):
+    """All crawls, or the report of one; pause, resume and cancel it."""
+
+    tab = "aragog-crawls"
+    _control: Callable[[], CrawlControl]
+
+    def initialize(
+        self,
+        components: Components,
+        *,
+        as_json: bool = False,
+        control: Callable[[], CrawlControl] = no_crawls,
+    ) -> None:
+        """Called by tornado with the route's arguments."""
+        super().initialize(components, as_json=as_json)
+        self._control = control
+
+    @web.authenticated
+    async def get(self) -> None:
+        name = self.query("crawl").strip()
+        if name:
+            await self._show_one(name)
+            return
+        found, problem = await self.read(lambda: self._control().all())
+        if self.as_json:
+            self.show("", [plain_status(status) for status in found or ()], problem)
+            return
+        self.keep_fresh()
+        self.show("aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at)
+
+    async def _show_one(self, name: str) -> None:
+        report, problem = await self.read(lambda: self._control().report(name))
+        if report is not None and self.query("format") == "html":
+            self.set_header("Content-Disposition", f'attachment; filename="{name}.html"')
+            self.write(as_html(report))
+        elif self.as_json:
+            self.show("", report and plain_report(report), problem)
+        else:
+            self.show(
+                "aragog_crawls.html", [report.status] if report else [], problem, at=at,
+                crawl=report, sections=list(sections(report)) if report else (),
+            )  # fmt: skip
+
+    @web.authenticated
+    async def post(self) -> None:
+        self.check_may_change()
+        name, action, reason = (
+            str(self.get_body_argument(part, "")) for part in ("crawl", "action", "reason")
+        )
+        _, problem = await self.read(lambda: self._act(name, action, reason))
+        if problem:
+            self.refuse(problem)
+        self.redirect(f"{self.reverse_url(self.tab)}?{urlencode({'crawl': name})}")
+
+    def _act(self, name: str, action: str, reason: str) -> None:
+        control = self._control()
+        match action:
+            case "pause":
+                control.pause(name)
+            case "resume":
+                control.resume(name)
+            case "cancel":
+                who = plain(self.who())
+                control.cancel(name, f"{plain(reason)} ({who})" if reason else f"by {who}")
+            case _:
+                raise BadInput(f"{action!r}: must be pause, resume or cancel")
+
+
+class OpenButtonsPage(FlowerPage):
+    """The link that `aragog up` prints: it leaves the key of the buttons in a cookie."""
+
+    _key: str
+
+    def initialize(self, key: str) -> None:
+        """Called by tornado with the route's arguments."""
+        self._key = key
+
+    def get(self) -> None:
+        """Go to the crawls with open buttons; 403 for another key."""
+        given = str(self.get_query_argument("key", ""))
+        if not self._key or not hmac.compare_digest(given.encode(), self._key.encode()):
+            raise web.HTTPError(403, "This link is not of the system that runs now.")
+        self.set_cookie(
+            COOKIE, self._key, expires_days=KEPT_DAYS, httponly=True, samesite="Strict", path="/"
+        )
+        self.redirect(self.reverse_url(CrawlsPage.tab))
 
 
 def _rate(text: str) -> float:

@@ -282,10 +282,10 @@ class WorkerSettings:
     Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than
     pinlater in each of `upkeep`.
     """
-    upkeep: int = 9
+    upkeep: int = 10
     """
-    Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, the crawl
-    log, freeing, packs), one for watches, and the others for compactions of links.
+    Threads: one for each kind of work that beat starts (refresh, robots.txt, webhooks, crawls, the
+    crawl log, freeing, packs), one for watches, and the others for compactions of links.
     """
     canonicalize: int | None = None
     """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""

@@ -34,6 +34,7 @@ from aragog.pages.extractors import load_all
 from aragog.settings import Settings
 from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.warc_pages import Archived, ArchivedPage
+from aragog.urlstore.crawl_members import IMPORTED
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 
@@ -96,9 +97,11 @@ def import_archive(
             stale += earlier is not None
             if earlier is None or earlier.fetched_at_ms <= one.fetched_at_ms:
                 read[url] = one
-        for done in store.write_pages(list(_writes(read.values(), store, settings))):
-            stale += done.stale
-            written += not done.stale
+        now_ms = store.clock.now_ms()
+        stored = store.write_pages(list(_writes(read.values(), store, settings)))
+        store.crawls.add(IMPORTED, {one.canonical_url: now_ms for one in stored if not one.stale})
+        stale += sum(one.stale for one in stored)
+        written += sum(not one.stale for one in stored)
         last = some[-1][0]
         on_progress(last)
     return ArchiveReport(last, written, stale, problems)

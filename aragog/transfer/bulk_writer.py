@@ -17,6 +17,7 @@ from aragog.settings import StoreSettings
 from aragog.transfer.identity_evidence import imported_alias, imported_page
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore import nodes
+from aragog.urlstore.crawl_members import IMPORTED, crawl_column
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
@@ -165,7 +166,7 @@ class BulkWriter:
         sentinel = nodes.kept_sentinel(rows[canonical])
         for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
             cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: sentinel}
-        state = {nodes.VERSION: os.urandom(8).hex().encode()}
+        state = {nodes.VERSION: os.urandom(8).hex().encode(), crawl_column(IMPORTED): b"1"}
         if record.due_at_ms is not None:
             state[nodes.DUE] = due_cell(record.due_at_ms)
         key = self._zen.node_id(canonical)

@@ -1,6 +1,10 @@
 """
 Which crawls a page was stored for: a cell `s:in:<name>` at its node for each.
 
+Two more cells of this kind keep pages from being deleted with a crawl: `s:in:.imported`, and
+`s:in:.earlier` of a page that was stored before any crawl had it. No crawl has a name with a dot in
+front.
+
 Safe to repeat, and from several processes at once: each crawl has a cell of its own. The cell moves
 with the page when URLs are merged, and is deleted with it.
 """
@@ -12,12 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from aragog.urlstore.nodes import (
     CANONICAL,
     IN_CRAWL,
-    PROVENANCE,
     REMOVED,
     URL,
     WATCHED,
     Nodes,
-    facts_of,
+    from_column,
     text,
 )
 from zengraph import MultiGraph
@@ -25,6 +28,11 @@ from zengraph.records import Row, put_properties
 
 _IN = b"1"
 _FIELD = b"m:"
+IMPORTED, EARLIER = ".imported", ".earlier"
+_REASONS = {
+    IMPORTED: "it was imported",
+    EARLIER: "it was stored before a crawl had it",
+}
 
 
 def crawl_column(name: str) -> bytes:
@@ -34,6 +42,11 @@ def crawl_column(name: str) -> bytes:
 
 def crawls_in(row: Row) -> list[str]:
     """The names of the crawls that a page was stored for, sorted; its node was read whole."""
+    return [name for name in _owners(row) if name not in _REASONS]
+
+
+def _owners(row: Row) -> list[str]:
+    """Crawls, and why else a page stays."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -58,6 +71,19 @@ class CrawlMembers:
                     for url, at_ms in pages.items()
                 ]
             )
+
+    def note_earlier(self, name: str, pages: Mapping[str, int]) -> None:
+        """
+        Note which of these pages nobody had before this crawl, although they were stored.
+
+        Call it before `add`, with canonical URLs. A round trip, and two more where there are such.
+        """
+        known = self.among(name, list(pages))
+        others = [url for url in pages if url not in known]
+        if others:
+            rows = self._nodes.read(others, None)
+            free = {url: pages[url] for url in others if not _owners(rows.get(url, {}))}
+            self.add(EARLIER, free)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
         """Those normalized URLs whose pages were stored for a crawl."""
@@ -87,12 +113,19 @@ def kept_because(row: Row, name: str) -> str | None:
         row: its node, read whole.
         name: the crawl.
     """
-    if any(other != name for other in crawls_in(row)):
+    owners = _owners(row)
+    if any(other != name and other not in _REASONS for other in owners):
         return "another crawl has it"
+    if reason := next((_REASONS[owner] for owner in owners if owner in _REASONS), None):
+        return reason
     if text(row, WATCHED) == "1":
         return "it is watched"
-    found = facts_of(row, PROVENANCE)
-    fields = (c.removeprefix(_FIELD).decode() for c in row if c.startswith(_FIELD))
-    if any(field not in found for field in fields if field != "_"):
-        return "it was imported, or an application wrote fields of it"
+    if any(_is_of_an_application(row, column) for column in row if column.startswith(_FIELD)):
+        return "an application wrote fields of it"
     return None
+
+
+def _is_of_an_application(row: Row, column: bytes) -> bool:
+    """Whether somebody else wrote a field last: who does says in a cell beside it where from."""
+    told = row.get(from_column(column.removeprefix(_FIELD).decode()))
+    return told is not None and told.at_ms == row[column].at_ms and bool(row[column].value)

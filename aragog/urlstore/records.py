@@ -228,6 +228,8 @@ class Written:
     """How much later the stored page was fetched; 0: this one was not dropped as older."""
     same_as: str | None = None
     """The URL whose page had the body already, which is not stored once more."""
+    existed: bool = False
+    """An earlier fetch, or somebody else, had stored content there."""
 
 
 @dataclass(frozen=True, slots=True)

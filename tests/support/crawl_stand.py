@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap.stages import connect
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters, CrawlCounts
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.pipeline.messages import (
     FetchBatch,
     FetchResult,
@@ -23,6 +27,7 @@ from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.pipeline import Pipeline
 from aragog.runtime.clock import Clock
@@ -35,6 +40,7 @@ from aragog.settings import (
     RenderingSettings,
     Settings,
     StoreSettings,
+    WebhookSettings,
 )
 from aragog.settings.servers import RedisSettings
 from aragog.urlstore.store import UrlStore
@@ -74,6 +80,15 @@ class CrawlStand:
             now_ms = self.clock.now_ms()
             self.robots.put(f"http://{host}", 200, body, now_ms)
 
+    def enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
+        """Enqueue URLs; their messages wait in `sent`."""
+        return list(self.pipeline.enqueuer.enqueue(urls, options))
+
+    def taken(self) -> list[OutgoingMessage]:
+        """The messages that wait, which are taken out."""
+        messages, self.sent.messages[:] = list(self.sent.messages), []
+        return messages
+
     def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
         """Deliver one message to its stage; what it leads to."""
         wire = send.message.wire()
@@ -100,7 +115,7 @@ class CrawlStand:
 
     def crawl(self, urls: Sequence[str], options: EnqueueOptions, *, limit_s: float = 120) -> None:
         """Enqueue URLs and deliver what they lead to, until everything is stored."""
-        list(self.pipeline.enqueuer.enqueue(urls, options))
+        self.enqueue(urls, options)
         until_ms = self.clock.now_ms() + limit_s * 1000
         while self.sent.messages or self.limiter_lines.total():
             assert self.clock.now_ms() < until_ms, f"{len(self.sent.messages)} messages are left"
@@ -152,6 +167,43 @@ class CrawlStand:
                 due_ms = clock.now_ms() + (message.delay_ms or 0)
                 heapq.heappush(queue, (due_ms, next(numbers), message))
         return answers
+
+
+@dataclass
+class StandCrawls:
+    """The crawls of a stand."""
+
+    stand: CrawlStand
+
+    @property
+    def registry(self) -> CrawlRegistry:
+        return self.upkeep.registry
+
+    @property
+    def counts(self) -> CrawlCounters:
+        return self.upkeep.counts
+
+    @property
+    def upkeep(self) -> CrawlUpkeep:
+        assert self.stand.pipeline.maintenance.crawls is not None
+        return self.stand.pipeline.maintenance.crawls
+
+    def start(self, name: str, **options: Any) -> CrawlRecord:
+        return self.registry.start(name, options)
+
+    def state(self, name: str, state: CrawlPhase) -> None:
+        """Change the state; every process reads it within a second, this one now."""
+        self.registry.set_state(name, state)
+        self.registry.read()
+        for checks in (self.stand.pipeline.store.checks, self.stand.pipeline.release.checks):
+            checks.registry.read()
+
+    def of(self, name: str) -> CrawlCounts:
+        ended = self.registry.read().ended
+        return self.counts.of(self.registry.get(name).numbers, ended=ended)
+
+    def paths(self) -> list[str]:
+        return [r.path for r in self.stand.origin.seen if r.path != "/robots.txt"]
 
 
 def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
@@ -206,6 +258,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             rendering=rendering or RenderingSettings(),
             identity=identity or IdentitySettings(),
             pipeline=PipelineSettings(retry_first_s=retry_first_s),
+            webhooks=WebhookSettings(allowed_hosts=("127.0.0.1",)),
         )
         sent = Sent()
         stands.append(CrawlStand(connect(settings, sent), origin, sent))

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from aragog.dashboard.buttons_key import made_key
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from deploy.processes import end
@@ -49,8 +50,10 @@ class FlowerSystem:
 
 
 @contextmanager
-def flower_system(roles: Sequence[str] = (), **environ_of_flower: str) -> Iterator[FlowerSystem]:
-    """A redis-server, Flower, and a worker of each role; Flower answers."""
+def flower_system(
+    roles: Sequence[str] = (), *, key: bool = False, **environ_of_flower: str
+) -> Iterator[FlowerSystem]:
+    """A redis-server, Flower, and a worker of each role; Flower answers. `key`: as with `aragog up`."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as name,
         RedisServer(Path(name)) as server,
@@ -68,6 +71,8 @@ def flower_system(roles: Sequence[str] = (), **environ_of_flower: str) -> Iterat
         }
         settings = load_settings(environ=environ).resolved()
         running = FlowerSystem(Path(name), environ, settings, port)
+        if key:
+            made_key(running.folder / "run", environ)
         for role in roles:
             stack.enter_context(_process(["-m", "workers", role], running, f"{role}.log"))
         flower = [*FLOWER, f"--port={port}", "--logging=warning"]

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import present
+from aragog.api.operations.crawls import check_own
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
@@ -73,6 +74,8 @@ def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
         for name, value in given(request).items()
         if name in _ARGUMENTS
     }
+    if request.crawl:
+        check_own(caller, request.crawl)
     results = tuple(send(list(request.urls), **options))
     batches, batch = caller.parts.batches, request.batch
     if batches is not None and results:

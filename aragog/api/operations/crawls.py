@@ -11,8 +11,15 @@ from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, opera
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN, WRITE, Token
 from aragog.api.operations.values import MOST_ITEMS
-from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
-from aragog.crawl.stages.crawl_control import CrawlControl, CrawlStatus
+from aragog.crawl.pipeline.crawl_records import (
+    MOST_NOTIFY_CHARS,
+    OWN_NAMES,
+    CrawlPhase,
+    CrawlTerms,
+)
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
+from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.errors import AccessDenied
 from aragog.pages.preferences import PURPOSES
 
@@ -30,10 +37,11 @@ _STATES = {
     "cancelled": CrawlPhase.CANCELLED,
 }
 MOST_COUNT = 2**53
+MOST_EVERY_S = 366 * 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlView(CrawlTerms):
     """A crawl, and what became of its URLs."""
 
     name: str
@@ -49,24 +57,19 @@ class CrawlView:
     """URLs by outcome, among them `stored` and `cancelled`."""
     scope: tuple[str, ...] = ()
     """Its rules (docs/crawls.md)."""
-    depth: int = 0
-    nofollow: bool = False
-    """Links marked `nofollow` are followed."""
-    priority: int = 5
-    purposes: str | None = None
-    """Separated by spaces; None: what the settings say."""
-    max_urls: int | None = None
-    max_urls_per_host: int | None = None
-    max_bytes: int | None = None
-    until_ms: int | None = None
-    rate: float | None = None
     token: str = ""
     """The name of the token that started it."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
+    round: int = 0
+    """How often it has begun again by its schedule."""
+    next_round_ms: int = 0
+    """When it begins again; 0: by no schedule."""
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """Of what was stored: `unchanged`, and `duplicate` of another canonical URL."""
 
 
-_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes"}
+_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}
 
 
 def view_of(status: CrawlStatus) -> CrawlView:
@@ -78,6 +81,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
         state=status.shown_state,
         scope=record.scope.rules,
         outcomes=dict(counts.outcomes),
+        notes=dict(counts.notes),
     )
 
 
@@ -86,19 +90,9 @@ def _control(caller: Caller) -> CrawlControl:
 
 
 def _own(caller: Caller, name: str) -> CrawlControl:
-    """
-    The control of a crawl that the caller may change: one that its token started.
-
-    Raises:
-        NotYourCrawl: another token started it, and this one has not the scope `admin`.
-    """
-    control = _control(caller)
-    record = control.registry.read().records.get(name)
-    token = caller.token
-    is_bound = isinstance(token, Token) and not token.allows(ADMIN)
-    if record is not None and is_bound and record.token != str(token):
-        raise NotYourCrawl(name)
-    return control
+    """The control of a crawl that the caller may change; raises as `check_own`."""
+    check_own(caller, name)
+    return _control(caller)
 
 
 @dataclass(eq=False, repr=False)
@@ -107,6 +101,21 @@ class NotYourCrawl(AccessDenied):
 
     MESSAGE: ClassVar[str] = "the crawl {name} was started by another token"
     name: str
+
+
+def check_own(caller: Caller, name: str) -> None:
+    """
+    Return if the caller may change a crawl, or add URLs to it: its token started it.
+
+    Raises:
+        NotYourCrawl: another token started it, and this one does not have the scope `admin`.
+    """
+    token, control = caller.token, caller.parts.crawls
+    if control is None or not isinstance(token, Token) or token.allows(ADMIN):
+        return
+    record = control.registry.read().records.get(name)
+    if record is not None and record.token != str(token):
+        raise NotYourCrawl(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,28 @@ class StartCrawlRequest:
             most=10_000,
         ),
     ] = None
+    every_s: Annotated[
+        int | None,
+        Option(
+            "It begins again so often, from its seeds, with conditional requests; 0: not any more.",
+            least=0,
+            most=MOST_EVERY_S,
+        ),
+    ] = None
+    notify: Annotated[
+        str | None,
+        Option(
+            "The address that is told when it is done or ends, signed like webhooks; empty: none.",
+            most_bytes=MOST_NOTIFY_CHARS,
+        ),
+    ] = None
+    notify_secret: Annotated[
+        str | None, Option("The secret of these signatures; it is not shown.", most_bytes=200)
+    ] = None
+    notify_error_rate: Annotated[
+        float | None,
+        Option("Tell it too when this share of a day's URLs has failed.", least=0, most=1),
+    ] = None
 
 
 @operation(
@@ -162,8 +193,9 @@ def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     """
     Start a crawl, or change and continue the one of this name.
 
-    Enqueue its URLs with `crawl`. One that was cancelled or has ended starts again; what waited for
-    it then stays cancelled. A token may change the crawls that it started, `admin` all.
+    Enqueue its URLs with `crawl`; those of one with `every_s` are kept as its seeds. One that was
+    cancelled or has ended starts again; what waited for it then stays cancelled. A token may change
+    the crawls that it started, `admin` all.
     """
     control = _own(caller, request.name)
     options: dict[str, Any] = {
@@ -240,6 +272,14 @@ class CrawlReportView:
     """Those with the most URLs, up to 1,000."""
     hours: tuple[CrawlHour, ...] = field(default=())
     """Of the last 90 days, in order."""
+    failures: tuple[FailedUrls, ...] = ()
+    """What fails and why: the most frequent first, up to 1,000."""
+    open: tuple[OpenDomain, ...] = ()
+    """Domains of which URLs wait for it, the slowest first, up to 1,000."""
+    open_domains: int = 0
+    """How many there are."""
+    seconds_left: float | None = None
+    """Until the last open domain is done, by its rate."""
 
 
 @operation(
@@ -249,7 +289,12 @@ class CrawlReportView:
     pool=Pool.BROKER,
 )
 def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
-    """Outcomes of a crawl by domain and by hour; None if no crawl has this name."""
+    """
+    What a crawl came to; None if no crawl has this name.
+
+    Outcomes by domain and by hour, what fails, what holds its open domains back, and the time left
+    by their rates.
+    """
     control = _control(caller)
     if not _has(control, request.name):
         return None
@@ -259,6 +304,10 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
         tuple(CrawlHour(hour * HOUR_MS, dict(counts)) for hour, counts in report.hours.items()),
+        report.failures,
+        report.open,
+        report.open_domains,
+        report.seconds_left,
     )
 
 

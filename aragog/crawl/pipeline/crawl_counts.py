@@ -25,9 +25,24 @@ from pinlater.redis.errors import redis_errors
 
 STORED = "stored"
 REPEATED = "repeated"
+WAITING = "waiting"
+UNCHANGED, DUPLICATE, TRAP = "unchanged", "duplicate", "trap"
+"""
+Notes: pages that had not changed since they were stored, those of another canonical URL, and what
+was left out as a part of a trap.
+"""
 CANCELLED = "cancelled"
-_IS = "is "
-HOURS_KEPT = 24 * 90
+_IS, _OF = "is ", "of "
+HOURS_KEPT, DAYS_KEPT = 24 * 90, 2
+_NO_FAILURES = frozenset({
+    STORED, REPEATED, CANCELLED, "sitemap", "superseded", "taken down", "deleted",
+})  # fmt: skip
+_CHOICES = ("refused", "reserved", "out of scope")
+
+
+def is_failure(outcome: str) -> bool:
+    """Whether an outcome is a fault of the web: what a rule leaves out is none. Pure."""
+    return outcome not in _NO_FAILURES and not outcome.startswith(_CHOICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,8 @@ class CrawlCounts:
     repeated: int = 0
     """URLs that were enqueued for it again after they were stored for it."""
     bytes: int = 0
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """Counted beside the outcome: `unchanged` and `duplicate` of what was stored."""
 
     @property
     def stored(self) -> int:
@@ -77,7 +94,24 @@ class CrawlCounters:
         """By registered domain: what became of its URLs. `*`: of those after the 50,000 first."""
         found: dict[str, Counter[str]] = {}
         for place, outcome, count in self._table(numbers, "domains"):
-            found.setdefault(place, Counter())[outcome] += count
+            if outcome != WAITING:
+                found.setdefault(place, Counter())[outcome] += count
+        return found
+
+    def open_domains(self, number: int) -> Counter[str]:
+        """By registered domain: about how many URLs wait. `*`: of those after the 50,000 first."""
+        found = Counter[str]()
+        for place, outcome, count in self._table([number], "domains"):
+            if outcome == WAITING:
+                found[place] += count
+        return +found
+
+    def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
+        """By day since the epoch: URLs by domain and outcome, but for what was stored."""
+        found: dict[int, Counter[tuple[str, str]]] = {}
+        for day, rest, count in self._table(numbers, "days"):
+            domain, _, outcome = rest.partition(" ")
+            found.setdefault(int(day), Counter())[domain, outcome] += count
         return found
 
     def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
@@ -97,15 +131,21 @@ class CrawlCounters:
                         place, _, outcome = key.decode().partition(" ")
                         yield place, outcome, int(count)
 
-    def forget_hours(self, numbers: Sequence[int], hour: int) -> None:
-        """Forget the counts of hours before this one; the totals stay."""
+    def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
+        """Forget the counts of `hours` or `days` before this one; the totals stay."""
         with _our_errors():
             for client in self._nodes.clients:
                 for number in numbers:
-                    key = f"{self._prefix}{number}:hours"
-                    names = [n for n, _ in client.hscan_iter(key) if int(n.split(b" ")[0]) < hour]
+                    key = f"{self._prefix}{number}:{table}"
+                    names = [n for n, _ in client.hscan_iter(key) if int(n.split(b" ")[0]) < first]
                     if names:
                         client.hdel(key, *names)
+
+    def forget_hosts(self, numbers: Sequence[int]) -> None:
+        """Forget how many URLs each host has: its bound is that of a round."""
+        with _our_errors():
+            for client in self._nodes.clients:
+                client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Delete the counts of these numbers."""
@@ -114,7 +154,7 @@ class CrawlCounters:
         keys = [
             f"{self._prefix}{number}{table}"
             for number in numbers
-            for table in ("", ":domains", ":hours", ":hosts")
+            for table in ("", ":domains", ":days", ":hours", ":hosts")
         ]
         with _our_errors():
             for client in self._nodes.clients:
@@ -130,8 +170,9 @@ def _read(counts: Mapping[bytes, bytes], *, is_over: bool) -> Counter[str]:
 
 def _counts(total: Counter[str]) -> CrawlCounts:
     outcomes = {n.removeprefix(_IS): c for n, c in total.most_common() if n.startswith(_IS) and c}
+    notes = {n.removeprefix(_OF): c for n, c in total.items() if n.startswith(_OF)}
     return CrawlCounts(
-        total["enqueued"], total["waiting"], outcomes, total[REPEATED], total["bytes"]
+        total["enqueued"], total[WAITING], outcomes, total[REPEATED], total["bytes"], notes
     )
 
 

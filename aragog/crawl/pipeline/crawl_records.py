@@ -18,7 +18,8 @@ import orjson
 
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
-from aragog.errors import BadInput, InvalidMessage
+from aragog.errors import BadInput, InvalidMessage, InvalidUrl
+from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
@@ -44,7 +45,34 @@ ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlRecord:
+class CrawlTerms:
+    """What who starts a crawl chooses, beside its scope."""
+
+    depth: int = 0
+    """Link hops that are followed from its seeds."""
+    nofollow: bool = False
+    """Follow links that are marked `nofollow` too."""
+    priority: int = PRIORITY_DEFAULT
+    purposes: str | None = None
+    """What it is for, separated by spaces; None: what the settings say."""
+    max_urls: int | None = None
+    max_urls_per_host: int | None = None
+    max_bytes: int | None = None
+    """Bytes of pages, as they came over the wire; then it ends."""
+    until_ms: int | None = None
+    """When it ends, by the clock of `redis.url`."""
+    rate: float | None = None
+    """Requests a second to one domain, if that is fewer than the domain allows."""
+    every_s: int | None = None
+    """It begins again so often (`crawl_rounds`); 0 or None: it does not."""
+    notify: str = ""
+    """The address that is told when it is done, has ended, or fails too often; "": none."""
+    notify_error_rate: float | None = None
+    """It fails too often when this share of its URLs has failed; None: nobody is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlRecord(CrawlTerms):
     """One crawl."""
 
     name: str
@@ -56,25 +84,24 @@ class CrawlRecord:
     reason: str = ""
     """Why it is in that state."""
     scope: Scope = field(default_factory=Scope)
-    depth: int = 0
-    """Link hops that are followed from its seeds."""
-    nofollow: bool = False
-    """Follow links that are marked `nofollow` too."""
-    priority: int = PRIORITY_DEFAULT
-    purposes: str | None = None
-    """What it is for; None: what the settings say."""
-    max_urls: int | None = None
-    max_urls_per_host: int | None = None
-    max_bytes: int | None = None
-    """Bytes of pages, as they came over the wire; then it ends."""
-    until_ms: int | None = None
-    """When it ends, by the clock of `redis.url`."""
-    rate: float | None = None
-    """Requests a second to one domain, if that is fewer than the domain allows."""
     token: str = ""
     """The name of the token that started it; "": a command on this machine."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
+    round: int = 0
+    """How often it has begun again by its schedule."""
+    next_round_ms: int = 0
+    """When it begins again, by the clock of `redis.url`; 0: by no schedule."""
+    is_seeding: bool = False
+    """A round has begun, and not all of its seeds are enqueued yet."""
+    round_urls: int = 0
+    """URLs that its number had counted when the round began; `max_urls` is about those since."""
+    round_bytes: int = 0
+    """The same for `max_bytes`."""
+    notify_secret: str = ""
+    """The key that signs what is sent to `notify`."""
+    notified: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """By event, the last of the kind that was reported (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are kept."""
 
@@ -117,12 +144,12 @@ class CrawlRecord:
             raise InvalidMessage("crawl", f"{error}: {wire[:200]!r}") from error
 
 
-_NAMES = tuple(f.name for f in fields(CrawlRecord) if f.name not in ("unknown", "scope"))
-OPTIONS = (
-    "scope", "depth", "nofollow", "priority", "purposes", "max_urls", "max_urls_per_host",
-    "max_bytes", "until_ms", "rate",
-)  # fmt: skip
+_TERMS = tuple(f.name for f in fields(CrawlTerms))
+_OWN = tuple(f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unknown", "scope"})
+_NAMES = (*_OWN, *_TERMS)
+OPTIONS = ("scope", *_TERMS, "notify_secret")
 """The fields that who starts a crawl chooses."""
+MOST_NOTIFY_CHARS = 2_000
 
 
 def checked(record: CrawlRecord) -> CrawlRecord:
@@ -135,7 +162,7 @@ def checked(record: CrawlRecord) -> CrawlRecord:
     check_name(record.name)
     least = {
         "depth": 0, "priority": 0, "max_urls": 1, "max_urls_per_host": 1, "max_bytes": 1,
-        "until_ms": 1, "rate": 0.0001,
+        "until_ms": 1, "rate": 0.0001, "every_s": 0, "notify_error_rate": 0,
     }  # fmt: skip
     for name, bound in least.items():
         value = getattr(record, name)
@@ -143,7 +170,22 @@ def checked(record: CrawlRecord) -> CrawlRecord:
             raise BadInput(f"{name}: must be at least {bound}, got {value}")
     if record.priority > 9:
         raise BadInput(f"priority: must be at most 9, got {record.priority}")
+    if record.notify:
+        _check_address(record.notify)
+        if not record.notify_secret:
+            raise BadInput(
+                "notify: give a secret as well (notify_secret), which signs what is sent"
+            )
     return record
+
+
+def _check_address(url: str) -> None:
+    try:
+        normalize(url)
+    except InvalidUrl as error:
+        raise BadInput(f"notify: {url[:80]!r} is no address: {error.reason}") from error
+    if len(url) > MOST_NOTIFY_CHARS:
+        raise BadInput(f"notify: at most {MOST_NOTIFY_CHARS} characters, got {len(url)}")
 
 
 def check_name(name: str) -> None:
@@ -169,3 +211,17 @@ def own_record(number: int) -> CrawlRecord:
 def changed(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
     """The record with other values, as of `now_ms`."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
+
+
+def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
+    """The record with another number; what waits under the one before is cancelled. Pure."""
+    return changed(
+        record, now_ms, past=record.numbers, number=number,
+        is_seeding=False, round_urls=0, round_bytes=0,
+    )  # fmt: skip
+
+
+def scheduled(record: CrawlRecord, now_ms: int) -> CrawlRecord:
+    """The record with its next round a whole interval from now. Pure."""
+    next_ms = now_ms + record.every_s * 1000 if record.every_s else 0
+    return dataclasses.replace(record, next_round_ms=next_ms)

@@ -7,6 +7,7 @@ cancellations.
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
     crawls.version    string  counts changes of the three
     crawls.number     string  the last number that was given
+    crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; of crawls that begin again
 
 Redis holds the URLs that wait, so it holds what decides about them: neither can be lost without the
 other, and both survive kill -9 of every process in its append-only file. A change is one
@@ -19,65 +20,42 @@ than its enqueuing. Nothing is searched for that; `crawl_checks` asks before eac
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import orjson
 import redis
 from redis.client import Pipeline
 
+from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import (
-    ENQUEUED,
     FIRST_NUMBER,
     OPTIONS,
     OWN_NAMES,
-    REFRESHED,
     CrawlPhase,
     CrawlRecord,
     changed,
     check_name,
     checked,
+    numbered,
     own_record,
+    scheduled,
 )
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S
-from aragog.crawl.pipeline.url_filter import matches
-from aragog.errors import BadInput, InvalidMessage
+from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
-from urlspelling.domain import host
-from urlspelling.hosts import and_parents
 
 FRESH_S = 1.0
 MOST_CRAWLS = 10_000
 MOST_CANCELLATIONS = 1_000
 KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
 """As long as an entry of the in-flight set may count, and a little longer."""
-KINDS = ("url", "host", "domain", "pattern")
-
-
-class Cancellation(NamedTuple):
-    """URLs that were cancelled whatever crawl wants them, if they were enqueued before."""
-
-    kind: str
-    """One of `KINDS`."""
-    value: str
-    at_s: int
-    """When, by the clock of `redis.url`."""
-
-    def matches(self, url: str) -> bool:
-        """Whether a normalized URL is among them."""
-        match self.kind:
-            case "url":
-                return url == self.value
-            case "host":
-                return host(url) == self.value
-            case "domain":
-                return self.value in and_parents(host(url))
-        return matches(self.value, url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +223,17 @@ class CrawlRegistry:
                     raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")
                 number = self._next_number()
                 made = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
-                return checked(changed(made, now_ms, **values))
-            if record.has_ended or is_over(record, now_ms):
-                past, number = record.numbers, self._next_number()
+                return checked(scheduled(changed(made, now_ms, **values), now_ms))
+            is_new = record.has_ended or is_over(record, now_ms)
+            if is_new:
                 if "until_ms" not in values and is_over(record, now_ms):
                     values["until_ms"] = None
-                record = changed(record, now_ms, past=past, number=number)
-            return checked(changed(record, now_ms, **values))
+                record = numbered(record, now_ms, self._next_number())
+            every_s = record.every_s
+            record = changed(record, now_ms, **values)
+            if is_new or record.every_s != every_s:
+                record = scheduled(record, now_ms)
+            return checked(record)
 
         return self._change(name, started)
 
@@ -278,6 +260,28 @@ class CrawlRegistry:
             return changed(record, now_ms, state=state, reason=reason)
 
         return self._change(name, put)
+
+    def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
+        """
+        Change what upkeep writes of a crawl; the record after it. It stays as it is if it has got
+        another number or round meanwhile. Raises `BadInput` if it was deleted.
+        """
+
+        def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
+            is_same = now and (now.number, now.round) == (record.number, record.round)
+            return dataclasses.replace(now, **values) if now and is_same else now
+
+        return self._change(record.name, noted)
+
+    def end_round(self, record: CrawlRecord) -> CrawlRecord:
+        """Cancel what waits for a crawl that begins again; its schedule stays."""
+
+        def ended(now: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
+            if now is None or now.number != record.number:
+                return now
+            return numbered(now, now_ms, self._next_number())
+
+        return self._change(record.name, ended)
 
     def delete(self, name: str) -> CrawlRecord:
         """Forget a crawl, and cancel what waits for it. Its counts are deleted by the caller."""
@@ -373,18 +377,9 @@ class CrawlRegistry:
             return
 
 
-def numbers_of(records: Iterable[CrawlRecord]) -> dict[int, str]:
-    """The name of each number, also of the crawls that always exist."""
-    names = {ENQUEUED: OWN_NAMES[ENQUEUED], REFRESHED: OWN_NAMES[REFRESHED]}
-    return names | {number: record.name for record in records for number in record.numbers}
-
-
 def _unknown(name: str) -> BadInput:
     return BadInput(f"crawl: there is no crawl {name[:80]!r}; `aragog crawl list` lists them")
 
 
 def _our_errors() -> AbstractContextManager[None]:
     return redis_errors("redis.url, crawls")
-
-
-__all__ = ["KINDS", "Cancellation", "CrawlRegistry", "Crawls", "InvalidMessage", "numbers_of"]

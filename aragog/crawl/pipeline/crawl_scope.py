@@ -7,15 +7,21 @@ A rule is a line of text that people can read:
     host:docs.example.org       the URLs of one host
     prefix:https://a.example/b/ URLs that begin with this text
     pattern:*/archive/*         whole URLs, in which `*` matches any characters
-    -pattern:*?print=*          with `-` in front: leave such URLs out
+    type:text/html              pages of a content type; `type:image/*` those of all its subtypes
+    language:en                 pages that say that they are in a language: `en`, `en-US`
+    -pattern:*?print=*          with `-` in front: leave such URLs or pages out
 
 A URL that matches a rule with `-` is out. With rules for domains, hosts or prefixes it must match
 one of these; without them, a link stays within the registered domain of its page. With patterns it
 must match one of these as well.
+
+Rules for content types and languages are about what a URL brought (`decide_page`). A page that says
+neither is in: a rule leaves out what it can name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,6 +55,10 @@ class _Rule(NamedTuple):
     def matches(self, url: str) -> bool:
         return _MATCHES[self.kind](self.value, url)
 
+    @property
+    def is_out(self) -> bool:
+        return self.text.startswith("-")
+
 
 def _of_domain(value: str, url: str) -> bool:
     return value in and_parents(host(url))
@@ -61,6 +71,19 @@ _MATCHES: dict[str, Callable[[str, str], bool]] = {
     "pattern": matches,
 }
 _PLACES = ("host", "domain", "prefix")
+
+
+def _of_type(value: str, name: str) -> bool:
+    return name == value or (value.endswith("/*") and name.startswith(value[:-1]))
+
+
+def _of_language(value: str, tag: str) -> bool:
+    return tag == value or tag.startswith(f"{value}-")
+
+
+_OF_PAGES: dict[str, Callable[[str, str], bool]] = {"type": _of_type, "language": _of_language}
+_CONTENT_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/(?:[a-z0-9!#$&^_.+-]+|\*)", re.ASCII)
+_LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +115,7 @@ class Scope:
             url: the URL.
             page_url: the page that links to it, normalized; None: it is a seed.
         """
-        out, places, patterns = _read(self.rules)
+        out, places, patterns, _ = _read(self.rules)
         for rule in out:
             if rule.matches(url):
                 return ScopeVerdict(False, rule.text)
@@ -108,33 +131,73 @@ class Scope:
             return ScopeVerdict(False, NO_RULE)
         return ScopeVerdict(True, pattern or place or NO_RULE)
 
+    @property
+    def is_about_pages(self) -> bool:
+        """Whether it asks for content types or languages."""
+        return bool(_read(self.rules).pages)
+
+    def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
+        """
+        Decide about what a URL brought.
+
+        Args:
+            content_type: of the response, with or without parameters; None: it says none.
+            language: a tag of BCP 47 as the page declares it; None: it declares none.
+        """
+        given = {
+            "type": (content_type or "").partition(";")[0].strip().lower(),
+            "language": (language or "").strip().lower().replace("_", "-"),
+        }
+        rules, accepted = _read(self.rules).pages, NO_RULE
+        for kind, name in given.items():
+            mine = [rule for rule in rules if rule.kind == kind] if name else []
+            for rule in mine:
+                if rule.is_out and _OF_PAGES[kind](rule.value, name):
+                    return ScopeVerdict(False, rule.text)
+            wanted = [rule for rule in mine if not rule.is_out]
+            match = next((r.text for r in wanted if _OF_PAGES[kind](r.value, name)), None)
+            if wanted and match is None:
+                return ScopeVerdict(False, f"{kind} {name}")
+            accepted = match or accepted
+        return ScopeVerdict(True, accepted)
+
+
+class _Rules(NamedTuple):
+    out: tuple[_Rule, ...]
+    """Those that leave URLs out."""
+    places: tuple[_Rule, ...]
+    patterns: tuple[_Rule, ...]
+    pages: tuple[_Rule, ...]
+    """Those about what a URL brought."""
+
 
 @lru_cache(maxsize=256)
-def _read(rules: tuple[str, ...]) -> tuple[tuple[_Rule, ...], tuple[_Rule, ...], tuple[_Rule, ...]]:
-    """The rules that leave URLs out, those for places, and those for patterns."""
-    out: list[_Rule] = []
-    places: list[_Rule] = []
-    patterns: list[_Rule] = []
-    for text in rules:
-        rule = _rule(text)
-        if text.startswith("-"):
-            out.append(rule)
-        else:
-            (places if rule.kind in _PLACES else patterns).append(rule)
-    return tuple(out), tuple(places), tuple(patterns)
+def _read(texts: tuple[str, ...]) -> _Rules:
+    rules = [_rule(text) for text in texts]
+    of_urls = [rule for rule in rules if rule.kind not in _OF_PAGES]
+    return _Rules(
+        tuple(rule for rule in of_urls if rule.is_out),
+        tuple(rule for rule in of_urls if not rule.is_out and rule.kind in _PLACES),
+        tuple(rule for rule in of_urls if not rule.is_out and rule.kind not in _PLACES),
+        tuple(rule for rule in rules if rule.kind in _OF_PAGES),
+    )
 
 
 def _rule(text: str) -> _Rule:
     kind, colon, value = text.removeprefix("-").partition(":")
-    if kind not in _MATCHES or not colon or not value:
+    if kind not in {*_MATCHES, *_OF_PAGES} or not colon or not value:
         raise BadInput(
-            f"scope: {text[:100]!r} is no rule; write host:, domain:, prefix: or pattern: and a "
-            "value, with - in front to leave such URLs out"
+            f"scope: {text[:100]!r} is no rule; write host:, domain:, prefix:, pattern:, type: or "
+            "language: and a value, with - in front to leave such URLs or pages out"
         )
     if len(text) > LONGEST_RULE or not text.isprintable():
         raise BadInput(
             f"scope: a rule has at most {LONGEST_RULE} printable characters, got {text[:50]!r}"
         )
+    if kind == "type" and not _CONTENT_TYPE.fullmatch(value.lower()):
+        raise BadInput(f"scope: {text[:100]!r}: write a content type as text/html or image/*")
+    if kind == "language" and not _LANGUAGE.fullmatch(value.lower()):
+        raise BadInput(f"scope: {text[:100]!r}: write a language as en or pt-BR")
     return _Rule(text, kind, value)
 
 
@@ -148,6 +211,8 @@ def _spelled(text: str) -> str:
         elif kind == "prefix":
             spelled = normalize(value)
             value = spelled if value.endswith("/") else spelled.removesuffix("/") or spelled
+        elif kind in _OF_PAGES:
+            value = value.lower()
     except InvalidUrl as error:
         raise BadInput(f"scope: {text[:100]!r}: {error}") from error
     return f"{sign}{kind}:{value}"

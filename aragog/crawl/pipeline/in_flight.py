@@ -51,6 +51,8 @@ COUNTS_FOR_S = 172_800
 NAMED_COUNTS_FOR_S = 30 * 86_400
 # With `insist`, the caller believes that the message was lost; a second fetch is harmless.
 INSIST_AFTER_S = 3600
+MOST_DOMAINS = 50_000
+"""Pairs of a domain and an outcome that a crawl counts on a server; others are counted together."""
 DELETED = "deleted"
 """The outcome of URLs whose messages an operator deleted."""
 UNSENT = ""
@@ -103,6 +105,8 @@ class UrlEnding(NamedTuple):
     bytes: int = 0
     for_all: bool = False
     """It has ended for every crawl that wants it."""
+    notes: tuple[str, ...] = ()
+    """Words that are counted beside the outcome, such as `unchanged`."""
 
 
 class Heir(NamedTuple):
@@ -182,11 +186,13 @@ class InFlightSet:
 
     def _mark(self, client: redis.Redis, urls: Sequence[str], wants: Wants, insist: bool) -> bytes:
         counts, by_host = f"{self._counts}{wants.crawl}", wants.max_per_host is not None
+        places = ((registered_domain(url), host(url) if by_host else "") for url in urls)
         found: bytes = _script("in_flight_mark").run(
             client,
             in_flight=self._key,
             counts=counts,
             hosts=f"{counts}:hosts",
+            by_domain=f"{counts}:domains",
             crawl=wants.crawl,
             depth=wants.depth,
             unconfirmed_s=UNCONFIRMED_S,
@@ -196,8 +202,9 @@ class InFlightSet:
             insist_after_s=INSIST_AFTER_S if insist else -1,
             max_urls=self._room(client, wants),
             max_per_host=-1 if wants.max_per_host is None else wants.max_per_host,
+            most_domains=MOST_DOMAINS,
             names=b"".join(map(field, urls)),
-            domains=[host(url) for url in urls] if by_host else [],
+            places=[value for place in places for value in place],
         )
         return found
 
@@ -346,7 +353,8 @@ class Swept(NamedTuple):
 def _values(ending: UrlEnding) -> tuple[Any, ...]:
     domain = registered_domain(ending.url)
     name = field(ending.url)
-    return name, ending.crawl, ending.outcome, domain, ending.bytes, int(ending.for_all)
+    notes = " ".join(ending.notes)
+    return name, ending.crawl, ending.outcome, domain, ending.bytes, int(ending.for_all), notes
 
 
 def _asked(question: Question) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ import redis
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
@@ -34,6 +35,7 @@ class SharedState:
         walks: of the sitemaps of sites.
         crawls: their records.
         crawl_counts: what became of their URLs.
+        crawl_seeds: the seeds of those that begin again.
     """
 
     nodes: RedisNodes
@@ -44,6 +46,7 @@ class SharedState:
     walks: SitemapWalks
     crawls: CrawlRegistry
     crawl_counts: CrawlCounters
+    crawl_seeds: CrawlSeeds
 
     @classmethod
     def of(
@@ -64,6 +67,7 @@ class SharedState:
             walks=SitemapWalks(nodes.first, prefix=prefix),
             crawls=CrawlRegistry(nodes.first, prefix=prefix),
             crawl_counts=CrawlCounters(nodes, prefix=prefix),
+            crawl_seeds=CrawlSeeds(nodes.first, prefix=prefix),
         )
 
     @property

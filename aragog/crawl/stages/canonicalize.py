@@ -20,8 +20,9 @@ from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, 
 from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
-from aragog.crawl.stages import damaged
+from aragog.crawl.stages import damaged, page_scope
 from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_wanted
+from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
 from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
@@ -120,6 +121,10 @@ class CanonicalizeStage:
             spans,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
+        rules = page_scope.outside(present, readings.analyses, self.checks)
+        left_out = self._left_out([r for r in present if r.job.url in rules], rules)
+        present = [result for result in present if result.job.url not in rules]
+        confirmed = replace(confirmed, results=present)
         updates = self._updates(confirmed, readings, spans)
         self.discovery.links(
             [
@@ -130,7 +135,21 @@ class CanonicalizeStage:
         )
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []
-        return outgoing + self.rescheduling.refetch([result.job for result in expired])
+        again = self.rescheduling.refetch([result.job for result in expired])
+        return outgoing + left_out + again
+
+    def _left_out(
+        self, results: Sequence[FetchResult], rules: Mapping[str, str]
+    ) -> list[OutgoingMessage]:
+        """End pages that their crawls leave out; the jobs of others that want the URLs."""
+        if not results:
+            return []
+        jobs = [result.job for result in results]
+        endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
+        heirs = page_scope.end(jobs, rules, endings)
+        self.spool.free([result.token for result in results if result.token])
+        ended = finished(jobs, page_scope.answers(rules))
+        return ended + self.rescheduling.delayed((job, 0) for job in heirs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the links of pages whose fetch brought nothing new, as the store has them."""

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from aragog.crawl.pipeline.crawl_counts import CrawlCounters, CrawlCounts
+from aragog.crawl.pipeline.crawl_cancellations import KINDS, Cancellation
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import (
     ENQUEUED,
     OWN_NAMES,
@@ -25,11 +26,23 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlRecord,
     own_record,
 )
-from aragog.crawl.pipeline.crawl_registry import KINDS, Cancellation, CrawlRegistry, Crawls
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, Crawls
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.politeness.lines import Lines, is_without_slots
+from aragog.crawl.stages.crawl_reports import (
+    MOST_FAILURES,
+    MOST_OPEN,
+    OTHERS,
+    CrawlReport,
+    Pace,
+    Paces,
+    failures,
+    open_domains,
+)
+from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.stages.waiting_line import paused_line
 from aragog.errors import BadInput, InvalidMessage
 from aragog.urlstore.crawl_members import kept_because
@@ -41,31 +54,6 @@ from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
 PAGE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlStatus:
-    """A crawl and what became of its URLs."""
-
-    record: CrawlRecord
-    counts: CrawlCounts
-
-    @property
-    def shown_state(self) -> str:
-        """Its state in a word: `done` is a running crawl for which nothing waits."""
-        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.waiting
-        return "done" if is_done and self.counts.enqueued else self.record.state.value
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlReport:
-    """What a crawl came to."""
-
-    status: CrawlStatus
-    domains: Mapping[str, Counter[str]]
-    """Outcomes by registered domain."""
-    hours: Mapping[int, Counter[str]]
-    """Outcomes by hour since the epoch, of the last 90 days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +77,8 @@ class CrawlControl:
         lines: where URLs wait.
         admin: the queues; None on a broker that cannot be asked: a dry run counts the lines alone.
         store: opens the store, for a deletion.
+        seeds: those of the crawls that begin again.
+        paces: of domains, for reports; None: they do not estimate the time left.
     """
 
     registry: CrawlRegistry
@@ -96,6 +86,8 @@ class CrawlControl:
     lines: Lines
     admin: Admin | None
     store: Callable[[], UrlStore]
+    seeds: CrawlSeeds
+    paces: Paces | None = None
 
     def all(self) -> list[CrawlStatus]:
         """Every crawl: those that always exist, then the others by name."""
@@ -143,10 +135,33 @@ class CrawlControl:
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
     def report(self, name: str) -> CrawlReport:
-        """What a crawl came to."""
-        status = self.status(name)
-        numbers = status.record.numbers
-        return CrawlReport(status, self.counts.domains(numbers), self.counts.hours(numbers))
+        """
+        What a crawl came to, and how long it still takes.
+
+        Raises:
+            BadInput: no crawl has this name.
+        """
+        crawls = self.registry.read()
+        status = self._status(self.registry.get(name), crawls)
+        record, numbers = status.record, status.record.numbers
+        domains = self.counts.domains(numbers)
+        waiting = Counter[str]()
+        if record.number not in crawls.ended:
+            waiting = self.counts.open_domains(record.number)
+        longest = dict(waiting.most_common(MOST_OPEN))
+        day = crawls.now_ms // 86_400_000
+        return CrawlReport(
+            status,
+            domains,
+            self.counts.hours(numbers),
+            tuple(failures(domains, self.counts.days(numbers), day)[:MOST_FAILURES]),
+            tuple(open_domains(record, longest, self._paces(longest))),
+            len(waiting),
+        )
+
+    def _paces(self, domains: Mapping[str, int]) -> Mapping[str, Pace]:
+        asked = [domain for domain in domains if domain != OTHERS]
+        return self.paces(asked) if self.paces and asked else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """Cancel what waits of these URLs, hosts, domains or patterns, whoever wants it."""
@@ -201,6 +216,7 @@ class CrawlControl:
                 kept[why] += 1
         self.registry.delete(name)
         self.counts.delete(record.numbers)
+        self.seeds.delete(name)
         return Deleted(deleted, dict(kept))
 
 

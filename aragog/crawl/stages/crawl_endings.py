@@ -14,7 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aragog.crawl.pipeline.crawl_counts import REPEATED, STORED, CrawlCounters
+from aragog.crawl.pipeline.crawl_counts import (
+    DUPLICATE,
+    REPEATED,
+    STORED,
+    UNCHANGED,
+    CrawlCounters,
+)
 from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight import UrlEnding
@@ -43,6 +49,10 @@ class Ended(NamedTuple):
     bytes: int = 0
     for_all: bool = False
     """It has ended for every crawl that wants it."""
+    existed: bool = False
+    """The page was stored already; perhaps no crawl has it."""
+    notes: tuple[str, ...] = ()
+    """See `UrlEnding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,10 @@ class CrawlEndings:
         """
         self._add_members(ended)
         heirs = self.in_flight.end(
-            [UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all) for e in ended]
+            [
+                UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all, e.notes)
+                for e in ended
+            ]
         )
         if self.limits:
             self.limits.check({e.job.crawl for e in ended if e.bytes})
@@ -76,10 +89,15 @@ class CrawlEndings:
 
     def _add_members(self, ended: Iterable[Ended]) -> None:
         pages: dict[str, dict[str, int]] = defaultdict(dict)
+        earlier: dict[str, dict[str, int]] = defaultdict(dict)
         for one in ended:
             name = self.name_of(one.job)
             if one.canonical_url and name:
                 pages[name][one.canonical_url] = one.at_ms
+                if one.existed:
+                    earlier[name][one.canonical_url] = one.at_ms
+        for name, times in earlier.items():
+            self.members.note_earlier(name, times)
         for name, times in pages.items():
             self.members.add(name, times)
 
@@ -113,7 +131,7 @@ class CrawlEndings:
     ) -> Ended:
         if (self.name_of(job), job.url) in had:
             return Ended(job, REPEATED)
-        return Ended(job, STORED, canonical_url, now_ms)
+        return Ended(job, STORED, canonical_url, now_ms, existed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +148,13 @@ class CrawlLimits:
             record = crawls.of_number(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
-            if self.counts.of(record.numbers).bytes >= record.max_bytes:
+            # What it fetched before it was started again, or in an earlier round, does not count.
+            fetched = self.counts.of([record.number]).bytes - record.round_bytes
+            if number != record.number or fetched < record.max_bytes:
+                continue
+            if record.every_s:
+                self.registry.end_round(record)
+            else:
                 self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
 
 
@@ -143,10 +167,23 @@ def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
         return Ended(job, SUPERSEDED, bytes=body_bytes)
     if kind in _WITH_PAGE and not write.withdrawn and not job.sitemap:
         canonical_url = write.canonical_url if written is None else written.canonical_url
-        return Ended(job, STORED, canonical_url, write.fetched_at_ms, body_bytes)
+        return Ended(
+            job,
+            STORED,
+            canonical_url,
+            write.fetched_at_ms,
+            body_bytes,
+            existed=written is not None and written.existed,
+            notes=_notes(job, kind, canonical_url),
+        )
     # What another crawl may do with it, or reads of it, can differ.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
     return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)
+
+
+def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
+    unchanged = (UNCHANGED,) if kind == OutcomeKind.NOT_MODIFIED else ()
+    return (*unchanged, DUPLICATE) if canonical_url != job.url else unchanged
 
 
 def _named(kind: str, write: PageWrite) -> str:

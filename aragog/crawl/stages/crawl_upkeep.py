@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.crawl.pipeline.crawl_counts import HOURS_KEPT, CrawlCounters
+from aragog.crawl.pipeline.crawl_counts import DAYS_KEPT, HOURS_KEPT, CrawlCounters
 from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
 
@@ -36,4 +36,6 @@ class CrawlUpkeep:
         # Late messages may have counted something for crawls that were deleted.
         self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
         hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
-        self.counts.forget_hours([*OWN_NAMES, *crawls.by_number], hour)
+        numbers = [*OWN_NAMES, *crawls.by_number]
+        self.counts.forget_before(numbers, "hours", hour)
+        self.counts.forget_before(numbers, "days", crawls.now_ms // 86_400_000 - DAYS_KEPT + 1)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
@@ -107,6 +108,8 @@ class Enqueuer:
     """Learns of walks that begin."""
     traces: UrlTraces = OFF
     crawls: CrawlsNow = field(default_factory=NoCrawls)
+    seeds: CrawlSeeds | None = None
+    """Keeps the seeds of crawls that begin again."""
     _backlog_delays: BacklogDelays = field(init=False)
 
     @classmethod
@@ -133,6 +136,7 @@ class Enqueuer:
             walks=shared.walks,
             traces=traces,
             crawls=shared.crawls,
+            seeds=shared.crawl_seeds,
         )
 
     def __post_init__(self) -> None:
@@ -159,6 +163,7 @@ class Enqueuer:
             BadInput: there is no crawl of this name, or it has ended.
         """
         crawl = self._crawl(options)
+        options = _of_crawl(options, crawl)
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
@@ -216,6 +221,8 @@ class Enqueuer:
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
         refused = self._refused(valid, options, crawl)
         valid = [url for url in valid if url not in refused]
+        if options.crawl and crawl.every_s and self.seeds:
+            self.seeds.add(crawl.name, valid, _of_seeds(options))
         self._renew_cancelled(valid)
         marked = self.in_flight.mark(valid, insist=options.insist, wants=_wants(crawl, options))
         new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
@@ -360,8 +367,30 @@ _OVER = {
 }
 
 
+def _of_crawl(options: EnqueueOptions, crawl: CrawlRecord) -> EnqueueOptions:
+    """The options of seeds, with what their crawl says where they say nothing."""
+    if not options.crawl:
+        return options
+    is_usual = options.priority == PRIORITY_DEFAULT
+    return replace(
+        options,
+        depth=options.depth if options.sitemap else options.depth or crawl.depth,
+        priority=crawl.priority if is_usual else options.priority,
+        purposes=crawl.purposes if options.purposes is None else options.purposes,
+    )
+
+
+_OF_SEEDS = ("depth", "priority", "sitemap", "url_filter", "purposes")
+
+
+def _of_seeds(options: EnqueueOptions) -> dict[str, Any]:
+    """What is kept of the options, for each time that the crawl begins again."""
+    return {name: getattr(options, name) for name in _OF_SEEDS}
+
+
 def _wants(crawl: CrawlRecord, options: EnqueueOptions) -> Wants:
-    return Wants(crawl.number, options.depth, crawl.max_urls, crawl.max_urls_per_host)
+    max_urls = None if crawl.max_urls is None else crawl.max_urls + crawl.round_urls
+    return Wants(crawl.number, options.depth, max_urls, crawl.max_urls_per_host)
 
 
 def _answer(

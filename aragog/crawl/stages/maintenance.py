@@ -12,6 +12,8 @@ from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.stages.crawl_notices import CrawlNotices
+from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import StoreDamaged
@@ -40,6 +42,8 @@ class MaintenanceStage:
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
+    rounds: CrawlRounds | None = None
+    notices: CrawlNotices | None = None
 
     def write_crawl_log(self) -> None:
         """Write the files of the crawl log that are due."""
@@ -86,6 +90,12 @@ class MaintenanceStage:
         """End crawls whose time is over, and forget what can be about no URL any more."""
         if self.crawls:
             self.crawls.run()
+
+    def begin_crawls(self) -> None:
+        """Tell of crawls that have ended or fail, and begin again those that are due."""
+        if self.notices and self.rounds:
+            self.notices.run()  # first: a round that begins is not done any more
+            self.rounds.run()
 
     def share_takedowns(self) -> None:
         """Copy the hosts, domains and URLs that were taken down to where producers look."""

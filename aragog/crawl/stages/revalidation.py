@@ -23,7 +23,7 @@ from aragog.crawl.pipeline.finished_urls import (
 from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage
-from aragog.crawl.stages import damaged
+from aragog.crawl.stages import damaged, page_scope
 from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.rescheduling import Delayed
@@ -86,12 +86,16 @@ class JobSelection:
             for job in fresh
             if job.url not in expired and (record := records.get(job.url)) and _is_whole(record)
         }
+        rules = page_scope.outside_stored(done, records, self.checks)
+        left_out = [job for job in done if job.url in rules]
+        done = [job for job in done if job.url not in rules]
         if self.discovery:  # before the pages are done: a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        heirs = self._stored_already(done, records)
+        heirs = self._stored_already(done, records) + self._left_out(left_out, rules)
         ended += finished(done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done})
-        dropped = {job.url for job in (*done, *unreadable)}
+        ended += finished(left_out, page_scope.answers(rules))
+        dropped = {job.url for job in (*done, *left_out, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
         postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in heirs]
         return Selection(to_fetch, postponed, validators, ended)
@@ -105,6 +109,13 @@ class JobSelection:
         urls = {url: record.canonical_url for url, record in records.items() if record}
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         return endings.stored_already(jobs, urls, self.store.clock.now_ms())
+
+    def _left_out(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
+        """End jobs whose stored pages their crawls leave out; the jobs of other crawls."""
+        if not jobs:
+            return []
+        endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
+        return page_scope.end(jobs, rules, endings)
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
         """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
@@ -143,7 +154,9 @@ class JobSelection:
 
         def read(some: Sequence[UrlJob]) -> None:
             urls = [job.url for job in some]
-            records.update(zip(urls, self.store.get_many(urls, fields=[]), strict=True))
+            records.update(zip(urls, self.store.get_many(urls, fields=fields), strict=True))
+
+        fields = [page_scope.LANGUAGE] if page_scope.is_about_pages(jobs, self.checks) else []
 
         return records, damaged.apart(jobs, read)
 

@@ -1,5 +1,5 @@
 """
-Deliver changes to webhooks: signed, and repeated until the receiver accepts them.
+Deliver changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
 
 `deal` reads the changes after each webhook's cursor, sends them as a message and moves the cursor,
 in that order: killed between the two, the same changes are sent once more, with the same delivery
@@ -16,10 +16,11 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.pipeline.change_json import plain
+from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.messages import VERSION, reading
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
@@ -52,7 +53,7 @@ class Delivery:
     """Changes on their way to one webhook."""
 
     webhook: str
-    """Its name."""
+    """Its name, or that of a crawl (`crawl_receiver`)."""
     cursor: str
     """Where the changes begin; with the webhook's name it makes the delivery's id."""
     changes: tuple[Mapping[str, Any], ...]
@@ -93,6 +94,21 @@ class Delivery:
             )
 
 
+_CRAWL = "crawl:"
+
+
+def crawl_receiver(name: str) -> str:
+    """Instead of a webhook's name in a delivery: the address of a crawl."""
+    return _CRAWL + name
+
+
+class CrawlAddresses(Protocol):
+    """Knows the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+
+    def crawls(self) -> Crawls:
+        """All crawls, as of at most a second ago."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookStage:
     """Makes deliveries of changes, and posts them."""
@@ -103,6 +119,8 @@ class WebhookStage:
     clock: Clock
     settings: Settings
     traces: UrlTraces = OFF
+    crawls: CrawlAddresses | None = None
+    """Where notices of crawls go."""
 
     def deal(self) -> int:
         """Send the changes after the cursors; returns how many deliveries. One caller at a time."""
@@ -129,7 +147,7 @@ class WebhookStage:
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """Post it; the message for another attempt if it was not accepted. May post twice."""
-        webhook = self.store.feed.webhooks.get(delivery.webhook)
+        webhook = self._receiver(delivery.webhook)
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
             return []
@@ -138,7 +156,9 @@ class WebhookStage:
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
         # Not orjson: integers may have more than 64 bits.
-        body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
+        of_crawl = delivery.webhook.startswith(_CRAWL)
+        content = {"crawl": changes[0]} if of_crawl else {"changes": list(changes)}
+        body = json.dumps({"id": delivery.id, **content}).encode()
         headers = {
             "Content-Type": "application/json",
             "User-Agent": self.settings.fetch.user_agent or "aragog",
@@ -165,6 +185,16 @@ class WebhookStage:
         wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
         following = replace(delivery, attempt=delivery.attempt + 1)
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
+
+    def _receiver(self, name: str) -> Webhook | None:
+        """Where a delivery goes; None: nowhere any more."""
+        if not name.startswith(_CRAWL):
+            return self.store.feed.webhooks.get(name)
+        records = self.crawls.crawls().records if self.crawls else {}
+        record = records.get(name.removeprefix(_CRAWL))
+        if record is None or not record.notify:
+            return None
+        return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
         """The changes of a delivery without pages that were taken down while it waited."""

@@ -259,6 +259,7 @@ def written(plan: PageWritePlan) -> Written:
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
         same_as=_same_as(plan),
+        existed=_existed(plan),
     )
 
 
@@ -271,6 +272,12 @@ def _same_as(plan: PageWritePlan) -> str | None:
         and plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
     )
     return packed.shared.url if is_taken and packed and packed.shared else None
+
+
+def _existed(plan: PageWritePlan) -> bool:
+    """Whether content was stored before this fetch; a second run of it finds its own."""
+    cells = (plan.row.get(column) for column in nodes.POINTERS)
+    return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
 
 # Filling a plan

@@ -31,7 +31,7 @@ before = len(handlers)
 flower.__version__ = known
 assert install(here, str) is True
 added = len(handlers) - before
-assert added == 8, added
+assert added == 11, added
 assert install(here, str) is True
 assert len(handlers) - before == added
 assert handlers[-1][0] == ".*"

@@ -2,14 +2,26 @@
 
 import pytest
 
+from aragog.cli.run import Crawl
+from aragog.cli.run_options import RunOptions
+from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet, Wants
+from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.errors import BadInput
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+from aragog.settings import RedisSettings, Settings, StoreSettings
+from aragog.transfer.archive_import import import_archive
+from aragog.transfer.bulk_writer import BulkWriter
+from aragog.transfer.import_export import import_urls
+from aragog.transfer.json_lines import UrlRecord
+from aragog.transfer.warc_pages import ArchivedPage
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
@@ -23,6 +35,7 @@ def control(redis_client, pipeline_stand):
         lines=Lines(redis_client, prefix="t:"),
         admin=None,
         store=lambda: pipeline_stand.store,
+        seeds=CrawlSeeds(redis_client, prefix="t:"),
     )
 
 
@@ -58,27 +71,66 @@ def test_the_number_of_cancellations_is_bounded(control):
         control.cancel_urls("host", ["b.example"])
 
 
-def test_a_deletion_leaves_pages_that_somebody_else_has(control, pipeline_stand):
-    store = pipeline_stand.store
-    urls = [f"http://a.example/{n}" for n in range(5)]
-    mine, watched, shared, written, other = urls
-    provenance = {"page.title": "title"}
-    fields = {"page.title": b'"T"'}
-    store.write_pages([page(url, fields=fields, provenance=provenance) for url in urls])
-    store.crawls.add("docs", dict.fromkeys([mine, watched, shared, written], NOW_MS))
-    store.crawls.add("enqueued", {shared: NOW_MS})
-    store.schedule.watch(watched, "me")
-    store.put(written, {"team.note": b"x"})
+PROVENANCE = {"page.title": "title"}
+FIELDS = {"page.title": b'"T"'}
+URL = "http://a.example/1"
+
+
+def watched(store, _settings):
+    store.schedule.watch(URL, "me")
+
+
+def in_another_crawl(store, _settings):
+    store.crawls.add("news", {URL: NOW_MS})
+
+
+def enqueued_without_a_name(store, _settings):
+    store.crawls.add("enqueued", {URL: NOW_MS})
+
+
+def written_by_an_application(store, _settings):
+    store.put(URL, {"team.note": b"x"})
+
+
+def imported(store, _settings):
+    record = UrlRecord(url=URL, fields=FIELDS, provenance=PROVENANCE)
+    writer = BulkWriter(store, store.zen, StoreSettings())
+    assert import_urls([(1, record)], writer, on_problem=print).written == 1
+
+
+def imported_from_an_archive(store, settings):
+    fetch = FetchRecord(
+        url=URL, outcome=OutcomeKind.FETCHED, final_url=URL, status=200,
+        content_type="text/html", fetched_at_ms=NOW_MS + 1,
+    )  # fmt: skip
+    assert import_archive([(1, ArchivedPage(fetch, b"<title>T</title>"))], store, settings).written
+
+
+REASONS = {
+    watched: "it is watched",
+    in_another_crawl: "another crawl has it",
+    enqueued_without_a_name: "another crawl has it",
+    written_by_an_application: "an application wrote fields of it",
+    imported: "it was imported",
+    imported_from_an_archive: "it was imported",
+}
+
+
+@pytest.mark.parametrize("claim", REASONS, ids=lambda claim: claim.__name__)
+def test_a_deletion_leaves_a_page_that_somebody_else_has(control, pipeline_stand, claim):
+    store, mine = pipeline_stand.store, "http://a.example/mine"
+    store.write_pages([page(url, fields=FIELDS, provenance=PROVENANCE) for url in (URL, mine)])
     control.start("docs", {})
+    store.crawls.add("docs", dict.fromkeys([URL, mine], NOW_MS))
+    claim(store, pipeline_stand.settings)
 
     done = control.delete("docs")
 
-    assert done.deleted == 1
-    assert sum(done.kept.values()) == 3
-    assert [url for url in urls if store.get(url) is None] == [mine]
-    assert store.crawls.among("docs", urls) == set()
+    assert (done.deleted, done.kept) == (1, {REASONS[claim]: 1})
+    assert store.get(URL) is not None
+    assert store.get(mine) is None
+    assert store.crawls.among("docs", [URL, mine]) == set()
     assert [status.record.name for status in control.all()] == ["enqueued", "refresh"]
-    assert other
 
 
 def test_what_waits_for_a_deleted_crawl_stays_cancelled(control, redis_client):
@@ -125,3 +177,22 @@ def test_a_record_is_changed_by_many_at_once_without_losing_a_change(control, re
     records = control.registry.read().records
     assert records["docs"].depth == 7
     assert len({record.number for record in records.values()}) == 17
+
+
+@pytest.mark.parametrize(
+    ("said", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
+)
+def test_a_run_that_goes_on_with_a_crawl_changes_only_what_it_says(
+    redis_url, tmp_path, said, depth, priority
+):
+    settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
+    registry = SharedState.of(settings).crawls
+    registry.start("docs", {"depth": 5, "priority": 2})
+
+    options = RunOptions(
+        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **said}
+    )
+    Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
+
+    record = registry.read().records["docs"]
+    assert (record.depth, record.priority) == (depth, priority)

@@ -1,18 +1,18 @@
 """Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
 
-from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
-from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.errors import BadInput
-from tests.support.crawl_stand import apart
+from aragog.transfer.import_export import NodeSelection, export_urls
+from aragog.urlstore.crawl_members import kept_because
+from tests.support.crawl_stand import StandCrawls, apart
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -30,37 +30,11 @@ def site(request, _wire):
     return answer(200, body.encode(), content_type="text/html")
 
 
-class Crawls:
-    """The crawls of a stand."""
-
-    def __init__(self, stand):
-        self.stand = stand
-        self.registry: CrawlRegistry = stand.pipeline.maintenance.crawls.registry
-        self.counts: CrawlCounters = stand.pipeline.maintenance.crawls.counts
-
-    def start(self, name, **options):
-        return self.registry.start(name, options)
-
-    def state(self, name, state):
-        """Change the state; every process reads it within a second, this one now."""
-        self.registry.set_state(name, state)
-        self.registry.read()
-        for checks in (self.stand.pipeline.store.checks, self.stand.pipeline.release.checks):
-            checks.registry.read()
-
-    def of(self, name):
-        ended = self.registry.read().ended
-        return self.counts.of(self.registry.get(name).numbers, ended=ended)
-
-    def paths(self):
-        return [r.path for r in self.stand.origin.seen if r.path != "/robots.txt"]
-
-
 @pytest.fixture
 def crawls(crawl_stand):
     stand = crawl_stand({"/*": site}, qps=1000)
     stand.know_rules("a.test", "b.test")
-    return Crawls(stand)
+    return StandCrawls(stand)
 
 
 def test_a_crawl_counts_each_of_its_urls_once_and_by_outcome(crawls):
@@ -97,8 +71,8 @@ def test_a_url_that_several_crawls_want_is_fetched_once_and_counted_in_each(craw
     stand = crawls.stand
     crawls.start("deep", depth=1)
     crawls.start("flat")
-    list(stand.pipeline.enqueuer.enqueue(["http://a.test/"], EnqueueOptions(crawl="flat")))
-    list(stand.pipeline.enqueuer.enqueue(["http://a.test/"], EnqueueOptions()))
+    stand.enqueue(["http://a.test/"], EnqueueOptions(crawl="flat"))
+    stand.enqueue(["http://a.test/"], EnqueueOptions())
 
     stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="deep"))
 
@@ -115,7 +89,7 @@ def test_a_failure_is_one_request_and_an_outcome_of_each_crawl_that_wants_it(cra
     stand, gone = crawls.stand, ["http://a.test/gone"]
     crawls.start("one")
     crawls.start("two")
-    list(stand.pipeline.enqueuer.enqueue(gone, EnqueueOptions(crawl="one")))
+    stand.enqueue(gone, EnqueueOptions(crawl="one"))
 
     stand.crawl(gone, EnqueueOptions(crawl="two"))
 
@@ -127,7 +101,7 @@ def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
     stand = crawls.stand
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(50)]
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.CANCELLED)
     at_once = crawls.of("docs")
 
@@ -142,13 +116,11 @@ def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
     stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(6)]
     for name in ("first", "second"):
         crawls.start(name)
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="first", depth=1)))
-    list(stand.pipeline.enqueuer.enqueue(urls[:2], EnqueueOptions(crawl="second")))
+    stand.enqueue(urls, EnqueueOptions(crawl="first", depth=1))
+    stand.enqueue(urls[:2], EnqueueOptions(crawl="second"))
     crawls.state("first", CrawlPhase.PAUSED)
 
-    messages = list(stand.sent.messages)
-    stand.sent.messages.clear()
-    for message in messages:
+    for message in stand.taken():
         stand.sent.messages += stand.step(message)
     while stand.sent.messages:
         stand.sent.messages += apart(stand.step(stand.sent.messages.pop(0)))
@@ -168,8 +140,8 @@ def test_what_another_crawl_wants_goes_on_when_one_is_cancelled(crawls):
     stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(10)]
     for name in ("first", "second"):
         crawls.start(name, depth=1)
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="first")))
-    list(stand.pipeline.enqueuer.enqueue(urls[:4], EnqueueOptions(crawl="second", depth=1)))
+    stand.enqueue(urls, EnqueueOptions(crawl="first"))
+    stand.enqueue(urls[:4], EnqueueOptions(crawl="second", depth=1))
     crawls.state("first", CrawlPhase.CANCELLED)
 
     stand.crawl([], EnqueueOptions())
@@ -184,9 +156,8 @@ def test_what_another_crawl_wants_goes_on_when_one_is_cancelled(crawls):
 def test_a_page_that_was_fetched_when_its_crawl_was_cancelled_is_not_stored(crawls):
     stand = crawls.stand
     crawls.start("docs")
-    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
-    (fetch,) = stand.sent.messages
-    stand.sent.messages.clear()
+    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    (fetch,) = stand.taken()
     (canonicalize,) = stand.step(fetch)
     (store,) = stand.step(canonicalize)
     crawls.state("docs", CrawlPhase.CANCELLED)
@@ -203,12 +174,11 @@ def test_a_paused_crawl_sends_nothing_until_it_is_resumed(crawls):
     stand = crawls.stand
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(30)]
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.PAUSED)
 
-    for message in list(stand.sent.messages):
+    for message in stand.taken():
         assert stand.step(message) == []
-    stand.sent.messages.clear()
     stand.pipeline.release.run()
     assert (crawls.paths(), stand.sent.messages) == ([], [])
     assert crawls.of("docs").waiting == 30
@@ -225,10 +195,10 @@ def test_a_crawl_that_is_started_again_after_a_cancel_fetches_what_it_is_given_t
     stand = crawls.stand
     crawls.start("docs")
     old = [f"http://a.test/p{n}" for n in range(10)]
-    list(stand.pipeline.enqueuer.enqueue(old, EnqueueOptions(crawl="docs")))
+    stand.enqueue(old, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.CANCELLED)
     with pytest.raises(BadInput, match="starts it again"):
-        list(stand.pipeline.enqueuer.enqueue(old, EnqueueOptions(crawl="docs")))
+        stand.enqueue(old, EnqueueOptions(crawl="docs"))
     crawls.start("docs")
 
     stand.crawl(old[:3], EnqueueOptions(crawl="docs"))
@@ -241,9 +211,8 @@ def test_a_crawl_that_is_started_again_after_a_cancel_fetches_what_it_is_given_t
 def test_a_second_delivery_counts_nothing(crawls):
     stand = crawls.stand
     crawls.start("docs")
-    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
-    (fetch,) = stand.sent.messages
-    stand.sent.messages.clear()
+    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    (fetch,) = stand.taken()
     (canonicalize,) = stand.step(fetch)
     (store,) = stand.step(canonicalize)
     stand.step(store)
@@ -262,7 +231,7 @@ def test_a_crawl_ends_at_its_deadline(crawls):
     now_ms = crawls.registry.read().now_ms
     crawls.start("docs", until_ms=now_ms + 1)
     urls = [f"http://a.test/p{n}" for n in range(5)]
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="docs")))
+    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.registry.read()
 
     stand.crawl([], EnqueueOptions())
@@ -279,7 +248,7 @@ def test_a_crawl_has_no_more_urls_than_its_bounds(crawls):
     urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(5)]
 
     crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="few"))
-    results = list(crawls.stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(crawl="per-host")))
+    results = crawls.stand.enqueue(urls, EnqueueOptions(crawl="per-host"))
 
     assert crawls.of("few").stored == crawls.of("few").enqueued == 4
     accepted = [r.url for r in results if r.status == "accepted"]
@@ -310,7 +279,7 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
     )
     stand = crawl_stand({"/*": page(b"<title>t</title>" + links)}, qps=1000)
     stand.know_rules("a.test", "b.test", "c.test")
-    crawls = Crawls(stand)
+    crawls = StandCrawls(stand)
     crawls.start(
         "docs",
         depth=1,
@@ -318,7 +287,7 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
     )
 
     stand.crawl(["http://a.test/docs/"], EnqueueOptions(depth=1, crawl="docs"))
-    (out,) = stand.pipeline.enqueuer.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
+    (out,) = stand.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
 
     assert sorted(crawls.paths()) == ["/docs/", "/docs/a", "/docs/b"]
     assert (out.status, out.reason) == ("out of scope", "out of scope: no rule")
@@ -339,9 +308,9 @@ def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_asked_for_again
     stand = crawls.stand
     crawls.start("docs")
     mine = [f"http://a.test/p{n}" for n in range(10)]
-    list(stand.pipeline.enqueuer.enqueue(mine, EnqueueOptions(crawl="docs")))
-    list(stand.pipeline.enqueuer.enqueue(mine[:5], EnqueueOptions()))
-    list(stand.pipeline.enqueuer.enqueue(["http://b.test/p1"], EnqueueOptions()))
+    stand.enqueue(mine, EnqueueOptions(crawl="docs"))
+    stand.enqueue(mine[:5], EnqueueOptions())
+    stand.enqueue(["http://b.test/p1"], EnqueueOptions())
     crawls.registry.cancel(kind, values)
     stand.clock.sleep_s(1.1)
 
@@ -358,7 +327,7 @@ def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_asked_for_again
 def test_the_rate_of_a_crawl_is_kept_and_never_above_that_of_the_domain(crawl_stand):
     stand = crawl_stand({"/*": site}, qps=100)
     stand.know_rules("a.test")
-    crawls = Crawls(stand)
+    crawls = StandCrawls(stand)
     crawls.start("slow", rate=5)
 
     stand.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
@@ -384,7 +353,7 @@ def test_pages_of_a_crawl_say_so_and_keep_it_when_they_are_merged(crawls):
 def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(crawls):
     stand = crawls.stand
     record = crawls.start("docs")
-    list(stand.pipeline.enqueuer.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs")))
+    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
     (message,) = stand.sent.messages
     twice = replace(message.message.jobs[0], url="http://a.test/p2")
     crawls.state("docs", CrawlPhase.CANCELLED)
@@ -393,3 +362,123 @@ def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(
     assert stand.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
     assert crawls.paths() == []
     assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}
+
+
+def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls):
+    """As pages of version 0.1, whose nodes name no crawl."""
+    store, urls = crawls.stand.urls, [f"http://a.test/p{n}" for n in range(3)]
+    crawls.stand.crawl(urls[:2], EnqueueOptions())
+    store.crawls.remove("enqueued", urls, crawls.stand.clock.now_ms() + 1)
+    crawls.start("docs")
+    crawls.start("fresh")
+
+    crawls.stand.crawl([urls[0], urls[2]], EnqueueOptions(crawl="docs"))
+    crawls.stand.crawl([urls[1]], EnqueueOptions(crawl="fresh", refresh=True))
+
+    kept = {
+        url: kept_because(row, name)
+        for name in ("docs", "fresh")
+        for url, row in store.crawls.walk(name)
+    }
+    earlier = "it was stored before a crawl had it"
+    assert kept == {urls[0]: earlier, urls[1]: earlier, urls[2]: None}
+
+
+def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
+    crawls.start("docs")
+    urls = [f"http://a.test/p{n}" for n in range(3)]
+    crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
+    crawls.stand.urls.put(urls[2], {"page.title": b'"a title of ours"'})
+
+    rows = dict(crawls.stand.urls.crawls.walk("docs"))
+
+    assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
+        urls[0]: None, urls[1]: None, urls[2]: "an application wrote fields of it",
+    }  # fmt: skip
+
+
+def test_open_domains_are_counted_as_urls_enter_and_leave_and_further_ones_together(crawls):
+    crawls.start("docs")
+    crawls.start("other")
+    number = crawls.registry.get("docs").number
+    urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(3)]
+    crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    crawls.stand.enqueue(urls, EnqueueOptions(crawl="other"))
+    before = crawls.counts.open_domains(number)
+    crawls.state("other", CrawlPhase.CANCELLED)
+
+    crawls.stand.crawl([], EnqueueOptions())
+
+    assert before == {"a.test": 3, "b.test": 3}
+    assert crawls.counts.open_domains(number) == {}
+    assert crawls.counts.domains([number]) == {
+        "a.test": {"stored": 3}, "b.test": {"stored": 3},
+    }  # fmt: skip
+
+
+def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stand):
+    def versions(request, _wire):
+        if request.path == "/gone":
+            return answer(404)
+        if request.header("If-None-Match"):
+            return answer(304, headers={"ETag": '"1"'})
+        if request.path == "/copy":
+            return answer(301, headers={"Location": "/home"})
+        return answer(200, b"<title>t</title>", headers={"ETag": '"1"'})
+
+    stand = crawl_stand({"/*": versions}, qps=1000)
+    stand.know_rules("a.test")
+    crawls = StandCrawls(stand)
+    crawls.start("docs")
+    urls = [f"http://a.test/{name}" for name in ("home", "copy", "gone")]
+    stand.crawl(urls, EnqueueOptions(crawl="docs"))
+
+    stand.crawl([urls[0]], EnqueueOptions(crawl="docs", refresh=True))
+
+    counts = crawls.of("docs")
+    assert counts.outcomes == {"stored": 3, "gone: 404": 1}
+    assert counts.notes == {"duplicate": 1, "unchanged": 1}
+    days = crawls.counts.days([crawls.registry.get("docs").number])
+    assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
+
+
+@dataclass
+class Sink:
+    """Keeps the records of an export."""
+
+    urls: list[str] = field(default_factory=list)
+
+    def write(self, records):
+        self.urls += [record.url for record in records]
+
+    def close(self):
+        pass
+
+
+def test_an_export_of_a_crawl_has_its_pages_and_no_others(crawls):
+    for name, pages in {"docs": (0, 1, 2), "news": (2, 3)}.items():
+        crawls.start(name)
+        urls = [f"http://a.test/p{n}" for n in pages]
+        crawls.stand.crawl(urls, EnqueueOptions(crawl=name))
+    crawls.stand.crawl(["http://a.test/p4", "http://a.test/gone"], EnqueueOptions())
+
+    exported = {}
+    for name in ("docs", "news", "none"):
+        export_urls(crawls.stand.urls.zen, sink := Sink(), NodeSelection(crawl=name))
+        exported[name] = sorted(url.removeprefix("http://a.test/") for url in sink.urls)
+
+    assert exported == {"docs": ["p0", "p1", "p2"], "news": ["p2", "p3"], "none": []}
+
+
+@pytest.mark.parametrize(("nofollow", "expected"), [(False, ["/"]), (True, ["/", "/a"])])
+def test_a_crawl_follows_links_that_are_marked_nofollow_or_not(crawl_stand, nofollow, expected):
+    home = page(b'<title>t</title><a rel="nofollow" href="/a">x</a>')
+    stand = crawl_stand({"/": home, "/a": page(b"<title>a</title>")}, qps=1000)
+    stand.know_rules("a.test")
+    crawls = StandCrawls(stand)
+    crawls.start("docs", depth=1, nofollow=not nofollow)
+    crawls.start("docs", nofollow=nofollow)
+
+    stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+
+    assert sorted(crawls.paths()) == expected

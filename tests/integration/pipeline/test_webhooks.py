@@ -1,14 +1,11 @@
 """Webhooks: signed, delivered once at least, tried again, and never led into one's own network."""
 
 import contextlib
-import http.server
 import json
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import orjson
 import pytest
@@ -27,44 +24,6 @@ from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
 A, B = "http://a.example/", "http://b.example/"
-
-
-@dataclass
-class Receiver:
-    """A receiver that answers with `statuses` in turn, then 204."""
-
-    port: int = 0
-    statuses: list[int] = field(default_factory=list)
-    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook?x=1"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver on loopback."""
-    reported = Receiver()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            reported.got.append((dict(self.headers), body))
-            self.send_response(reported.statuses.pop(0) if reported.statuses else 204)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        reported.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield reported
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_a_task_after_one_that_hung_does_its_work(hung):
 @pytest.mark.parametrize(
     "task",
     [
-        maintenance.compact_links, maintenance.sweep, maintenance.write_crawl_log,
+        maintenance.compact_links, maintenance.sweep, maintenance.write_crawl_log, maintenance.crawls_due,
         refresh.refresh_due, robots.robots_expiring, webhooks.webhooks_due,
     ],
     ids=lambda task: task.name,
@@ -85,7 +85,7 @@ def closure_of(task):
     return dict(zip(body.__code__.co_freevars, body.__closure__, strict=True))
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(8, 2), (13, 7), (4, 1), (1, 1)])
+@pytest.mark.parametrize(("threads", "expected"), [(8, 1), (13, 6), (4, 1), (1, 1)])
 def test_compactions_leave_a_thread_for_each_other_kind(threads, expected):
     assert compactions(threads) == expected
 

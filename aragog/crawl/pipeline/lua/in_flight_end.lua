@@ -6,14 +6,14 @@
 -- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
 -- ARGV[2]  an entry of the crawls 0 and 1 counts so many seconds   ARGV[3]  one of another crawl
--- ARGV[4..]  six values a URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, and 1
---            if it has ended for every crawl that wants it
+-- ARGV[4..]  seven values a URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, 1 if it
+--            has ended for every crawl that wants it, and words that are counted beside the outcome
 --
 -- Returns for each URL the crawl and the depth that wants it next ("4.2"), or "" if none does.
 -- After it a URL is counted once in each crawl in which it has ended, however often this is called.
 
 local out = {}
-for n = 4, #ARGV, 6 do
+for n = 4, #ARGV, 7 do
   local name, crawl, outcome, domain = ARGV[n], ARGV[n + 1], ARGV[n + 2], ARGV[n + 3]
   local held = redis.call('HGET', KEYS[1], name)
   local following = ''
@@ -21,7 +21,7 @@ for n = 4, #ARGV, 6 do
     local members, kept = members_of(held), {}
     for _, member in ipairs(members) do
       if number_of(member) == crawl or ARGV[n + 5] == '1' then
-        count(ARGV[1], number_of(member), outcome, domain, tonumber(ARGV[n + 4]))
+        count(ARGV[1], number_of(member), outcome, domain, tonumber(ARGV[n + 4]), ARGV[n + 6])
       else
         kept[#kept + 1] = member
       end

@@ -1,19 +1,21 @@
 -- in_flight_mark: mark URLs as in flight for a crawl, or add the crawl to those that want them.
 --
--- keys: in_flight counts hosts
--- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host names domains...
+-- keys: in_flight counts hosts by_domain
+-- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host most_domains names places...
 --
 -- KEYS[1]  {prefix}in_flight        hash  name (16 bytes) -> until when the entry counts (s), ":", and the
 --                                         numbers of the crawls that want it, the one whose job was sent
 --                                         first; the others have "." and the depth of their links
 -- KEYS[2]  {prefix}crawl:<n>        hash  the counts of the crawl on this server
 -- KEYS[3]  {prefix}crawl:<n>:hosts  hash  host -> URLs of the crawl, where it has a bound for each host
+-- KEYS[4]  {prefix}crawl:<n>:domains  hash  registered domain, " waiting" -> URLs that wait; "*": of further domains
 -- ARGV[1]  number of the crawl   ARGV[2]  the depth of its links
 -- ARGV[3]  an unconfirmed entry counts so many seconds   ARGV[4]  after so many it is taken over
 -- ARGV[5]  a confirmed one of the crawls 0 and 1 counts so long (s)   ARGV[6]  of another crawl
 -- ARGV[7]  entries that were confirmed so many seconds ago are taken over; -1: none
 -- ARGV[8]  the most URLs of the crawl on this server; -1: no bound   ARGV[9]  of one host
--- ARGV[10]  names, 16 bytes each, concatenated   ARGV[11..]  the host of each, if ARGV[9] is a bound
+-- ARGV[10]  the most fields of KEYS[4]   ARGV[11]  names, 16 bytes each, concatenated
+-- ARGV[12..]  two values a name: its registered domain, and its host if ARGV[9] is a bound
 --
 -- Returns one character a name: "0" another caller's message is on its way, and the crawl is among those that
 -- want it. "2": the same, and the crawl was added. "?": another caller has not confirmed it yet, so ask again.
@@ -25,25 +27,27 @@ local crawl, depth = ARGV[1], ARGV[2]
 local unconfirmed_s, patience_s = tonumber(ARGV[3]), tonumber(ARGV[4])
 local insist_after_s = tonumber(ARGV[7])
 local max_urls, max_per_host = tonumber(ARGV[8]), tonumber(ARGV[9])
-local names = ARGV[10]
-local out, enqueued = {}, 0
+local names = ARGV[11]
+local out, enqueued, by_domain = {}, 0, {}
 local before = max_urls >= 0 and redis.call('HMGET', KEYS[2], 'enqueued', 'repeated') or {}
 local room = max_urls - (tonumber(before[1]) or 0) + (tonumber(before[2]) or 0)
 
 local function number_of(member) return member:match('^%d+') end
 
 -- The refusal of a bound, or nil after the URL was counted.
-local function counted(host)
+local function counted(domain, host)
   if max_urls >= 0 and enqueued >= room then return '3' end
   if max_per_host >= 0 then
     if (tonumber(redis.call('HGET', KEYS[3], host)) or 0) >= max_per_host then return '4' end
     redis.call('HINCRBY', KEYS[3], host, 1)
   end
   enqueued = enqueued + 1
+  by_domain[domain] = (by_domain[domain] or 0) + 1
 end
 
 for at = 1, #names, 16 do
-  local name, host = names:sub(at, at + 15), ARGV[10 + (at + 15) / 16]
+  local name, place = names:sub(at, at + 15), 12 + (at - 1) / 8
+  local domain, host = ARGV[place], ARGV[place + 1]
   local held = redis.call('HGET', KEYS[1], name)
   local until_s = held and tonumber(held:match('^%d+')) or 0
   local members = held and held:match(':(.*)$')
@@ -66,7 +70,7 @@ for at = 1, #names, 16 do
     if is_mine then
       reply = '0'
     else
-      reply = counted(host)
+      reply = counted(domain, host)
       if not reply then
         redis.call('HSET', KEYS[1], name, until_s .. ':' .. members .. ' ' .. crawl .. '.' .. depth)
         reply = '2'
@@ -75,7 +79,7 @@ for at = 1, #names, 16 do
   elseif left_s <= unconfirmed_s and left_s > unconfirmed_s - patience_s then
     reply = '?'
   else
-    reply = not is_mine and counted(host) or nil
+    reply = not is_mine and counted(domain, host) or nil
     if not reply then
       table.insert(others, 1, crawl)
       redis.call('HSET', KEYS[1], name, (now + unconfirmed_s) .. ':' .. table.concat(others, ' '))
@@ -83,6 +87,13 @@ for at = 1, #names, 16 do
     end
   end
   out[#out + 1] = reply
+end
+for domain, count in pairs(by_domain) do
+  local field = domain .. ' waiting'
+  if redis.call('HLEN', KEYS[4]) >= tonumber(ARGV[10]) and redis.call('HEXISTS', KEYS[4], field) == 0 then
+    field = '* waiting'
+  end
+  redis.call('HINCRBY', KEYS[4], field, count)
 end
 if enqueued > 0 then
   redis.call('HINCRBY', KEYS[2], 'enqueued', enqueued)

@@ -1,6 +1,6 @@
 -- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set.
 --
--- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains or
+-- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days or
 -- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
 -- KEYS[1] is {prefix}in_flight, as in in_flight_mark.lua. It returns nothing.
 -- On a server with full memory a script fails at its first command that may need memory, unless it has already
@@ -17,24 +17,42 @@ local function members_of(held)
   return members
 end
 
+local NO_FAILURES = { stored = true, repeated = true, cancelled = true, superseded = true, sitemap = true }
+
+-- Increase a field that begins with a domain; what is of further domains than MOST_DOMAINS is counted together.
+local function count_place(key, before, domain, outcome)
+  local field = before .. domain .. ' ' .. outcome
+  if redis.call('HLEN', key) >= MOST_DOMAINS and redis.call('HEXISTS', key, field) == 0 then
+    field = before .. '* ' .. outcome
+  end
+  redis.call('HINCRBY', key, field, 1)
+end
+
+local function leave_domain(key, domain)
+  local field = domain .. ' waiting'
+  if domain == '' or redis.call('HEXISTS', key, field) == 0 then field = '* waiting' end
+  if redis.call('HINCRBY', key, field, -1) == 0 then redis.call('HDEL', key, field) end
+end
+
 -- Count that a URL has left the set of a crawl: with an outcome, or as if it had not been enqueued ("").
-local function count(prefix, number, outcome, domain, bytes)
+-- `notes` are words that are counted beside the outcome.
+local function count(prefix, number, outcome, domain, bytes, notes)
   local key = prefix .. number
   redis.call('HINCRBY', key, 'waiting', -1)
+  leave_domain(key .. ':domains', domain)
   if outcome == '' then
     redis.call('HINCRBY', key, 'enqueued', -1)
     return
   end
   redis.call('HINCRBY', key, outcome == 'repeated' and outcome or 'is ' .. outcome, 1)
   if bytes > 0 then redis.call('HINCRBY', key, 'bytes', bytes) end
+  for note in (notes or ''):gmatch('%S+') do redis.call('HINCRBY', key, 'of ' .. note, 1) end
   redis.call('HINCRBY', key .. ':hours', math.floor(server_time / 3600) .. ' ' .. outcome, 1)
   if domain ~= '' then
-    local field = domain .. ' ' .. outcome
-    if redis.call('HLEN', key .. ':domains') >= MOST_DOMAINS
-        and redis.call('HEXISTS', key .. ':domains', field) == 0 then
-      field = '* ' .. outcome
+    count_place(key .. ':domains', '', domain, outcome)
+    if not NO_FAILURES[outcome] then
+      count_place(key .. ':days', math.floor(server_time / 86400) .. ' ', domain, outcome)
     end
-    redis.call('HINCRBY', key .. ':domains', field, 1)
   end
 end
 

@@ -43,6 +43,8 @@ def install(
     admin_of: AdminOf | None = None,
     more: Callable[[], tuple[Sequence[Any], Traversable]] | None = None,
     notes: Callable[[], Sequence[str]] | None = None,
+    *,
+    locked: str = LOCKED,
 ) -> bool:
     """
     Call this in Flower's process, before Flower starts; a second call changes nothing.
@@ -53,6 +55,7 @@ def install(
             pages.
         notes: returns sentences to show above the queues, such as what the jobs in them wait for;
             called in a thread, at each view of the page.
+        locked: what pages say where nothing can be changed for want of a login.
 
     Returns:
         True if everything was installed. If Flower differs from what is expected, it runs without
@@ -70,6 +73,7 @@ def install(
         _add(
             flower_pages.routes(admin_of or flower_pages.admin_of_application, notes),
             *(more() if more else ((), None)),
+            locked=locked,
         )
     except Exception:  # Flower without our pages is better than none
         log.warning("Flower is not as expected: some pages are missing", exc_info=True)
@@ -77,14 +81,17 @@ def install(
     return True
 
 
-def _add(own: Iterable[Any], others: Sequence[Any], folder: Traversable | None) -> None:
+def _add(
+    own: Iterable[Any], others: Sequence[Any], folder: Traversable | None, *, locked: str
+) -> None:
     from flower.urls import handlers, settings  # noqa: PLC0415 - only in Flower's process
 
     if isinstance(settings.get("template_loader"), Loader):
         return
     handlers[-1:-1] = [*own, *others]  # the last route matches every path
     folders = [files("pinlater") / "templates", *([folder] if folder else [])]
-    settings["template_loader"] = Loader(settings["template_path"], folders)
+    settings["template_loader"] = Loader(settings["template_path"], folders, locked)
+    settings["actions_locked"] = locked
     settings["transforms"] = [*settings.get("transforms", ()), Unframed]
 
 
@@ -112,8 +119,8 @@ class Loader(template.Loader):
     to be shown above Flower's list of tasks.
     """
 
-    def __init__(self, root: str, folders: Sequence[Traversable]) -> None:
-        super().__init__(root, namespace={"actions_locked": LOCKED})
+    def __init__(self, root: str, folders: Sequence[Traversable], locked: str = LOCKED) -> None:
+        super().__init__(root, namespace={"actions_locked": locked})
         self._folders = folders
 
     def _create_template(self, name: str) -> template.Template:

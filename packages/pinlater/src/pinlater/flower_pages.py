@@ -187,7 +187,7 @@ class FlowerPage(BaseHandler):
         if getattr(options, "read_only", False):
             return "Actions are off: Flower runs with --read_only."
         if not (options.basic_auth or options.auth or self.unauthenticated_api):
-            return LOCKED
+            return str(self.application.settings.get("actions_locked", LOCKED))
         return ""
 
     def check_may_change(self) -> None:

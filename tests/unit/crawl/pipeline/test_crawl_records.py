@@ -5,8 +5,9 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, checked
-from aragog.crawl.pipeline.crawl_registry import Cancellation, Crawls
+from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.errors import BadInput, InvalidMessage
 

@@ -57,3 +57,41 @@ def test_no_rule_and_no_url_raises_anything_else(rules, text):
         return
     verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
     assert verdict.rule in (*scope.rules, NO_RULE, SAME_DOMAIN)
+
+
+@pytest.mark.parametrize(
+    ("rules", "content_type", "language", "expected"),
+    [
+        ([], "text/html", "de", (True, "no rule")),
+        (["type:text/html"], "text/html; charset=utf-8", None, (True, "type:text/html")),
+        (["type:text/html"], "Application/PDF", None, (False, "type application/pdf")),
+        (["type:text/*", "type:application/json"], "text/plain", None, (True, "type:text/*")),
+        (["-type:application/pdf"], "application/pdf", "en", (False, "-type:application/pdf")),
+        (["language:en"], "text/html", "en-US", (True, "language:en")),
+        (["language:EN"], "text/html", "de", (False, "language de")),
+        (["language:en"], "text/html", "eng", (False, "language eng")),
+        (["-language:de"], "text/html", "de_AT", (False, "-language:de")),
+        (["-language:de"], "text/html", "en", (True, "no rule")),
+        (["language:en", "type:text/html"], None, None, (True, "no rule")),
+        (["language:en", "type:text/html"], "text/html", "de", (False, "language de")),
+        (["host:a.example"], "text/html", "de", (True, "no rule")),
+    ],
+)
+def test_a_page_is_judged_by_its_content_type_and_language(rules, content_type, language, expected):
+    assert Scope.of(rules).decide_page(content_type, language) == expected
+
+
+def test_rules_about_pages_say_nothing_of_urls():
+    scope = Scope.of(["type:text/html", "-language:de"])
+
+    assert scope.decide("http://a.example/") == (True, "no rule")
+    assert scope.is_about_pages
+    assert not Scope.of(["host:a.example"]).is_about_pages
+
+
+@pytest.mark.parametrize(
+    "rule", ["type:html", "type:*/*", "language:english!", "language:", "-type:"]
+)
+def test_what_is_no_content_type_or_language_is_refused(rule):
+    with pytest.raises(BadInput, match="scope"):
+        Scope.of([rule])

@@ -1,0 +1,32 @@
+"""Cancellations of URLs, hosts, domains and patterns, whatever crawl wants them. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from aragog.crawl.pipeline.url_filter import matches
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+KINDS = ("url", "host", "domain", "pattern")
+
+
+class Cancellation(NamedTuple):
+    """URLs that were cancelled whatever crawl wants them, if they were enqueued before."""
+
+    kind: str
+    """One of `KINDS`."""
+    value: str
+    at_s: int
+    """When, by the clock of `redis.url`."""
+
+    def matches(self, url: str) -> bool:
+        """Whether a normalized URL is among them."""
+        match self.kind:
+            case "url":
+                return url == self.value
+            case "host":
+                return host(url) == self.value
+            case "domain":
+                return self.value in and_parents(host(url))
+        return matches(self.value, url)

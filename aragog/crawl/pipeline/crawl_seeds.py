@@ -1,0 +1,77 @@
+"""
+The seeds of crawls that begin again by a schedule, in the Redis of `redis.url`.
+
+    crawls.seeds:<name>  hash  normalized URL -> how it is enqueued, as JSON
+
+What is enqueued for such a crawl by its name is a seed: links of pages carry its number alone.
+Adding a seed twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import orjson
+import redis
+
+from aragog.errors import BadInput
+from pinlater.redis.errors import redis_errors
+
+MOST_SEEDS = 100_000
+_PAGE = 1_000
+
+
+class CrawlSeeds:
+    """The seeds of one system; every call may raise `BrokerUnavailable`."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}crawls.seeds:"
+
+    def add(self, name: str, urls: Sequence[str], options: Mapping[str, Any]) -> None:
+        """
+        Add normalized URLs, to be enqueued with these options in each round.
+
+        Raises:
+            BadInput: the crawl has `MOST_SEEDS`; none was added.
+        """
+        if not urls:
+            return
+        key, wire = self._prefix + name, orjson.dumps(dict(options))
+        with _our_errors():
+            if int(self._redis.hlen(key)) + len(urls) > MOST_SEEDS:
+                known: Any = self._redis.hmget(key, list(urls))
+                if int(self._redis.hlen(key)) + known.count(None) > MOST_SEEDS:
+                    raise BadInput(
+                        f"crawl: {name} begins again by a schedule, so it has at most "
+                        f"{MOST_SEEDS:,} seeds; give it hub pages or sitemaps"
+                    )
+            self._redis.hset(key, mapping=dict.fromkeys(urls, wire))
+
+    def count(self, name: str) -> int:
+        """How many seeds a crawl has."""
+        with _our_errors():
+            return int(self._redis.hlen(self._prefix + name))
+
+    def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
+        """The seeds of a crawl, some at a time: their options, and the URLs with these."""
+        groups: dict[bytes, list[str]] = {}
+        with _our_errors():
+            for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
+                group = groups.setdefault(wire, [])
+                group.append(url.decode())
+                if len(group) >= _PAGE:
+                    yield orjson.loads(wire), groups.pop(wire)
+        for wire, urls in groups.items():
+            yield orjson.loads(wire), urls
+
+    def delete(self, name: str) -> None:
+        """Forget the seeds of a crawl."""
+        with _our_errors():
+            self._redis.unlink(self._prefix + name)
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("redis.url, seeds of crawls")

@@ -1,0 +1,137 @@
+"""
+Tell the address of a crawl when it is done or has ended, and when too many of its URLs fail.
+
+A notice is a delivery of the queue of webhooks: signed, and repeated until it is accepted. It is
+sent first, and then the record says so: killed in between, it is sent once more with the same id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters, CrawlCounts, is_failure
+from aragog.crawl.pipeline.crawl_records import CrawlRecord
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.crawl.stages.crawl_status import DONE, CrawlStatus
+from aragog.crawl.stages.webhooks import Delivery, crawl_receiver
+from aragog.errors import BadInput
+
+END, ERRORS = "end", "errors"
+LEAST_URLS = 20
+"""A share of fewer URLs says nothing."""
+HOURS = 24
+"""The share of failures is that of so many hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRate:
+    """How many of the last URLs of a crawl failed."""
+
+    failed: int
+    urls: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1; 0 of too few URLs."""
+        return self.failed / self.urls if self.urls >= LEAST_URLS else 0.0
+
+
+def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
+    """The failures among the URLs of the `HOURS` before the end of `hour`. Pure."""
+    last = sum((counts for at, counts in hours.items() if at > hour - HOURS), Counter[str]())
+    asked = {
+        outcome: n for outcome, n in last.items() if is_failure(outcome) or outcome == "stored"
+    }
+    failed = sum(n for outcome, n in asked.items() if is_failure(outcome))
+    return ErrorRate(failed, sum(asked.values()))
+
+
+def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
+    """
+    What there is to tell of a crawl: for each kind of event, a text that differs for another one.
+
+    A crawl is done again after more of its URLs are, and fails too often again after it did not.
+    Pure.
+    """
+    record, found = status.record, {}
+    if record.has_ended:
+        found[END] = f"{record.number} {record.state}"
+    elif status.shown_state == DONE:
+        found[END] = f"{record.number}.{record.round} {status.counts.enqueued}"
+    most = record.notify_error_rate
+    if most is not None and errors.failed and errors.share >= most:
+        before = record.notified.get(ERRORS)
+        found[ERRORS] = before or f"{record.number}.{record.round} {status.counts.enqueued}"
+    return found
+
+
+def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
+    """What is told, as JSON values. Pure."""
+    record, counts = status.record, status.counts
+    return {
+        "event": kind,
+        "crawl": record.name,
+        "state": status.shown_state,
+        "reason": record.reason,
+        "round": record.round,
+        **_numbers(counts),
+        "last_day": {"urls": errors.urls, "failed": errors.failed},
+    }
+
+
+def _numbers(counts: CrawlCounts) -> dict[str, Any]:
+    return {
+        "enqueued": counts.enqueued,
+        "waiting": counts.waiting,
+        "repeated": counts.repeated,
+        "bytes": counts.bytes,
+        "outcomes": dict(counts.outcomes),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlNotices:
+    """Sends the notices of all crawls."""
+
+    registry: CrawlRegistry
+    counts: CrawlCounters
+    sender: Sender
+
+    def run(self) -> int:
+        """
+        Send what has not been told yet; returns how many notices.
+
+        Raises:
+            TransientError: Redis or the broker did not answer; run it again.
+        """
+        crawls = self.registry.read()
+        hour = crawls.now_ms // 3_600_000
+        return sum(
+            self._tell(record, hour, crawls.ended)
+            for record in crawls.records.values()
+            if record.notify
+        )
+
+    def _tell(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
+        status = CrawlStatus(record, self.counts.of(record.numbers, ended=ended))
+        asked = record.notify_error_rate is not None
+        hours = self.counts.hours([record.number]) if asked else {}
+        errors = error_rate(hours, hour)
+        found = events(status, errors)
+        told = dict(record.notified)
+        new = {kind: text for kind, text in found.items() if told.get(kind) != text}
+        for kind, text in new.items():
+            delivery = Delivery(
+                crawl_receiver(record.name), f"{kind} {text}", (notice(kind, status, errors),)
+            )
+            self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
+        kept = {END: told[END]} if END in told else {}
+        if kept | found != told:
+            with suppress(BadInput):  # it was deleted a moment ago
+                self.registry.note(record, notified=kept | found)
+        return len(new)

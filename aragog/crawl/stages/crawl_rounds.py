@@ -1,0 +1,98 @@
+"""
+Begin crawls again by their schedules: enqueue their seeds, and fetch again what is stored.
+
+A round begins when it is due and nothing waits for the crawl any more, so rounds never overlap. Its
+pages and their links are fetched again, each once in a round, with conditional requests where the
+origin gave validators. The bounds `max_urls`, `max_urls_per_host` and `max_bytes` are those of a
+round.
+
+Safe to run twice, and to be killed at any point: first the record says that the round has begun,
+then the seeds are enqueued, then the record says that they are. A run that finds a round without
+its end enqueues all its seeds again; those that wait are left alone, and the links of a page are
+asked for once in a round, because all runs have the same `request_id`.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
+from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
+from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.errors import BadInput
+from aragog.fetch_record.known_fields import known
+
+log = logging.getLogger(__name__)
+
+
+def following_ms(record: CrawlRecord, now_ms: int) -> int:
+    """
+    When the round after the one that begins now is due. Pure.
+
+    Rounds keep their time of day; those that were missed, because the system did not run or a round
+    took longer than the interval, are left out.
+    """
+    interval_ms = (record.every_s or 0) * 1000
+    missed = max(0, now_ms - record.next_round_ms) // interval_ms if interval_ms else 0
+    return record.next_round_ms + (missed + 1) * interval_ms
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRounds:
+    """Begins the rounds of all crawls."""
+
+    registry: CrawlRegistry
+    counts: CrawlCounters
+    seeds: CrawlSeeds
+    enqueuer: Enqueuer
+
+    def run(self) -> None:
+        """
+        Begin what is due.
+
+        Raises:
+            TransientError: Redis or the broker did not answer, or there is no room; run it again.
+        """
+        crawls = self.registry.read()
+        for record in crawls.records.values():
+            if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
+                continue
+            with suppress(BadInput):  # it was deleted or has ended a moment ago
+                if record.is_seeding:
+                    self._seed(record)
+                elif record.every_s and 0 < record.next_round_ms <= crawls.now_ms:
+                    self._begin(record, crawls.now_ms)
+
+    def _begin(self, record: CrawlRecord, now_ms: int) -> None:
+        before = self.counts.of([record.number])
+        if before.waiting:
+            return
+        self.counts.forget_hosts([record.number])
+        begun = self.registry.note(
+            record,
+            round=record.round + 1,
+            next_round_ms=following_ms(record, now_ms),
+            is_seeding=True,
+            round_urls=before.enqueued - before.repeated,
+            round_bytes=before.bytes,
+        )
+        if begun.is_seeding:
+            self._seed(begun)
+
+    def _seed(self, record: CrawlRecord) -> None:
+        request_id = f"round-{record.number}-{record.round}"
+        count = 0
+        for options, urls in self.seeds.walk(record.name):
+            asked = EnqueueOptions(
+                **known(EnqueueOptions, options),
+                crawl=record.name,
+                refresh=True,
+                request_id=request_id,
+            )
+            count += sum(1 for _ in self.enqueuer.enqueue(urls, asked))
+        self.registry.note(record, is_seeding=False)
+        log.info("round %d of crawl %s: %d seeds", record.round, record.name, count)

@@ -1,0 +1,96 @@
+"""
+Leave out pages whose content type or language their crawls do not want.
+
+Only a fetch shows what a URL brings. A page that is left out is neither stored for the crawl nor
+are its links followed; another crawl that wants the URL gets a job of its own.
+
+Safe to run twice: a URL is counted once (`CrawlEndings.end`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlEndings, Ended
+from aragog.urlstore.records import Record
+
+LANGUAGE = "page.language"
+"""The field with the language that a page declares."""
+_KIND = "OutOfScope"
+
+
+class Analyzed(Protocol):
+    """The analysis of a page (`aragog.crawl.stages.page_analysis.PageAnalysis`)."""
+
+    @property
+    def fields(self) -> Mapping[str, bytes]:
+        """Its fields."""
+
+
+def outside(
+    results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
+) -> dict[str, str]:
+    """The fetched pages that their crawls leave out: the rule by URL."""
+    return {
+        result.job.url: rule
+        for result in results
+        if (analysis := analyses.get(result.job.url))
+        and (
+            rule := _left_out(
+                result.job, result.fetch.content_type, analysis.fields.get(LANGUAGE), checks
+            )
+        )
+    }
+
+
+def outside_stored(
+    jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
+) -> dict[str, str]:
+    """The stored pages that the crawls of these jobs leave out: the rule by URL."""
+    return {
+        job.url: rule
+        for job in jobs
+        if (record := records.get(job.url))
+        and (
+            rule := _left_out(
+                job, _text(record.facts.get("content_type")), record.fields.get(LANGUAGE), checks
+            )
+        )
+    }
+
+
+def is_about_pages(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
+    """Whether a crawl of these jobs has rules about pages."""
+    numbers = {job.crawl: job for job in jobs}
+    return any(checks.crawl_of(job).scope.is_about_pages for job in numbers.values())
+
+
+def _left_out(
+    job: UrlJob, content_type: str | None, language: bytes | None, checks: CrawlChecks
+) -> str:
+    scope = checks.crawl_of(job).scope
+    if not scope.is_about_pages:
+        return ""
+    name = language.decode("utf-8", "replace").strip('"') if language else None
+    accepted, rule = scope.decide_page(content_type, name)
+    return "" if accepted else rule
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings) -> list[UrlJob]:
+    """End the jobs of pages that are left out; the jobs of other crawls that want the URLs."""
+    return endings.end([Ended(job, f"out of scope: {rules[job.url]}") for job in jobs])
+
+
+def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What those get who wait for these URLs."""
+    return {
+        url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
+        for url, rule in rules.items()
+    }

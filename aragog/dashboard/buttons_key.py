@@ -1,0 +1,80 @@
+"""
+The key of Flower's buttons on one machine: `aragog up` prints a link with it, which opens them.
+
+Flower lets nobody change anything without a login or `FLOWER_UNAUTHENTICATED_API`, which opens its
+API to every program and web page of the machine. The link leaves a cookie in the browser that no
+script reads and no other site sends; requests that another site or port caused are refused as well.
+Where a login or that variable is set, there is no key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+FILE = "flower.key"
+COOKIE = "aragog_key"
+PATH = "/aragog/open"
+KEPT_DAYS = 30
+KEY_NEEDED = "Actions are off in this browser: open the link `buttons` that `aragog up` prints."
+_OTHER_WAYS = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
+
+
+def made_key(run_dir: Path, environ: Mapping[str, str]) -> str:
+    """The key of a system, made once and readable by its owner only; "" if a login is set."""
+    if any(environ.get(name) for name in _OTHER_WAYS):
+        return ""
+    path = run_dir / FILE
+    if key := read_key(run_dir):
+        return key
+    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key = secrets.token_urlsafe(24)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(key)
+    return key
+
+
+def read_key(run_dir: Path) -> str:
+    """The key that was made; "" without one."""
+    try:
+        return (run_dir / FILE).read_text().strip()
+    except OSError:
+        return ""
+
+
+def link(flower_url: str, key: str, environ: Mapping[str, str]) -> str:
+    """What opens the buttons in a browser."""
+    prefix = environ.get("FLOWER_URL_PREFIX", "").strip("/")
+    place = f"/{prefix}{PATH}" if prefix else PATH
+    return f"{flower_url}{place}?{urlencode({'key': key})}"
+
+
+def is_own_request(request: Any) -> bool:
+    """Whether a page of Flower itself, or nobody's page, caused a request."""
+    site, source = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site:
+        return site in ("same-origin", "none")
+    return not source or urlsplit(source).netloc == request.host
+
+
+def accept_key(key: str) -> None:
+    """Open Flower's buttons to requests with the cookie; a second call changes nothing."""
+    from flower.views import BaseHandler  # noqa: PLC0415 - only in Flower's process
+
+    stock = BaseHandler.unauthenticated_api
+    if getattr(stock.fget, "accepts_key", False):
+        return
+
+    def unauthenticated_api(self: Any) -> bool:
+        given = self.get_cookie(COOKIE) or ""
+        has_key = bool(key) and hmac.compare_digest(given.encode(), key.encode())
+        return bool(stock.fget(self)) or (has_key and is_own_request(self.request))
+
+    unauthenticated_api.accepts_key = True  # type: ignore[attr-defined] # marks it as installed
+    BaseHandler.unauthenticated_api = property(unauthenticated_api)

@@ -1,0 +1,227 @@
+"""Reports of crawls as JSON, Markdown and one HTML file that needs no network. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import Any, NamedTuple
+
+from aragog.crawl.stages.crawl_reports import CrawlReport
+from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.observability.formatting import at, span
+
+MOST_ROWS = 100
+HOUR_MS = 3_600_000
+WIDTH, HEIGHT = 720, 160
+_HIDDEN = (
+    "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
+)  # fmt: skip
+STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+svg { width: 100%; height: auto; }
+rect { fill: #2a6fb0; } rect.other { fill: #b0512a; } text { fill: currentColor; font-size: 11px; }
+"""
+
+
+def plain_status(status: CrawlStatus) -> dict[str, Any]:
+    """A crawl as JSON values."""
+    record, counts = status.record.plain(), status.counts
+    options = {name: value for name, value in record.items() if name not in _HIDDEN}
+    return {
+        **options,
+        "state": status.shown_state,
+        "enqueued": counts.enqueued,
+        "waiting": counts.waiting,
+        "repeated": counts.repeated,
+        "bytes": counts.bytes,
+        "outcomes": dict(counts.outcomes),
+        "notes": dict(counts.notes),
+    }
+
+
+def plain_report(report: CrawlReport) -> dict[str, Any]:
+    """A report as JSON values."""
+    return {
+        "crawl": plain_status(report.status),
+        "domains": {domain: dict(counts) for domain, counts in _largest(report.domains)},
+        "hours": [
+            {"at_ms": hour * HOUR_MS, "outcomes": dict(counts)}
+            for hour, counts in report.hours.items()
+        ],
+        "failures": [asdict(failure) for failure in report.failures],
+        "refused": dict(report.refused),
+        "traps": report.traps,
+        "open": [asdict(domain) for domain in report.open],
+        "open_domains": report.open_domains,
+        "seconds_left": report.seconds_left,
+        "stuck": report.stuck,
+    }
+
+
+class ReportSection(NamedTuple):
+    """A table of a report."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+
+
+def sections(report: CrawlReport) -> Iterator[ReportSection]:
+    """What a report says, as tables; those without rows are left out."""
+    found = (
+        ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
+        ReportSection("Time left", ("", ""), _time_left(report)),
+        ReportSection("What fails, and why", ("outcome", "domain", "URLs", "today", "yesterday"), [
+            (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
+            for f in report.failures[:MOST_ROWS]
+        ]),
+        ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
+                _numbers(report.refused)),
+        ReportSection("Hosts whose robots.txt does not answer", ("domain", "waiting"), [
+            (one.domain, f"{one.waiting:,}") for one in report.open if one.robots_unreachable
+        ][:MOST_ROWS]),
+        ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
+            (one.domain, f"{one.waiting:,}", f"{one.rate:.3g}/s", _left(one.seconds_left),
+             one.held_by)
+            for one in report.open[:MOST_ROWS]
+        ]),
+        ReportSection("Domains", ("domain", "URLs", "stored"), [
+            (domain, f"{counts.total():,}", f"{counts['stored']:,}")
+            for domain, counts in _largest(report.domains)
+        ]),
+    )  # fmt: skip
+    return (section for section in found if section.rows)
+
+
+def _numbers(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    return [(name, f"{count:,}") for name, count in counts.items()]
+
+
+def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
+    if not report.open_domains:
+        return []
+    slowest = next((one for one in report.open if one.seconds_left is not None), None)
+    rows = [("open domains", f"{report.open_domains:,}")]
+    if slowest is not None:
+        text = f"{_left(slowest.seconds_left)}, until {slowest.domain} is done"
+        rows.append(("by their rates", text))
+    if report.stuck:
+        rows.append(("of domains that are not asked now", f"{report.stuck:,} URLs"))
+    return rows
+
+
+def _left(seconds: float | None) -> str:
+    return "not asked now" if seconds is None else span(round(seconds * 1000))
+
+
+def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
+    return sorted(domains.items(), key=lambda item: (-item[1].total(), item[0]))[:MOST_ROWS]
+
+
+def _facts(report: CrawlReport) -> list[tuple[str, str]]:
+    status = report.status
+    counts, record = status.counts, status.record
+    facts = [("state", f"{status.shown_state} {record.reason}".strip())]
+    if record.created_at_ms:
+        facts.append(("started", at(record.created_at_ms)))
+    if record.next_round_ms and not record.has_ended:
+        facts.append(("begins again", f"{at(record.next_round_ms)}, round {record.round + 1}"))
+    facts += [("scope", rule) for rule in record.scope.rules]
+    numbers = {
+        "enqueued": counts.enqueued, "waiting": counts.waiting, "repeated": counts.repeated,
+        "bytes": counts.bytes, "domains": len(report.domains),
+        "unchanged since they were stored": counts.notes.get("unchanged", 0),
+        "duplicates of another URL": counts.notes.get("duplicate", 0),
+        "left out as traps": report.traps,
+    }  # fmt: skip
+    return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
+
+
+def as_markdown(report: CrawlReport) -> str:
+    """The report as Markdown."""
+    lines = [f"# {report.status.record.name}", "", *_table(("", ""), _facts(report))]
+    for section in sections(report):
+        lines += ["", f"## {section.title}", "", *_table(section.columns, section.rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return [line(titles), line(["---"] * len(titles)), *map(line, rows)]
+
+
+def as_html(report: CrawlReport) -> str:
+    """The report as one HTML file with plots, which loads nothing."""
+    name = escape(report.status.record.name)
+    parts = [_html_table(("", ""), _facts(report))]
+    if report.hours:
+        parts += ["<h2>URLs over time</h2>", _plot(report.hours)]
+    for section in sections(report):
+        parts += [f"<h2>{escape(section.title)}</h2>", _html_table(section.columns, section.rows)]
+        if section.title == "Outcomes":
+            parts.append(_shares(report.status.counts.outcomes))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}</title><style>{STYLE}</style></head>"
+        f"<body><main><h1>{name}</h1>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _html_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    head = f"<tr>{cells}</tr>" if any(titles) else ""
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table>{head}{body}</table>"
+
+
+def _cell(value: str) -> str:
+    is_number = value.replace(",", "").isdigit()
+    return f"<td{' class=number' if is_number else ''}>{escape(value)}</td>"
+
+
+def _plot(hours: Mapping[int, Counter[str]]) -> str:
+    """Bars of an hour each: stored pages below, all other outcomes above them."""
+    first, last = min(hours), max(hours)
+    most = max(counts.total() for counts in hours.values())
+    width = WIDTH / (last - first + 1)
+    bars = []
+    for hour, counts in hours.items():
+        left, stored = (hour - first) * width, counts["stored"]
+        low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
+        title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
+        bars.append(_bar(left, HEIGHT - low, width, low, "", title))
+        bars.append(_bar(left, HEIGHT - high, width, high - low, ' class="other"', title))
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 20}" role="img" aria-label="URLs an hour, at most '
+        f'{most}">{"".join(bars)}<text x="0" y="{HEIGHT + 15}">{at(first * HOUR_MS)}</text>'
+        f'<text x="{WIDTH}" y="{HEIGHT + 15}" text-anchor="end">{at(last * HOUR_MS)}</text></svg>'
+    )
+
+
+def _shares(outcomes: Mapping[str, int]) -> str:
+    """A line for each outcome, as long as its share."""
+    most, step = max(outcomes.values(), default=1), 18
+    lines = [
+        _bar(0, n * step, WIDTH * count / most, step - 2, _mark(outcome), f"{outcome}: {count:,}")
+        for n, (outcome, count) in enumerate(outcomes.items())
+    ]
+    box = f'viewBox="0 0 {WIDTH} {step * len(lines)}"'
+    return f'<svg {box} role="img" aria-label="URLs by outcome">{"".join(lines)}</svg>'
+
+
+def _mark(outcome: str) -> str:
+    return "" if outcome == "stored" else ' class="other"'
+
+
+def _bar(x: float, y: float, width: float, height: float, mark: str, title: str) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
+    return f"<rect{mark} {place}><title>{escape(title)}</title></rect>"

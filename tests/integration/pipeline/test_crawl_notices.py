@@ -1,0 +1,158 @@
+"""What the address of a crawl is told: when it is done, when it ends, and when its URLs fail."""
+
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from aragog.crawl.pipeline.crawl_records import CrawlPhase
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.webhook_signatures import Verdict, Verifier
+from aragog.crawl.stages.crawl_notices import ErrorRate, error_rate
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.webhooks import Delivery
+from aragog.errors import BadInput
+from tests.support.crawl_stand import StandCrawls
+from tests.support.origin import answer
+
+pytestmark = pytest.mark.redis
+SECRET = "a secret of this crawl"
+
+
+def site(request, _wire):
+    if request.path.startswith("/gone"):
+        return answer(404)
+    return answer(200, b"<title>t</title>" + request.path.encode())
+
+
+@pytest.fixture
+def crawls(crawl_stand):
+    stand = crawl_stand({"/*": site}, qps=1000)
+    stand.know_rules("a.test")
+    return StandCrawls(stand)
+
+
+def tell(crawls):
+    """Send the notices that are due, and post them; the messages that were posted."""
+    crawls.stand.pipeline.maintenance.notices.run()
+    messages = [m for m in crawls.stand.taken() if m.destination is Destination.WEBHOOK]
+    for message in messages:
+        delivery = Delivery.read(message.message.wire())
+        assert crawls.stand.pipeline.webhooks.deliver(delivery) == []
+    return messages
+
+
+def bodies(receiver):
+    return [orjson.loads(body) for _, body in receiver.got]
+
+
+def test_the_address_of_a_crawl_is_told_once_when_it_is_done(crawls, receiver):
+    crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
+    urls = ["http://a.test/1", "http://a.test/gone"]
+    crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    waiting = list(crawls.stand.sent.messages)
+    tell(crawls)
+    assert receiver.got == []
+    crawls.stand.sent.messages += waiting
+    crawls.stand.crawl([], EnqueueOptions())
+
+    tell(crawls)
+    tell(crawls)
+
+    [(headers, body)] = receiver.got
+    told = orjson.loads(body)["crawl"]
+    assert (told["event"], told["crawl"], told["state"]) == ("end", "docs", "done")
+    assert told["outcomes"] == {"stored": 1, "gone: 404": 1}
+    assert told["enqueued"] == 2
+    signed = headers["Aragog-Signature"]
+    now_s = crawls.stand.clock.now_ms() / 1000
+    assert Verifier(SECRET).check(signed, body, now_s=now_s) is Verdict.NEW
+
+
+def test_it_is_told_again_when_further_urls_are_done_and_when_it_is_cancelled(crawls, receiver):
+    crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
+    for n in range(2):
+        crawls.stand.crawl([f"http://a.test/{n}"], EnqueueOptions(crawl="docs"))
+        tell(crawls)
+    crawls.state("docs", CrawlPhase.CANCELLED)
+    tell(crawls)
+    tell(crawls)
+
+    states = [body["crawl"]["state"] for body in bodies(receiver)]
+    assert states == ["done", "done", "cancelled"]
+    assert len({body["id"] for body in bodies(receiver)}) == 3
+
+
+def test_a_notice_that_was_sent_before_a_kill_is_sent_again_with_the_same_id(crawls, receiver):
+    crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
+    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
+    tell(crawls)
+    crawls.registry.note(crawls.registry.get("docs"), notified={})
+
+    tell(crawls)
+
+    assert len(receiver.got) == 2
+    assert len({body["id"] for body in bodies(receiver)}) == 1
+
+
+def test_the_address_is_told_once_when_too_many_urls_fail(crawls, receiver):
+    crawls.start("docs", notify=receiver.url, notify_secret=SECRET, notify_error_rate=0.5)
+    good = [f"http://a.test/{n}" for n in range(15)]
+    bad = [f"http://a.test/gone/{n}" for n in range(15)]
+    crawls.stand.crawl(good, EnqueueOptions(crawl="docs"))
+    tell(crawls)
+    crawls.stand.crawl(bad, EnqueueOptions(crawl="docs"))
+    tell(crawls)
+    tell(crawls)
+
+    told = [body["crawl"] for body in bodies(receiver)]
+    assert [each["event"] for each in told] == ["end", "end", "errors"]
+    assert told[-1]["last_day"] == {"urls": 30, "failed": 15}
+
+
+def test_the_share_of_failures_is_about_the_last_day_and_needs_some_urls():
+    hours = {
+        1: Counter({"gone: 404": 100}),
+        30: Counter({"stored": 10, "repeated": 50, "refused: robots": 50}),
+        31: Counter({"unreachable: dns": 10, "cancelled": 70}),
+    }
+
+    assert error_rate(hours, 31) == ErrorRate(failed=10, urls=20)
+    assert error_rate(hours, 31).share == 0.5
+    assert ErrorRate(failed=19, urls=19).share == 0.0
+
+
+def test_an_address_without_a_secret_and_what_is_no_address_are_refused(crawls):
+    with pytest.raises(BadInput, match="secret"):
+        crawls.start("docs", notify="https://hook.example/")
+    with pytest.raises(BadInput, match="notify"):
+        crawls.start("docs", notify="no address", notify_secret=SECRET)
+
+
+def test_nothing_is_told_after_the_address_was_removed(crawls, receiver):
+    crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
+    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
+    crawls.stand.pipeline.maintenance.notices.run()
+    (message,) = crawls.stand.taken()
+    crawls.start("docs", notify="")
+
+    delivery = Delivery.read(message.message.wire())
+    crawls.stand.clock.sleep_s(1.1)
+
+    assert crawls.stand.pipeline.webhooks.deliver(delivery) == []
+    assert receiver.got == []
+
+
+def test_a_notice_has_the_members_that_the_page_shows(crawls, receiver):
+    text = (Path(__file__).parents[3] / "docs" / "crawls.md").read_text()
+    shown = orjson.loads(text.partition("```json\n")[2].partition("```")[0])
+    crawls.start("news", notify=receiver.url, notify_secret=SECRET)
+    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="news"))
+
+    tell(crawls)
+
+    [body] = bodies(receiver)
+    assert body.keys() == shown.keys()
+    assert body["crawl"].keys() == shown["crawl"].keys()
+    assert body["crawl"]["last_day"].keys() == shown["crawl"]["last_day"].keys()

@@ -1,0 +1,94 @@
+"""Crawls that want pages of some content types and languages alone."""
+
+import pytest
+
+from aragog.crawl.stages import page_scope
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from tests.support.crawl_stand import StandCrawls
+from tests.support.origin import answer
+
+pytestmark = pytest.mark.redis
+
+
+def site(request, _wire):
+    """A home page in English that links to a page in German, a JSON file and a page without `lang`."""
+    match request.path:
+        case "/":
+            links = "".join(f'<a href="/{name}">x</a>' for name in ("de", "data", "plain"))
+            return answer(200, f'<html lang="en-GB"><title>t</title>{links}'.encode())
+        case "/de":
+            return answer(200, b'<html lang="de"><title>t</title><a href="/de/deep">x</a>')
+        case "/data":
+            return answer(200, b'{"a": 1}', content_type="application/json")
+    return answer(200, b"<title>t</title>" + request.path.encode())
+
+
+@pytest.fixture
+def crawls(crawl_stand):
+    stand = crawl_stand({"/*": site}, qps=1000)
+    stand.know_rules("a.test")
+    return StandCrawls(stand)
+
+
+HOME = ["http://a.test/"]
+
+
+def test_pages_out_of_scope_are_not_stored_and_their_links_are_not_followed(crawls):
+    crawls.start("docs", depth=2, scope=["language:en", "type:text/html"])
+
+    crawls.stand.crawl(HOME, EnqueueOptions(crawl="docs"))
+
+    store = crawls.stand.urls
+    paths = [p for p in ("/", "/de", "/data", "/plain") if store.get(f"http://a.test{p}")]
+    assert paths == ["/", "/plain"]
+    assert sorted(crawls.paths()) == ["/", "/data", "/de", "/plain"]
+    assert crawls.of("docs").outcomes == {
+        "stored": 2,
+        "out of scope: language de": 1,
+        "out of scope: type application/json": 1,
+    }
+    assert crawls.of("docs").is_exact
+    assert crawls.stand.pipeline.store.spool.state().used_bytes == 0
+
+
+def test_another_crawl_that_wants_the_page_gets_it(crawls):
+    crawls.start("english", scope=["language:en"])
+    crawls.start("all", depth=1)
+    crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="english"))
+
+    crawls.stand.crawl(["http://a.test/de"], EnqueueOptions(crawl="all"))
+
+    assert crawls.of("english").outcomes == {"out of scope: language de": 1}
+    assert crawls.of("all").outcomes == {"stored": 2}
+    assert sorted(set(crawls.paths())) == ["/de", "/de/deep"]
+
+
+def test_a_page_that_another_crawl_has_stored_is_left_out_all_the_same(crawls):
+    crawls.stand.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions())
+    crawls.start("english", depth=1, scope=["language:en"])
+
+    crawls.stand.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions(crawl="english"))
+
+    assert crawls.of("english").outcomes == {"stored": 1, "out of scope: language de": 1}
+    assert crawls.stand.urls.crawls.among("english", ["http://a.test/de"]) == set()
+    assert len(crawls.paths()) == 2
+
+
+def test_a_second_delivery_of_a_page_out_of_scope_counts_nothing(crawls):
+    crawls.start("docs", scope=["language:en"])
+    crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="docs"))
+    (fetch,) = crawls.stand.taken()
+    (canonicalize,) = crawls.stand.step(fetch)
+
+    assert crawls.stand.step(canonicalize) == []
+    crawls.stand.step(canonicalize)
+
+    assert crawls.of("docs").outcomes == {"out of scope: language de": 1}
+    assert crawls.of("docs").is_exact
+
+
+def test_who_waits_for_a_page_out_of_scope_is_told_the_rule():
+    answers = page_scope.answers({"http://a.test/de": "language de"})
+
+    assert answers["http://a.test/de"]["outcome"] == "OutOfScope"
+    assert answers["http://a.test/de"]["reason"] == "language de"

@@ -1,0 +1,93 @@
+"""Reports of crawls as JSON, Markdown and HTML."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import orjson
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounts
+from aragog.crawl.pipeline.crawl_records import CrawlRecord
+from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, OpenDomain
+from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report
+
+EVIL = "<script>alert(1)</script>|"
+OUTCOMES = {"stored": 90, "gone: 404": 6, f"unreadable: {EVIL}": 3, "refused: robots": 1}
+REPORT = CrawlReport(
+    CrawlStatus(
+        CrawlRecord(
+            name="docs", number=7, past=(3,), scope=Scope(("host:a.example",)), notify_secret="s3cret",
+            created_at_ms=1_700_000_000_000, every_s=86_400, round=2,
+            next_round_ms=1_800_000_000_000,
+        ),
+        CrawlCounts(120, 20, OUTCOMES, 0, 4_000, {"unchanged": 5, "duplicate": 2, "trap": 4}),
+    ),
+    {"a.example": Counter(OUTCOMES)},
+    {472_222: Counter(stored=80), 472_225: Counter({"stored": 10, "gone: 404": 6})},
+    (FailedUrls("a.example", f"unreadable: {EVIL}", 3, 2, 1),),
+    (
+        OpenDomain("silent.example", 5, 10.0, None, "robots.txt is unreachable", True),
+        OpenDomain("a.example", 15, 0.5, 30.0, "Crawl-delay of 2 s in robots.txt", False),
+    ),
+    2,
+)  # fmt: skip
+
+
+class Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.loads = Counter(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        self.loads += [value for name, value in attributes if name in ("src", "href", "data")]
+
+
+def test_the_report_has_every_part_in_json_and_keeps_secrets_out():
+    plain = orjson.loads(orjson.dumps(plain_report(REPORT)))
+
+    assert plain["crawl"]["outcomes"] == OUTCOMES
+    assert plain["crawl"]["notes"] == {"unchanged": 5, "duplicate": 2, "trap": 4}
+    assert plain["refused"] == {"refused: robots": 1}
+    assert (plain["seconds_left"], plain["stuck"], plain["traps"]) == (30.0, 5, 4)
+    assert plain["failures"][0]["today"] == 2
+    assert [one["domain"] for one in plain["open"]] == ["silent.example", "a.example"]
+    assert "s3cret" not in str(plain)
+
+
+def test_the_html_loads_nothing_and_escapes_what_comes_from_the_web():
+    html = as_html(REPORT)
+    tags = Tags(html)
+
+    assert tags.loads == []
+    assert tags.tags["script"] == 0
+    assert tags.tags["svg"] == 2
+    assert not re.search(r"@import|url\(", html)
+    assert "&lt;script&gt;" in html
+
+
+def test_people_read_what_fails_what_holds_back_and_when_it_ends():
+    text = as_markdown(REPORT)
+
+    for line in (
+        "| gone: 404 | 6 |",
+        "| by their rates | 30 s, until a.example is done |",
+        "| of domains that are not asked now | 5 URLs |",
+        "| silent.example | 5 |",
+        "| a.example | 15 | 0.5/s | 30 s | Crawl-delay of 2 s in robots.txt |",
+        "| unchanged since they were stored | 5 |",
+        "| duplicates of another URL | 2 |",
+        "| left out as traps | 4 |",
+    ):
+        assert line in text.splitlines(), text
+    assert f"| unreadable: {EVIL.replace('|', chr(92) + '|')} | a.example | 3 | 2 | 1 |" in text
+
+
+def test_a_crawl_without_urls_has_a_report():
+    empty = CrawlReport(CrawlStatus(CrawlRecord(name="docs", number=2), CrawlCounts()), {}, {})
+
+    assert as_markdown(empty).startswith("# docs\n")
+    assert Tags(as_html(empty)).tags["svg"] == 0
