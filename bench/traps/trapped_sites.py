@@ -36,8 +36,8 @@ class EventCalendar:
     """
     A town's calendar: a page a month and a page a day, back to 1970 and on without an end.
 
-    There are events in twelve months, which link to pages of their own. Months with events, their
-    days with events, and events are real.
+    There are events in twelve months, which link to pages of their own. Months with events and events
+    are real. A day repeats what its month says, and nothing tells which days have an event.
     """
 
     host: str
@@ -50,7 +50,7 @@ class EventCalendar:
             writer = Writer(f"{self.host} event {number}")
             day = self.first + timedelta(days=10 * number + writer.random.randrange(9))
             self.days[day] = f"/events/{number}-{writer.word()}/"
-        real = {self._month_url(day) for day in self.days} | {self._day_url(d) for d in self.days}
+        real = {self._month_url(day) for day in self.days}
         self.pages = frozenset(real | set(self.days.values()))
 
     @staticmethod
