@@ -54,6 +54,7 @@ from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.fetch import FetchStage
+from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.maintenance import MaintenanceStage
 from aragog.crawl.stages.page_analysis import named_agent, text_fields
 from aragog.crawl.stages.page_limits import RunMarks
@@ -71,6 +72,7 @@ from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.waiting_line import WaitingLine
 from aragog.crawl.stages.webhooks import WebhookStage
+from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import StoreUnavailable
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
@@ -125,6 +127,7 @@ class _StageParts:
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
+    link_budgets: LinkBudgets | None
 
     @property
     def discovery(self) -> Discovery:
@@ -137,6 +140,7 @@ class _StageParts:
             clock=self.clock,
             followed_pages=self.followed_pages,
             checks=self.checks,
+            budgets=self.link_budgets,
         )
 
 
@@ -178,6 +182,9 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
+        link_budgets=LinkBudgets(TrapStore(shared.nodes, prefix=prefix), counters)
+        if settings.pipeline.recognize_traps
+        else None,
     )
 
 
@@ -441,6 +448,7 @@ def _maintenance_stage(parts: _StageParts) -> MaintenanceStage:
         crawl_log=crawl_log_writer(parts.client, parts.settings),
         marks=parts.marks,
         crawls=CrawlUpkeep(parts.crawl_limits.registry, parts.crawl_limits.counts),
+        discovery=parts.discovery,
     )
 
 

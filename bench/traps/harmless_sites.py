@@ -29,6 +29,8 @@ class FiniteSite:
         self.pages = frozenset(self.contents)
 
     def answer(self, target: str) -> Answer:
+        path, mark, query = target.partition("?")
+        target = path + mark + "&".join(sorted(query.split("&")))
         if target not in self.contents:
             return NOT_FOUND
         title, main, links = self.contents[target]()
@@ -201,7 +203,7 @@ def forum() -> FiniteSite:
             for _ in range(5)
         )
         more = [
-            (f"/viewtopic.php?f={number % 4}&t={number}&start={s}", f"{s}")
+            (f"/viewtopic.php?f={number % 4}&start={s}&t={number}", f"{s}")
             for s in starts(number)
             if s
         ]
@@ -215,7 +217,9 @@ def forum() -> FiniteSite:
         return list(range(0, (number % 5) * 15 + 1, 15)) if number % 4 == 0 else [0]
 
     def target(number: int, start: int) -> str:
-        return f"/viewtopic.php?f={number % 4}&t={number}" + (f"&start={start}" if start else "")
+        return (
+            f"/viewtopic.php?f={number % 4}" + (f"&start={start}" if start else "") + f"&t={number}"
+        )
 
     def board(forum_id: int, start: int) -> Content:
         numbers = [n for n in range(count) if n % 4 == forum_id]

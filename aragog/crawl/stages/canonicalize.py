@@ -118,6 +118,7 @@ class CanonicalizeStage:
             self.settings.extract,
             self.settings.preferences.drafts,
             spans,
+            self.discovery.watched(present),
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         updates = self._updates(confirmed, readings, spans)
@@ -126,7 +127,8 @@ class CanonicalizeStage:
                 (result, readings.analyses[result.job.url])
                 for result in present
                 if result.job.url in readings.analyses
-            ]
+            ],
+            [r for r in present if r.job.url not in readings.analyses and not r.job.sitemap],
         )
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []

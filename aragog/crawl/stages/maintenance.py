@@ -13,6 +13,7 @@ from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
+from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import StoreDamaged
 from aragog.settings import Settings
@@ -40,6 +41,7 @@ class MaintenanceStage:
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
+    discovery: Discovery | None = None
 
     def write_crawl_log(self) -> None:
         """Write the files of the crawl log that are due."""
@@ -86,6 +88,11 @@ class MaintenanceStage:
         """End crawls whose time is over, and forget what can be about no URL any more."""
         if self.crawls:
             self.crawls.run()
+
+    def sweep_held_links(self) -> None:
+        """Offer links again that wait for pages of their template which never came."""
+        if self.discovery:
+            self.discovery.sweep_held()
 
     def share_takedowns(self) -> None:
         """Copy the hosts, domains and URLs that were taken down to where producers look."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.politeness.robots_rules import product_token
+from aragog.crawl.traps.traits import PageTraits, traits_of
 from aragog.pages import main_text, preferences
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.preferences import PURPOSES, UseStatement
@@ -66,6 +67,8 @@ class PageAnalysis:
     """Components whose analysis failed, each with the error."""
     text_sketch: str = ""
     """What its main text is compared by; empty: it is too short."""
+    traits: PageTraits | None = None
+    """What traps are recognized by; None: nobody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ def read_page(
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
     drafts: Collection[str] = (),
+    with_traits: bool = False,
 ) -> PageAnalysis:
     """
     The reading of a body; broken markup, or a part that fails, gives less, never an error.
@@ -124,6 +128,7 @@ def read_page(
         and not result.fetch.truncated
         and pin.complete,
         text_sketch=parts.get("text sketch", lambda: compared_text.sketch(page), ""),
+        traits=parts.get("traits", lambda: traits_of(page), None) if with_traits and html else None,
         problems=tuple(parts.problems),
     )
 
