@@ -72,7 +72,6 @@ from aragog.crawl.stages.robots import RobotsStage
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.waiting_line import WaitingLine
 from aragog.crawl.stages.webhooks import WebhookStage
-from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import StoreUnavailable
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.pages import extractors
@@ -182,7 +181,7 @@ def _shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> _S
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
-        link_budgets=LinkBudgets(TrapStore(shared.nodes, prefix=prefix), counters)
+        link_budgets=LinkBudgets(shared.traps, counters)
         if settings.pipeline.recognize_traps
         else None,
     )

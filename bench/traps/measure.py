@@ -117,6 +117,7 @@ def crawl(sites: Sequence[Site], *, qps: float, for_s: float, most_of_host: int)
     """Crawl all sites from their home pages until nothing waits, at most so long."""
     web = Origin.of(sites)
     os.environ["ARAGOG_POLITENESS__QPS"] = str(qps)
+    os.environ["ARAGOG_PIPELINE__RECOGNIZE_TRAPS"] = "true"
     with tempfile.TemporaryDirectory(prefix="ar") as folder, web.running():
         system = System(Path(folder), web.port)
         system.start()

@@ -42,7 +42,7 @@ class _Crawl:
         )
         found = [link.url for link in links.extract(page, limit=1000)]
         found = [link for link in found if link.startswith(f"{self.base}/")]
-        if self.budget.judge(url, traits_of(page), found):
+        if self.budget.judge(url, traits_of(page, url), found):
             self._offer(found)
         self._offer(sorted(self.held, key=lambda url: (url.count("&"), url.count("/"))))
 

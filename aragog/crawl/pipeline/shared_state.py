@@ -15,6 +15,7 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.traps.trap_store import TrapStore
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from pinlater.redis.connect import connect
@@ -34,6 +35,7 @@ class SharedState:
         walks: of the sitemaps of sites.
         crawls: their records.
         crawl_counts: what became of their URLs.
+        traps: which kinds of links of a host are worth following.
     """
 
     nodes: RedisNodes
@@ -44,6 +46,7 @@ class SharedState:
     walks: SitemapWalks
     crawls: CrawlRegistry
     crawl_counts: CrawlCounters
+    traps: TrapStore
 
     @classmethod
     def of(
@@ -64,6 +67,7 @@ class SharedState:
             walks=SitemapWalks(nodes.first, prefix=prefix),
             crawls=CrawlRegistry(nodes.first, prefix=prefix),
             crawl_counts=CrawlCounters(nodes, prefix=prefix),
+            traps=TrapStore(nodes, prefix=prefix),
         )
 
     @property

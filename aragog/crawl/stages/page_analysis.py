@@ -128,7 +128,9 @@ def read_page(
         and not result.fetch.truncated
         and pin.complete,
         text_sketch=parts.get("text sketch", lambda: compared_text.sketch(page), ""),
-        traits=parts.get("traits", lambda: traits_of(page), None) if with_traits and html else None,
+        traits=parts.get("traits", lambda: traits_of(page, result.job.url), None)
+        if with_traits and html
+        else None,
         problems=tuple(parts.problems),
     )
 

@@ -21,8 +21,8 @@ from aragog.crawl.traps.templates import PathWords
 
 VERSION = 1
 _NUMBERS = (
-    "budget", "pending", "brought", "said", "nothing", "twins", "differ", "new_links", "old_links",
-    "highest", "beyond",
+    "budget", "charged", "pending", "brought", "said", "nothing", "twins", "differ", "promises",
+    "onward", "new_links", "old_links", "highest", "beyond",
 )  # fmt: skip
 
 

@@ -32,11 +32,11 @@ WORDS, LINKS, PROMISES, NOTHING, SAME = 3.0, 1.0, -0.5, -1.0, -2.0
 What a page adds to the budgets of its templates: for words of its own; for links alone; for links
 to templates that are on trial themselves; for nothing; for what others said before.
 """
-LEAST_NEW_PAIRS, LEAST_NEW_SHARE = 3, 1 / 8
+LEAST_NEW_PAIRS, LEAST_NEW_SHARE = 3, 1 / 14
 """
 So many new pairs among half of the pairs of a page, and such a share of them, are new content.
 """
-HOST_TRIALS, TRIALS_PER_PAGE = 6.0, 0.03
+HOST_TRIALS, TRIALS_PER_PAGE = 6.0, 0.05
 """
 What a host may spend on templates that never brought anything, and what each useful page adds.
 """
@@ -46,19 +46,19 @@ After so many pages that were the same without a part of their URL, the part is 
 """
 LEAST_BROUGHT = 5
 """So many of its pages must have brought something before all of its links are followed."""
-PROVEN = 3
+PROVEN = 1
 """After so many pages that brought something, a template is worth being linked to."""
 MOST_BY_LINKS = 6.0
 """The budget that a template can have by links alone: it is not proven by them."""
-LEAST_PROMISED = 1.0
-"""Promises take no more than this: what they lead to decides."""
+LEAST_PROMISED, MOST_PROMISES = 1.0, 12
+"""So many promises leave so much of a budget: what they lead to decides."""
 BEYOND = 3
 """After so many such pages with numbers above all that brought something, higher ones wait."""
 MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
-MIRRORS = 3
+MIRRORS, LAST = 8, 3
 """A text may be at so many URLs, as the versions of a manual are."""
-LABYRINTH_LINKS = 120
-"""A template of which so many links were all new, and none led back, is a labyrinth."""
+LABYRINTH_PAGES = 30
+"""A template is a labyrinth if links of so many pages lead on in it and none of them leads back."""
 SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES = 4_096, 2_048, 8_192
 
 
@@ -82,6 +82,10 @@ class TemplateBudget:
     """What is known about one template."""
 
     budget: float = TRIAL
+    charged: float = 0.0
+    """What it has spent of the trials of its host; returned when it brings something."""
+    promises: int = 0
+    """Pages in a row that had but links to templates on trial."""
     pending: int = 0
     """Links that were followed and whose pages have not come."""
     brought: int = 0
@@ -94,6 +98,8 @@ class TemplateBudget:
     """Pages that were the same without this part of their URLs."""
     differ: int = 0
     """Pages that were not."""
+    onward: int = 0
+    """Pages with links to further pages of the template."""
     new_links: int = 0
     """Links to further pages of the template that were new."""
     old_links: int = 0
@@ -132,7 +138,12 @@ class TemplateBudget:
     @property
     def is_labyrinth(self) -> bool:
         """Whether its pages lead to ever new pages of it and never back."""
-        return self.new_links >= LABYRINTH_LINKS and self.old_links * 50 < self.new_links
+        return self.onward >= LABYRINTH_PAGES and self.old_links * 50 < self.new_links
+
+    @property
+    def state(self) -> str:
+        """`open`, `closed` or `on trial`."""
+        return "closed" if self.is_closed else "open" if self.is_open else "on trial"
 
     @property
     def reason(self) -> str:
@@ -277,21 +288,27 @@ class HostBudget:
         elif twin := self._twin(is_of.parts, traits):
             self._take([twin], SAME)
             return False
-        elif self._is_repeated(path, traits) or self._copies(traits) >= MIRRORS:
+        elif new_links:
+            self._give(budgets.values(), LINKS, MOST_BY_LINKS)
+        elif new_links is False:
+            self._promise(budgets.values())
+            return True
+        elif self._copies(traits) >= MIRRORS or self._is_repeated(path, traits):
             path.beyond += (is_of.number or 0) > path.highest
             self._take(is_of.templates, SAME)
             return False
-        elif new_links:
-            self._give(budgets.values(), LINKS, MOST_BY_LINKS)
-        elif new_links is False or self._copies(traits):
-            never = [name for name, one in budgets.items() if not one.brought]
-            self._take(never, PROMISES)
-            return True
         else:
-            self._take(is_of.templates, NOTHING)
+            self._take(is_of.templates, PROMISES if self._copies(traits) else NOTHING)
             return True
         path.highest, path.beyond = max(path.highest, is_of.number or 0), 0
         return True
+
+    def _promise(self, budgets: Iterable[TemplateBudget]) -> None:
+        """Take a little for links whose worth is not known; less than all, if not too often."""
+        for one in budgets:
+            if not one.is_open:
+                one.promises += 1
+                one.add(PROMISES, least=LEAST_PROMISED if one.promises <= MOST_PROMISES else 0.0)
 
     def _has_new_words(self, traits: PageTraits) -> bool:
         new = sum(1 for code in traits.pairs if code not in self.pairs)
@@ -300,6 +317,8 @@ class HostBudget:
     def _give(self, budgets: Iterable[TemplateBudget], change: float, most: float) -> None:
         self.useful += 1
         for one in budgets:
+            self.spent = max(0.0, self.spent - one.charged)
+            one.charged, one.promises = 0.0, 0
             one.brought += 1
             one.said += change == WORDS
             one.add(change, most)
@@ -310,6 +329,7 @@ class HostBudget:
         """Whether it has new links of proven templates; None: it has no new link."""
         found: bool | None = None
         own = budgets[is_of.templates[0]]
+        before = own.new_links + own.old_links
         for link in links:
             to = templates_of(link, self.words)
             is_new = to.own not in self.seen
@@ -325,6 +345,7 @@ class HostBudget:
             found = found or all(
                 one is not None and one.is_proven and (elsewhere or one.said) for one in known
             )
+        own.onward += own.new_links + own.old_links > before
         return found
 
     def _take(self, names: Sequence[str], change: float) -> None:
@@ -337,9 +358,11 @@ class HostBudget:
         some = [self.template(name) for name in of_query or names]
         for one in [one for one in some if not one.is_open] or some:
             if not one.brought:
-                self.spent += min(1.0, -change) / len(some)
+                charge = min(1.0, -change) / len(some)
+                self.spent += charge
+                one.charged += charge
             one.nothing += change <= NOTHING
-            one.add(change, least=LEAST_PROMISED if change == PROMISES else 0.0)
+            one.add(change)
 
     def _twin(self, parts: Sequence[Part], traits: PageTraits) -> str:
         """The part of a URL without which the page is the same; "": there is none that is known."""
@@ -360,7 +383,7 @@ class HostBudget:
     def _is_repeated(template: TemplateBudget, traits: PageTraits) -> bool:
         """Whether the last pages of the template that brought nothing said the same."""
         same = sum(are_alike(other, traits.sketch) for other in template.last)
-        template.last = (*template.last, traits.sketch)[-MIRRORS:]
+        template.last = (*template.last, traits.sketch)[-LAST:]
         return same >= 2
 
     def _copies(self, traits: PageTraits) -> int:
@@ -412,6 +435,18 @@ class HostBudget:
         for one in self.templates.values():
             one.pending = one.beyond = 0
         self.spent = max(0.0, self.spent - 1)
+
+    def why_not(self, url: str, decisions: dict[str, Decision]) -> str:
+        """Why a link to a URL is not followed now; "" if it is. It changes nothing."""
+        for name in templates_of(url, PathWords({k: list(v) for k, v in self.words.words.items()}))[
+            1
+        ]:
+            one, decision = self.templates.get(name), decisions.get(name)
+            if decision is Decision.CLOSED:
+                return f"{name}: closed by an operator"
+            if decision is None and one is not None and one.reason:
+                return f"{name}: {one.reason}"
+        return ""
 
     def closed(self) -> dict[str, str]:
         """The templates that are closed, with the reason."""

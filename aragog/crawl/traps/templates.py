@@ -2,10 +2,10 @@
 The templates of a URL: what it has in common with other URLs of its host. Pure.
 
 The path is one template, in which numbers, dates and ids are folded (`/calendar/{n}/{n}/`). Words
-stay as they are if they were among the first of their place, and are `*` otherwise. Each name of
-the query is a template of its own for all of the host (`?color=`), because what it brings does not
-depend on the order, and so are its names together. So is the last word of a path (`**/about/`),
-and, for all of a host, a path or a query that repeats a part of itself (`{again}`).
+stay as they are at a place that has few of them, and are `*` otherwise. Each name of the query is a
+template of its own for all of the host (`?color=`), because what it brings does not depend on the
+order, and so are its names together. So is the last word of a path that is at several places
+(`**/about`), and a path or a query that repeats a part of itself (`{again}`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UrlTemplates(NamedTuple):
 
 
 class PathWords:
-    """The words of a host's paths that stand for themselves: the first ones of each place."""
+    """The words of a host's paths that stand for themselves: those of places that have few."""
 
     def __init__(self, words: dict[str, list[str]] | None = None) -> None:
         self.words: dict[str, list[str]] = words or {}
@@ -62,11 +62,23 @@ class PathWords:
         known = self.words.get(before, [])
         if word in known:
             return word
-        if len(known) >= MOST_WORDS_OF_PLACE or self._count >= MOST_WORDS:
+        if known == _MANY or self._count >= MOST_WORDS:
+            return "*"
+        if len(known) >= MOST_WORDS_OF_PLACE:
+            self._count += 1 - len(known)
+            self.words[before] = list(_MANY)
             return "*"
         self.words.setdefault(before, []).append(word)
         self._count += 1
         return word
+
+    def is_at_several_places(self, word: str) -> bool:
+        """Whether a word stands for itself at more than one place."""
+        return sum(word in known for known in self.words.values()) > 1
+
+
+_MANY = ["*"]
+"""Stands for the words of a place that has too many."""
 
 
 def templates_of(url: str, words: PathWords) -> UrlTemplates:
@@ -81,7 +93,7 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
     if len(set(named)) > 1:
         found.append("?" + "&".join(f"{name[:20]}=" for name in sorted(set(named))))
     last = next((s for s in reversed(segments) if s), "")
-    if len([s for s in segments if s]) > 1 and _is_word(last):
+    if _is_word(last) and words.is_at_several_places(last):
         found.append(f"**/{last[:40]}")
     if (
         _repeats([s for s in segments if s])

@@ -9,6 +9,7 @@ import re
 from base64 import b64decode
 from dataclasses import dataclass
 from itertools import pairwise
+from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from richpins.compared_text import compared_text, text_without_links
@@ -37,15 +38,21 @@ class PageTraits:
     """Hashes of parts of the sketch: pages that are nearly the same share one."""
 
 
-def traits_of(page: Document) -> PageTraits:
-    """The traits of a page."""
-    return traits_of_texts(compared_text(page), text_without_links(page))
+def traits_of(page: Document, url: str = "") -> PageTraits:
+    """The traits of the page of a URL."""
+    return traits_of_texts(compared_text(page), text_without_links(page), url)
 
 
-def traits_of_texts(text: str, own: str) -> PageTraits:
-    """The traits of a page with this text, of which `own` is not in links."""
+def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
+    """
+    The traits of a page with this text, of which `own` is not in links.
+
+    Words of the URL are no words of the page: a search shows what was searched for.
+    """
+    echoed = set(_WORD.findall(unquote(unquote(urlsplit(url).query)).lower()))
     words = _WORD.findall(own.lower())[: 4 * MOST_PAIRS]
-    hashes = {crc32(" ".join(pair).encode()) for pair in pairwise(words)}
+    pairs_of = (pair for pair in pairwise(words) if echoed.isdisjoint(pair))
+    hashes = {crc32(" ".join(pair).encode()) for pair in pairs_of}
     pairs = sorted(code for code in hashes if code & 0x100)[:MOST_PAIRS]
     bins = _bins(text)
     return PageTraits(tuple(pairs), bins[:SKETCH_BYTES], _bands(bins))
