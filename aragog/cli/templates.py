@@ -9,7 +9,7 @@ from aragog.cli.arguments import as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo_json, note, print_table
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.traps.host_budget import Decision
+from aragog.crawl.traps.host_budget import TemplateDecision
 from aragog.crawl.traps.trap_store import TrapStore
 
 
@@ -72,7 +72,7 @@ def list_templates(host: str, *, as_json: bool) -> None:
 @click.argument("template")
 def open_template(host: str, template: str) -> None:
     """Follow all links of HOST with this TEMPLATE, whatever they bring."""
-    _store().decide(host, template, Decision.OPEN)
+    _store().decide(host, template, TemplateDecision.OPEN)
     note(f"open: {template} of {host}")
 
 
@@ -85,7 +85,7 @@ def close_template(host: str, template: str) -> None:
 
     URLs that wait already are fetched; `aragog cancel --pattern` cancels them.
     """
-    _store().decide(host, template, Decision.CLOSED)
+    _store().decide(host, template, TemplateDecision.CLOSED)
     note(f"closed: {template} of {host}")
 
 

@@ -83,9 +83,9 @@ class Origin:
         answer = self.sites[host].answer(target)
         if self.seen[host + target]:
             pass  # a message that is delivered twice is no page of a trap
-        elif answer.page and answer.page not in score.fetched:
+        elif answer.page in self.sites[host].pages - score.fetched:
             score.fetched.add(answer.page)
-        elif answer.page or answer.in_trap:
+        elif answer.page in score.fetched or answer.in_trap:
             score.in_trap += 1
         else:
             score.others += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from aragog.crawl.traps.host_budget import HostBudget, Verdict
+from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.traits import traits_of
 from bench.traps.measure import Origin
 from bench.traps.site import Site
@@ -51,10 +51,10 @@ class _Crawl:
             if url in self.asked:
                 continue
             verdict = self.budget.verdict(url, {})
-            if verdict is Verdict.FOLLOW:
+            if verdict is LinkVerdict.FOLLOW:
                 self.asked.add(url)
                 self.queue.append(url)
-            if verdict is Verdict.HOLD:
+            if verdict is LinkVerdict.HOLD:
                 self.held.setdefault(url)
             else:
                 self.held.pop(url, None)

@@ -28,7 +28,7 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.crawl.stages.link_budgets import FetchedPage, LinkBudgets, follow_all
+from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_limits import limited
 from aragog.errors import BAD_INPUT
@@ -184,7 +184,7 @@ class Discovery:
         and two more where there are links to follow.
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
-        came = [] if looked_at else [FetchedPage(j.url, is_stored=True) for j, _ in with_page]
+        came = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
         deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
         if self.followed_pages is None or not (deep or (self.budgets and came)):
             return 0
@@ -205,7 +205,7 @@ class Discovery:
             came,
         )
 
-    def _follow(self, pages: Sequence[_PageLinks], came: Sequence[FetchedPage] = ()) -> int:
+    def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
         links = {job.url: {_options_of_links(job): urls} for job, urls in pages}
         if self.budgets is None:
@@ -310,14 +310,14 @@ class Discovery:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _came(result: FetchResult, analysis: PageAnalysis | None) -> FetchedPage:
+def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
     """What a result tells about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
-        return FetchedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
+        return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
     name = host(url)
     links = [link.url for link in analysis.links if host(link.url) == name]
-    return FetchedPage(url, analysis.traits, links)
+    return ArrivedPage(url, analysis.traits, links)
 
 
 def _in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:

@@ -22,7 +22,7 @@ import orjson
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.traps.host_budget import HostBudget, Verdict
+from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.traits import PageTraits
 from aragog.crawl.traps.trap_store import StoredBudget, TrapStore
 from urlspelling.domain import host
@@ -42,7 +42,7 @@ _OPTIONS = (
 LinksByOptions = Mapping[EnqueueOptions, Iterable[str]]
 
 
-class FetchedPage(NamedTuple):
+class ArrivedPage(NamedTuple):
     """A page that came, and what it brought."""
 
     url: str
@@ -61,7 +61,7 @@ class Review:
     """What may be followed after some pages came, and what has to be written then."""
 
     store: TrapStore
-    pages: Sequence[FetchedPage]
+    pages: Sequence[ArrivedPage]
     budgets: dict[str, StoredBudget]
     follow: dict[EnqueueOptions, list[str]] = field(default_factory=dict)
     held: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -82,11 +82,11 @@ class Review:
         """Follow a link, or hold it; False if it waits no longer."""
         name = host(url)
         verdict = self.budgets[name].budget.verdict(url, decisions.get(name, {}))
-        if verdict is Verdict.FOLLOW:
+        if verdict is LinkVerdict.FOLLOW:
             self.follow.setdefault(options, []).append(url)
-        elif verdict is Verdict.HOLD:
+        elif verdict is LinkVerdict.HOLD:
             self.held.setdefault(name, {})[url] = _wire(options)
-        return verdict is Verdict.HOLD
+        return verdict is LinkVerdict.HOLD
 
     def release(self, name: str, decisions: Mapping[str, Any]) -> None:
         """Offer the links of a host again that wait."""
@@ -142,7 +142,7 @@ class LinkBudgets:
     def follow(
         self,
         links: Mapping[str, LinksByOptions],
-        pages: Sequence[FetchedPage],
+        pages: Sequence[ArrivedPage],
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
         """
@@ -222,7 +222,7 @@ def _closed_of(budget: HostBudget) -> set[str]:
     return set(budget.closed())
 
 
-def _note(budget: HostBudget, page: FetchedPage) -> bool:
+def _note(budget: HostBudget, page: ArrivedPage) -> bool:
     """Note what a page brought; False if others said the same before."""
     if page.is_stored:
         budget.stored(page.url)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from aragog.crawl.traps.seen_set import SeenSet
-from aragog.crawl.traps.templates import Part, PathWords, UrlTemplates, templates_of
+from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, templates_of
 from aragog.crawl.traps.traits import PageTraits, are_alike
 
 TRIAL, OPEN = 3.0, 9.0
@@ -62,7 +62,7 @@ LABYRINTH_PAGES = 30
 SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES = 4_096, 2_048, 8_192
 
 
-class Verdict(Enum):
+class LinkVerdict(Enum):
     """Whether a link may be followed."""
 
     FOLLOW = "follow"
@@ -70,7 +70,7 @@ class Verdict(Enum):
     DROP = "drop"
 
 
-class Decision(Enum):
+class TemplateDecision(Enum):
     """What an operator said about a template."""
 
     OPEN = "open"
@@ -197,7 +197,7 @@ class HostBudget:
             self.templates.move_to_end(name)
         return found
 
-    def verdict(self, url: str, decisions: dict[str, Decision]) -> Verdict:
+    def verdict(self, url: str, decisions: dict[str, TemplateDecision]) -> LinkVerdict:
         """
         Whether a link may be followed now; if so, it is noted as followed.
 
@@ -207,34 +207,34 @@ class HostBudget:
         """
         is_of = templates_of(url, self.words)
         if is_of.own in self.seen:
-            return Verdict.FOLLOW  # it waits or was fetched, and costs nothing
+            return LinkVerdict.FOLLOW  # it waits or was fetched, and costs nothing
         decided = {decisions[name] for name in is_of.templates if name in decisions}
-        if Decision.CLOSED in decided:
+        if TemplateDecision.CLOSED in decided:
             return self._dropped()
-        if Decision.OPEN not in decided:
+        if TemplateDecision.OPEN not in decided:
             verdict = self._learned(is_of)
-            if verdict is not Verdict.FOLLOW:
-                return verdict if verdict is Verdict.HOLD else self._dropped()
+            if verdict is not LinkVerdict.FOLLOW:
+                return verdict if verdict is LinkVerdict.HOLD else self._dropped()
         self._follow(is_of)
-        return Verdict.FOLLOW
+        return LinkVerdict.FOLLOW
 
-    def _dropped(self) -> Verdict:
+    def _dropped(self) -> LinkVerdict:
         self.left_out += 1
-        return Verdict.DROP
+        return LinkVerdict.DROP
 
-    def _learned(self, is_of: UrlTemplates) -> Verdict:
+    def _learned(self, is_of: UrlTemplates) -> LinkVerdict:
         budgets = [self.template(name) for name in is_of.templates]
         for part in is_of.parts:
             if part.without in self.seen and self.template(part.template).is_meaningless:
-                return Verdict.DROP
+                return LinkVerdict.DROP
         if any(one.is_closed for one in budgets):
-            return Verdict.DROP
+            return LinkVerdict.DROP
         on_trial = [one for one in budgets if not one.is_open]
         if not all(one.has_room for one in budgets) or self._is_beyond(is_of, budgets[0]):
-            return Verdict.HOLD
+            return LinkVerdict.HOLD
         if any(not one.brought for one in on_trial) and self._trials() >= self._may_spend():
-            return Verdict.HOLD
-        return Verdict.FOLLOW
+            return LinkVerdict.HOLD
+        return LinkVerdict.FOLLOW
 
     @staticmethod
     def _is_beyond(is_of: UrlTemplates, path: TemplateBudget) -> bool:
@@ -364,7 +364,7 @@ class HostBudget:
             one.nothing += change <= NOTHING
             one.add(change)
 
-    def _twin(self, parts: Sequence[Part], traits: PageTraits) -> str:
+    def _twin(self, parts: Sequence[UrlPart], traits: PageTraits) -> str:
         """The part of a URL without which the page is the same; "": there is none that is known."""
         found = ""
         for part in parts:
@@ -436,13 +436,13 @@ class HostBudget:
             one.pending = one.beyond = 0
         self.spent = max(0.0, self.spent - 1)
 
-    def why_not(self, url: str, decisions: dict[str, Decision]) -> str:
+    def why_not(self, url: str, decisions: dict[str, TemplateDecision]) -> str:
         """Why a link to a URL is not followed now; "" if it is. It changes nothing."""
         for name in templates_of(url, PathWords({k: list(v) for k, v in self.words.words.items()}))[
             1
         ]:
             one, decision = self.templates.get(name), decisions.get(name)
-            if decision is Decision.CLOSED:
+            if decision is TemplateDecision.CLOSED:
                 return f"{name}: closed by an operator"
             if decision is None and one is not None and one.reason:
                 return f"{name}: {one.reason}"

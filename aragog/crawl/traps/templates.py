@@ -30,7 +30,7 @@ _DIGITS = re.compile(r"\d+")
 _SLUG = re.compile(r"[^\W\d_]*(?:[-_+][^-_+]+){2,}|.{25,}")
 
 
-class Part(NamedTuple):
+class UrlPart(NamedTuple):
     """A part of a URL that may be without meaning: a name of its query, or an id in its path."""
 
     template: str
@@ -45,7 +45,7 @@ class UrlTemplates(NamedTuple):
     """The hash of the URL."""
     templates: tuple[str, ...]
     """Its templates, that of the path first."""
-    parts: tuple[Part, ...]
+    parts: tuple[UrlPart, ...]
     number: int | None = None
     """The number in it, if it has only one."""
 
@@ -150,11 +150,11 @@ def _repeats(segments: list[str]) -> bool:
     return len(set(words)) < len(words)
 
 
-def _parts(url: str, segments: list[str], names: list[str], path: str) -> Iterator[Part]:
+def _parts(url: str, segments: list[str], names: list[str], path: str) -> Iterator[UrlPart]:
     front, _, query = url.partition("?")
     for name in dict.fromkeys(piece.partition("=")[0] for piece in names):
         left = "&".join(piece for piece in query.split("&") if piece.partition("=")[0] != name)
-        yield Part(f"?{name[:40]}=", hash_of(f"{front}?{left}" if left else front))
+        yield UrlPart(f"?{name[:40]}=", hash_of(f"{front}?{left}" if left else front))
     for segment in segments:
         if _ID.fullmatch(segment):
-            yield Part(path, hash_of(url.replace(f"/{segment}", "", 1)))
+            yield UrlPart(path, hash_of(url.replace(f"/{segment}", "", 1)))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.traps.codec import from_bytes, to_bytes
-from aragog.crawl.traps.host_budget import Decision, HostBudget
+from aragog.crawl.traps.host_budget import HostBudget, TemplateDecision
 from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
@@ -59,7 +59,7 @@ class TrapStore:
         self._budgets, self._held = f"{prefix}traps:", f"{prefix}traps.held:"
         self._waiting, self._said = f"{prefix}traps.waiting", f"{prefix}traps.decisions"
         self._lock = threading.Lock()
-        self._seen: tuple[float, dict[str, dict[str, Decision]]] | None = None
+        self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
 
     def known(self, hosts: Iterable[str]) -> set[str]:
         """Those of the hosts that have budgets; one round trip a server."""
@@ -140,21 +140,21 @@ class TrapStore:
         with _our_errors():
             self._nodes.client(host).zrem(self._waiting, host)
 
-    def decisions(self) -> dict[str, dict[str, Decision]]:
+    def decisions(self) -> dict[str, dict[str, TemplateDecision]]:
         """What operators said, by host and template; as of at most a second ago."""
         now_s, seen = self._clock.monotonic_s(), self._seen
         if seen is not None and now_s - seen[0] < FRESH_S:
             return seen[1]
         with self._lock, _our_errors():
             fields: Any = self._nodes.first.hgetall(self._said)
-        said: dict[str, dict[str, Decision]] = {}
+        said: dict[str, dict[str, TemplateDecision]] = {}
         for field, value in fields.items():
             host, _, template = field.decode().partition(" ")
-            said.setdefault(host, {})[template] = Decision(value.decode())
+            said.setdefault(host, {})[template] = TemplateDecision(value.decode())
         self._seen = now_s, said
         return said
 
-    def decide(self, host: str, template: str, decision: Decision | None) -> None:
+    def decide(self, host: str, template: str, decision: TemplateDecision | None) -> None:
         """
         Open or close a template of a host whatever it brings; None: it is learned again.
 

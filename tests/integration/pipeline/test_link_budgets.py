@@ -4,8 +4,8 @@ import pytest
 
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.stages.link_budgets import FetchedPage, LinkBudgets
-from aragog.crawl.traps.host_budget import Decision, Verdict
+from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets
+from aragog.crawl.traps.host_budget import LinkVerdict, TemplateDecision
 from aragog.crawl.traps.traits import traits_of_texts
 from aragog.crawl.traps.trap_store import TrapStore
 
@@ -39,7 +39,7 @@ def urls(count):
 
 
 def came(url, text):
-    return FetchedPage(url, traits_of_texts(text, text))
+    return ArrivedPage(url, traits_of_texts(text, text))
 
 
 def crawl(budgets, links, text_of):
@@ -115,9 +115,9 @@ def test_a_list_of_urls_without_depth_keeps_no_budgets(budgets, store):
 def test_what_an_operator_decides_holds_in_every_process(store, redis_client):
     other = TrapStore(RedisNodes.of(redis_client), prefix="t:")
 
-    store.decide(HOST, "/item/{n}", Decision.CLOSED)
+    store.decide(HOST, "/item/{n}", TemplateDecision.CLOSED)
 
     budget = other.read([HOST])[HOST].budget
-    assert budget.verdict(urls(1)[0], other.decisions()[HOST]) is Verdict.DROP
+    assert budget.verdict(urls(1)[0], other.decisions()[HOST]) is LinkVerdict.DROP
     store.decide(HOST, "/item/{n}", None)
     assert store.decisions() == {}

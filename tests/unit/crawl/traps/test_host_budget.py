@@ -2,7 +2,7 @@ from collections import deque
 
 import pytest
 
-from aragog.crawl.traps.host_budget import MOST_TEMPLATES, Decision, HostBudget, Verdict
+from aragog.crawl.traps.host_budget import MOST_TEMPLATES, HostBudget, LinkVerdict, TemplateDecision
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
 from bench.traps.rules import crawl_by_rules
@@ -23,7 +23,7 @@ def saying(text):
 
 def follow(budget, urls):
     """The URLs that are followed now."""
-    return [url for url in urls if budget.verdict(url, {}) is Verdict.FOLLOW]
+    return [url for url in urls if budget.verdict(url, {}) is LinkVerdict.FOLLOW]
 
 
 def crawl(budget, links, bring):
@@ -66,7 +66,7 @@ def test_a_part_of_a_url_that_changes_nothing_is_found_out():
     )
 
     assert len(fetched) <= 8
-    assert budget.verdict(f"{SITE}/item/3?print=2", {}) is Verdict.DROP
+    assert budget.verdict(f"{SITE}/item/3?print=2", {}) is LinkVerdict.DROP
 
 
 def test_links_are_held_while_the_pages_on_trial_are_under_way():
@@ -74,7 +74,7 @@ def test_links_are_held_while_the_pages_on_trial_are_under_way():
 
     verdicts = [budget.verdict(f"{SITE}/item/{n}", {}) for n in range(3)]
 
-    assert verdicts == [Verdict.FOLLOW, Verdict.HOLD, Verdict.HOLD]
+    assert verdicts == [LinkVerdict.FOLLOW, LinkVerdict.HOLD, LinkVerdict.HOLD]
 
 
 def test_pages_that_never_came_hold_links_until_upkeep_forgets_them():
@@ -83,7 +83,7 @@ def test_pages_that_never_came_hold_links_until_upkeep_forgets_them():
 
     budget.forget_pending()
 
-    assert budget.verdict(f"{SITE}/item/2", {}) is Verdict.FOLLOW
+    assert budget.verdict(f"{SITE}/item/2", {}) is LinkVerdict.FOLLOW
 
 
 def test_a_host_spends_little_on_many_templates_that_bring_nothing():
@@ -96,15 +96,15 @@ def test_a_host_spends_little_on_many_templates_that_bring_nothing():
 
 
 def test_an_operator_opens_and_closes_a_template():
-    url, said = f"{SITE}/item/{{}}", {"/item/{n}": Decision.OPEN}
+    url, said = f"{SITE}/item/{{}}", {"/item/{n}": TemplateDecision.OPEN}
     budget = HostBudget()
 
     opened = [budget.verdict(url.format(n), said) for n in range(50)]
-    closed = budget.verdict(url.format(99), {"/item/{n}": Decision.CLOSED})
+    closed = budget.verdict(url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
 
-    assert set(opened) == {Verdict.FOLLOW}
-    assert closed is Verdict.DROP
-    assert budget.why_not(url.format(99), {"/item/{n}": Decision.CLOSED})
+    assert set(opened) == {LinkVerdict.FOLLOW}
+    assert closed is LinkVerdict.DROP
+    assert budget.why_not(url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
 
 
 def test_a_page_is_judged_once():
