@@ -34,10 +34,11 @@ from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.compression import compress
-from aragog.urlstore.records import ContentWrite, OutLink
+from aragog.urlstore.records import ContentWrite, Likeness, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.redis.connect import connect
+from richpins.text_sketch import sketch_of
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
 from urlspelling import explain as steps
@@ -46,6 +47,7 @@ from urlspelling.domain import host
 from zengraph import Schema
 from zengraph.tables.memory import MemoryTables
 
+LAMP_LIKENESS = Likeness("1f00d2a94c3be871", sketch_of(" ".join(map(str, range(60)))))
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 BATCH = "u3kqWcT0x2"
 VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
@@ -144,9 +146,13 @@ def filled_store() -> Any:
         fields = lamp | {"product.price": price}
         also = ("http://www.shop.test/lamp",)
         written = page(
-            LAMP, at_ms, fields=fields, facts=facts, also=also, content=html("Brass reading lamp")
-        )
+            LAMP, at_ms, fields=fields, facts=facts, also=also, content=html("Brass reading lamp"),
+            likeness=LAMP_LIKENESS,
+        )  # fmt: skip
         store.write_pages([replace(written, links=links)])
+    title = {"page.title": lamp["page.title"]}
+    copy = page(f"{LAMP}?view=print", NOW_MS - 50_000, fields=title, likeness=LAMP_LIKENESS)
+    store.write_pages([copy])
     for title, at_ms in (("News", NOW_MS - 86_400_000), ("The News", NOW_MS - 5000)):
         fields = {"page.title": orjson.dumps(title)}
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")

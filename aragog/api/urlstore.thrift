@@ -305,6 +305,32 @@ struct FieldSizePage {
   2: optional string cursor
 }
 
+/** A page that has the same body as another one, or nearly the same text. */
+struct SamePage {
+  /** Its canonical URL. */
+  1: string url
+  /** True if the bodies are the same. */
+  2: bool is_identical
+  /** How many of the 64 bits of the fingerprints differ. Absent: one of the texts is too short. */
+  3: optional i32 distance
+}
+
+struct SamePages {
+  /** In no particular order. */
+  1: list<SamePage> pages
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+struct SameContentOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Also pages whose fingerprints (page.fingerprint) differ in so many of 64 bits at most, 0 to 3. Default: only pages with the same body. */
+  2: optional i32 within
+  /** Only pages whose sites do not refuse this use of them: search, ai-input, ai-train. Default: any. */
+  3: optional string purpose
+}
+
 struct OutlinksOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
@@ -539,6 +565,12 @@ service UrlStore extends Session {
   /** The fields of a record with their sizes, also of one that is too large to be read whole. */
   FieldSizePage fieldSizes(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Other pages of the same host with the same body, and perhaps those with nearly the same text. */
+  SamePages sameContent(1: string url, 2: i32 limit, 3: string cursor, 4: SameContentOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +14,9 @@ from rich.table import Table
 
 from aragog.api.json_values import fresh_json
 from aragog.api.operations import reading
+from aragog.api.operations import same_content as like
 from aragog.api.operations.page_texts import FORMS, ORIGINAL
-from aragog.api.operations.values import EXTRAS, MOST_ITEMS, FetchedPage
+from aragog.api.operations.values import EXTRAS, MOST_ITEMS, FetchedPage, PageLink
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
@@ -26,6 +27,7 @@ from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.records import refused_use
+from aragog.urlstore.same_content import MOST_DISTANCE, SamePage
 from aragog.urlstore.store import UrlStore
 
 
@@ -172,6 +174,14 @@ def _shown(name: str, value: Any) -> str:
 @click.option(
     "--in/--out", "inwards", default=False, help="Links to the page, or from it (default)."
 )
+@click.option(
+    "--same-content", is_flag=True, help="Pages of the same host with the same body instead."
+)
+@click.option(
+    "--within",
+    type=click.IntRange(0, MOST_DISTANCE),
+    help="With --same-content: also pages whose fingerprints differ in so many bits at most.",
+)
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
 @click.option(
     "--for",
@@ -180,25 +190,49 @@ def _shown(name: str, value: Any) -> str:
     help="Only links on pages whose sites do not refuse this use of them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def links(url: str, limit: int, purpose: str | None, *, inwards: bool, as_json: bool) -> None:
-    """List the links from URL, or to it."""
+def links(
+    url: str,
+    within: int | None,
+    limit: int,
+    purpose: str | None,
+    *,
+    inwards: bool,
+    same_content: bool,
+    as_json: bool,
+) -> None:
+    """List the links from URL, or to it, or the pages with the same content."""
+    if within is not None and not same_content:
+        raise click.UsageError("--within is an option of --same-content")
+    if same_content and inwards:
+        raise click.UsageError("--in and --same-content: give one of the two")
+
+    def read(opened: UrlStore, part: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
+        if same_content:
+            same = answer_of(
+                opened, like.same_content, url, part, cursor, within=within, purpose=purpose
+            )
+            return same.pages, same.cursor
+        operation = reading.inlinks if inwards else reading.outlinks
+        page = answer_of(opened, operation, url, part, cursor, purpose=purpose)
+        return page.links, page.cursor
+
     with store() as opened:
         cursor, left = None, limit
         while left > 0:
-            part = min(left, MOST_ITEMS)
-            if inwards:
-                page = answer_of(opened, reading.inlinks, url, part, cursor, purpose=purpose)
-            else:
-                page = answer_of(opened, reading.outlinks, url, part, cursor, purpose=purpose)
-            for link in page.links:
-                if as_json:
-                    echo_json(json_of(opened, link))
-                else:
-                    echo(f"{one_line(link.url)}\t{one_line(link.text)}")
-            left -= len(page.links)
-            cursor = page.cursor
+            items, cursor = read(opened, min(left, MOST_ITEMS), cursor)
+            for item in items:
+                echo_json(json_of(opened, item)) if as_json else echo(_listed(item))
+            left -= len(items)
             if cursor is None:
                 break
+
+
+def _listed(item: PageLink | SamePage) -> str:
+    """A line of `links`."""
+    if isinstance(item, PageLink):
+        return f"{one_line(item.url)}\t{one_line(item.text)}"
+    bits = "" if item.distance is None else f"{item.distance} bits"
+    return f"{one_line(item.url)}\t{'same' if item.is_identical else bits}"
 
 
 @click.command()

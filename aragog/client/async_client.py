@@ -18,6 +18,7 @@ from aragog.api.operations import (
     job_administration,
     job_queues,
     reading,
+    same_content,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -60,6 +61,7 @@ class AsyncClient:
     aliases = _awaits(reading.aliases)
     history = _awaits(reading.history)
     field_sizes = _awaits(field_sizes.field_sizes)
+    same_content = _awaits(same_content.same_content)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
     changes = _awaits(reading.changes)

@@ -26,6 +26,7 @@ from aragog.api.operations import (
     job_administration,
     job_queues,
     reading,
+    same_content,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -112,6 +113,7 @@ class Client(AbstractContextManager["Client"]):
     aliases = _calls(reading.aliases)
     history = _calls(reading.history)
     field_sizes = _calls(field_sizes.field_sizes)
+    same_content = _calls(same_content.same_content)
     content_part = _calls(reading.content_part)
     watchers = _calls(reading.watchers)
     changes = _calls(reading.changes)

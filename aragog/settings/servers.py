@@ -188,6 +188,11 @@ class ContentSettings:
     """A pack is put when it has this size."""
     pack_wait_s: float = 2.0
     """Or so long after its first page; at once for a page that somebody waits for."""
+    dictionaries: bool = True
+    """
+    Upkeep rewrites packs of few hosts by host, each with a dictionary of what its pages have in
+    common: a quarter to a half fewer bytes; for zstd only.
+    """
     takedown_hours: float = 24.0
     """
     What was taken down or removed is unreadable at once; so long after it, none of its bytes is

@@ -22,6 +22,7 @@ from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
+from aragog.urlstore.same_content import SameContent, entry_put
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 from zengraph import MultiGraph
@@ -40,6 +41,7 @@ class BulkWriter:
         self._store = store
         self._zen = zen
         self._nodes = Nodes(zen)
+        self._same = SameContent(zen)
         self._rules = FieldRules(settings)
         self._histories = settings.history
         self._history_length = settings.history_length
@@ -168,11 +170,15 @@ class BulkWriter:
             state[nodes.DUE] = due_cell(record.due_at_ms)
         key = self._zen.node_id(canonical)
         evidence = imported_page(canonical, rows[canonical], record, now_ms)
+        entries: list[Mutation] = []
         if evidence:
             state_of_page, fetched_at_ms = evidence
             rows[canonical] = {**rows[canonical], nodes.FACTS: Cell(b"{}", fetched_at_ms)}
             by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
-        return [*(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
+            if cell := state_of_page.get(nodes.LIKENESS):
+                likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
+                entries = self._same.served(entry_put(canonical, likeness, fetched_at_ms))
+        return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, state, now_ms)]  # fmt: skip
 
     def _remembered(

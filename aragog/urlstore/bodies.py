@@ -19,6 +19,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
+from aragog.urlstore.packs.dictionaries import PackDictionaries, needs_dictionary
 from aragog.urlstore.packs.pack_writer import PackRecord, PackWriter
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import (
@@ -28,11 +29,16 @@ from aragog.urlstore.page_records import (
     read_record,
     revisit_record,
 )
+from aragog.urlstore.records import SharedBody
 from aragog.urlstore.write_clock import WriteClock
 from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
-BODY, REVISIT = b"body", b"revisit"
+BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
+"""
+What a record is to a node: the body of its page; a fetch that found it unchanged; or the body of
+another page, which is the same.
+"""
 ENCODING = b"warc"
 
 
@@ -51,6 +57,7 @@ class Packs:
     catalog: PackCatalog
     writer: PackWriter
     settings: ContentSettings
+    dictionaries: PackDictionaries
 
     @classmethod
     def of(
@@ -65,12 +72,14 @@ class Packs:
             max_bytes=settings.pack_bytes,
             wait_s=settings.pack_wait_s,
             compression=settings.pack_compression,
+            notes_hosts=settings.dictionaries and settings.pack_compression == "zstd",
         )
-        return cls(files, catalog, writer, settings)
+        return cls(files, catalog, writer, settings, PackDictionaries(files.read))
 
     def read(self, pointer: PackPointer) -> bytes:
         """
-        The decompressed record that a pointer names, with one request.
+        The decompressed record that a pointer names, with one request, and one more for the
+        dictionary of its pack, if it has one that is not kept.
 
         Raises:
             CorruptContent: it is not there, or other bytes are.
@@ -79,7 +88,8 @@ class Packs:
         if frame is None:
             raise CorruptContent(pointer.place, "is missing")
         pointer.check(frame)
-        return frames.decompress(frame)
+        dictionary = self.dictionaries.of(pointer.pack) if needs_dictionary(frame) else None
+        return frames.decompress(frame, dictionary)
 
     def record_of(self, page: WarcPage, digest: str) -> PackRecord:
         """The record of a page for a pack."""
@@ -141,15 +151,15 @@ class Bodies:
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """
         What these columns of a node name must go: objects at once, records within
-        `content.takedown_hours`.
+        `content.takedown_hours`. Another page's record stays, which has nothing of this one.
         """
         columns = frozenset(columns)
         key = nodes.text(row, nodes.CONTENT_KEY)
         if key and nodes.CONTENT_KEY in columns:
             self.objects.delete(key)
-        named = {one for one, _, _ in records_of(row, columns)}
+        named = {one for one, kind, _ in records_of(row, columns) if kind != SHARED}
         if nodes.CONTENT_PACK in columns and (pointer := pointer_of(row)):
-            named.add(pointer)
+            named |= set() if shared_of(row, pointer) else {pointer}
         if self.packs and named:
             self.packs.catalog.erase(named)
 
@@ -208,7 +218,7 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     live = set() if pointer is None else {pointer}
     if nodes.SENTINEL not in row:
         return live
-    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind == BODY}
+    versions = {at_ms: one for one, kind, at_ms in reversed(records) if kind != REVISIT}
     older = [one for one in reversed(versions.values()) if one != pointer]
     live.update(older[:keep_versions])
     if pointer is not None and records and records[0][1] == REVISIT:
@@ -220,7 +230,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
     """The record of the body that a page had at an instant; None: none, or it is not kept."""
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
-        if kind == BODY and seen_ms <= at_ms:
+        if kind != REVISIT and seen_ms <= at_ms:
             return pointer if pointer in live else None
     return None
 
@@ -235,6 +245,21 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
         nodes.CONTENT_ENCODING: ENCODING,
         column: value,
     }
+
+
+def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
+    """The cells of a node whose body is that of another page."""
+    column, value = record_cell(shared.pointer, SHARED)
+    whose = b" %d %s" % (shared.at_ms, shared.url.encode())
+    return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}
+
+
+def shared_of(row: Row, pointer: PackPointer) -> SharedBody | None:
+    """Whose record a node has; None: its own."""
+    cell = row.get(record_cell(pointer, BODY)[0])
+    if cell is None or (parts := cell.value.decode().split(" "))[2] != SHARED.decode():
+        return None
+    return SharedBody(pointer, parts[4], int(parts[3]))
 
 
 def _record(column: bytes, cell: Cell) -> tuple[PackPointer, bytes, int]:

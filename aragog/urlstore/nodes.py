@@ -16,7 +16,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:pack` | content in a pack: the pointer to its record, instead of `s:ckey` (`packs.pointers`) |
-| `s:rec:<pack> <offset>` | a record of this URL in a pack: length, digest, `body` or `revisit` |
+| `s:rec:<pack> <offset>` | a record in a pack: length, digest, and `body`, `revisit` or `shared` |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
 | `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |

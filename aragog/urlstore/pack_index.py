@@ -13,8 +13,8 @@ def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
     lines: list[str] = []
     problem = None
     try:
-        for frame in frames.split(data):
-            block = read_record(frames.decompress(frame.data))
+        for frame, record in frames.records(data):
+            block = read_record(record)
             if block.kind != "warcinfo":
                 lines.append(cdxj.line(capture_of(block, frame.offset, len(frame.data), name)))
     except CorruptContent as error:

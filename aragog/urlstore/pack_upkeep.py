@@ -3,12 +3,15 @@ Upkeep of packs: dead space is given back, and bytes that must go are removed.
 
 A pack is rewritten when more than half of it is dead, and when a takedown wants bytes of it gone:
 its live records go into a new pack as they are, their pages point there, and after a grace for
-readers under way the old pack is deleted. What a page shares with one that was taken down is
-written again under that page's URL alone.
+readers under way the old pack is deleted. What a page shares with one that was taken down, or that
+has another body by now, is written again under that page's URL alone.
 
-A record is live if a page's node names it. The nodes that may are those of the URLs in the record,
-what these are aliases of, and those that the catalog lists. Before a pack is deleted they are all
-read again, so a pointer that was moved or written in the meantime is found.
+Records are put together by hosts then, with a dictionary where a host has enough of them
+(`pack_groups`). What stores put last is looked at for that, too: packs of few hosts are rewritten
+once, when there are some of them or an hour later.
+
+Before a pack is deleted all nodes that may name its records are read again, so a pointer that was
+moved or written in the meantime is found.
 
 Safe to repeat and to run in several processes: a pack is claimed, every step looks at what is
 there, and killed anywhere the next run does the rest. A takedown that comes between two steps wins:
@@ -23,30 +26,27 @@ from itertools import islice
 
 from aragog.errors import CorruptContent
 from aragog.runtime.clock import Clock
-from aragog.urlstore import nodes
-from aragog.urlstore.bodies import (
-    BODY,
-    Bodies,
-    Packs,
-    live_records,
-    pointer_of,
-    record_cell,
-    records_of,
+from aragog.urlstore.bodies import Bodies, Packs
+from aragog.urlstore.pack_groups import FreshPack, fresh_groups
+from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.pack_rewrite import PackRewriter
+from aragog.urlstore.packs.catalog import (
+    DEAD,
+    ERASE,
+    FRESH,
+    MOVED,
+    OPEN,
+    asked_of,
+    at_of,
+    dead_of,
+    hosts_of,
 )
-from aragog.urlstore.nodes import alias_of
-from aragog.urlstore.packs import frames
-from aragog.urlstore.packs.catalog import DEAD, ERASE, MOVED, OPEN, asked_of, at_of, dead_of
-from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord, PackTicket
-from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import WarcBlock, WarcPage, read_record
+from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
 from zengraph import MultiGraph
-from zengraph.records import Cell, Row, put_properties
 
 GRACE_S = 900.0
 """So long after its records moved a pack stays for readers that had read a pointer before."""
 DEAD_SHARE = 0.5
-_OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""What a record keeps of its meta when it becomes that of another page."""
 
 
 @dataclass(slots=True)
@@ -60,19 +60,6 @@ class UpkeepReport:
     freed_bytes: int = 0
     problems: list[str] = field(default_factory=list)
     """A line for each pack that could not be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class PackedRecord:
-    """A record of a pack, and the pages that have it."""
-
-    pointer: PackPointer
-    frame: bytes
-    block: WarcBlock
-    owners: tuple[tuple[bytes, Row], ...]
-    """The nodes that name it as live, by their ids."""
-    known: tuple[tuple[bytes, Row], ...]
-    """All nodes that name it in any way."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +81,22 @@ class PackUpkeep:
             self._guarded(report, name, lambda one, _: self._settle(one))
         todo = [*self._to_erase(packs, most), *self._half_dead(packs, most)]
         self._rewrite(packs, list(dict.fromkeys(todo))[:most], report)
+        if packs.settings.dictionaries and packs.settings.pack_compression == "zstd":
+            self._group_fresh(packs, most, report)
         return report
+
+    def _group_fresh(self, packs: Packs, most: int, report: UpkeepReport) -> None:
+        """Rewrite fresh packs by hosts, where that pays."""
+        fresh = [
+            FreshPack(name, packs.catalog.size(name) or 0, at_of(row), hosts_of(row))
+            for name, row in islice(packs.catalog.walk(FRESH), most)
+            if not self._is_left_alone(packs, name)
+        ]
+        for group in fresh_groups(sorted(fresh), self.clock.now_ms()):
+            if group.pays:
+                self._rewrite(packs, group.names, report)
+            for name in group.names:
+                packs.catalog.looked_at(name)
 
     def inspect(self, name: str) -> int:
         """
@@ -111,12 +113,25 @@ class PackUpkeep:
             packs.catalog.opened(name, len(data))
             packs.catalog.settled(name)
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
-        records = self._records(packs, name, data)
+        records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
         # Nobody may know of them: a killed writer, or what was taken down meanwhile.
         packs.catalog.dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
+
+    def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
+        """
+        The records of a pack, without its first, with the nodes that name them.
+
+        Raises:
+            CorruptContent: it is damaged.
+        """
+        return PackRecords(self.zen, self._packs()).read(name, data)
+
+    def alone(self, record: PackedRecord) -> PackRecord:
+        """The body of a record under the URLs of its owners, and nothing else of it."""
+        return PackRewriter(self.zen, self._packs()).alone(record)
 
     def _settle(self, name: str) -> None:
         """Look at a pack whose writer did not settle it."""
@@ -129,145 +144,23 @@ class PackUpkeep:
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is not None:
-            records = list(self._records(packs, name, data))
+            records = list(self.records(name, data))
             if any(one.owners for one in records):
                 self._rewrite(packs, [name], report)
                 return
             packs.files.delete(name)
-            self._forget_records(records)
+            PackRecords(self.zen, packs).forget(records)
             report.deleted += 1
             report.freed_bytes += len(data)
         packs.catalog.forget(name)
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
-        """Move the live records of packs into new ones, together."""
-        begun: list[tuple[str, list[PackedRecord], PackTicket | None]] = []
-        claimed = [name for name in names if packs.catalog.claim(name)]
-        for name in claimed:
-            self._guarded(report, name, lambda n, _: begun.append(self._begin(packs, n)))
-        packs.writer.close()
-        for name, live, ticket in begun:
-            if ticket is not None:
-                for one, pointer in zip(live, ticket.wait(), strict=True):
-                    for owner, row in one.owners:
-                        self._move(packs, owner, row, one.pointer, pointer)
-                ticket.settle()
-            packs.catalog.moved(name)
-            report.rewritten += 1
-            if ticket is None:  # no reader has a pointer to it
-                self._guarded(report, name, self._finish)
-        for name in claimed:
-            packs.catalog.release(name)
-
-    def _begin(self, packs: Packs, name: str) -> tuple[str, list[PackedRecord], PackTicket | None]:
-        """Add the live records of a pack to the open one."""
-        data = packs.files.read_all(name)
-        if data is None:
-            return name, [], None
-        erased = packs.catalog.erased(name)
-        live = [one for one in self._records(packs, name, data) if one.owners]
-        copies = [
-            self._alone(packs, one)
-            if one.pointer.offset in erased
-            else PackRecord.copied(one.frame)
-            for one in live
-        ]
-        return name, live, packs.writer.add(copies) if copies else None
-
-    def _alone(self, packs: Packs, record: PackedRecord) -> PackRecord:
-        """The body of a record under the URL of a page that still has it, and nothing else."""
-        _, row = record.owners[0]
-        url = nodes.text(row, nodes.URL) or ""
-        others = (nodes.text(row, nodes.URL) for _, row in record.owners[1:])
-        kept = {
-            k: v for k, v in record.block.meta.items() if k in ("content_type", "fetched_at_ms")
-        }
-        page = WarcPage(
-            url,
-            row[nodes.CONTENT_PACK].at_ms,
-            record.block.body,
-            kept,
-            pages=tuple(filter(None, others)),
-        )
-        return packs.record_of(page, page.digest)
-
-    def _move(
-        self, packs: Packs, owner: bytes, row: Row, old: PackPointer, new: PackPointer
-    ) -> None:
-        """Let a node point to the new record, unless its page was deleted in the meantime."""
-        old_column, _ = record_cell(old, BODY)
-        cell = row.get(old_column)
-        at_ms = cell.at_ms if cell else row[nodes.CONTENT_PACK].at_ms
-        kind = cell.value.split(b" ")[2] if cell else BODY
-        column, value = record_cell(new, kind)
-        puts = [put_properties(owner, {column: value}, at_ms)]
-        pointed = row.get(nodes.CONTENT_PACK)
-        if pointed and pointer_of(row) == old:
-            puts.append(put_properties(owner, {nodes.CONTENT_PACK: new.cell()}, pointed.at_ms))
-        if url := nodes.text(row, nodes.URL):
-            packs.catalog.share(new, url)
-        self.zen.mutate(puts)
-        fresh = self.zen.nodes.get(owner)
-        if _was_deleted(fresh, at_ms) or (cell and old_column not in fresh):
-            gone = [(owner, [column], at_ms)]
-            if fresh.get(nodes.CONTENT_PACK) == Cell(new.cell(), pointed.at_ms if pointed else 0):
-                gone.append((owner, [nodes.CONTENT_PACK], fresh[nodes.CONTENT_PACK].at_ms))
-            self.zen.nodes.delete_many(gone)
-            packs.catalog.erase([new])
-
-    def _forget_records(self, records: Sequence[PackedRecord]) -> None:
-        """Delete the cells by which nodes know records that are gone."""
-        gone = [
-            (owner, [column], row[column].at_ms)
-            for one in records
-            for owner, row in one.known
-            if (column := record_cell(one.pointer, BODY)[0]) in row
-        ]
-        if gone:
-            self.zen.nodes.delete_many(gone)
-
-    def _records(self, packs: Packs, name: str, data: bytes) -> Iterator[PackedRecord]:
-        """The records of a pack, without its first, with the nodes that name them."""
-        blocks = [
-            (frame, read_record(frames.decompress(frame.data))) for frame in frames.split(data)
-        ]
-        blocks = [(frame, block) for frame, block in blocks if block.kind != "warcinfo"]
-        sharing = {
-            offset: set(map(self.zen.node_id, urls))
-            for offset, urls in packs.catalog.sharing(name).items()
-        }
-        rows = self._candidates({url for _, block in blocks for url in block.urls})
-        ids = {one for shared in sharing.values() for one in shared} - rows.keys()
-        rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}
-        for frame, block in blocks:
-            pointer = PackPointer.of(name, frame.offset, frame.data)
-            near = {self.zen.node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
-            for url in block.urls:
-                canonical = alias_of(rows.get(self.zen.node_id(url), {}), url)
-                near |= {self.zen.node_id(canonical)} if canonical else set()
-            known = [(one, rows[one]) for one in sorted(near) if one in rows]
-            yield PackedRecord(
-                pointer,
-                frame.data,
-                block,
-                tuple(
-                    (one, row)
-                    for one, row in known
-                    if pointer in live_records(row, packs.settings.keep_versions)
-                ),
-                tuple((one, row) for one, row in known if _names(row, pointer)),
-            )
-
-    def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
-        """Whole nodes of URLs and of what they are aliases of."""
-        rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
-        named = {
-            canonical
-            for url in urls
-            if (canonical := alias_of(rows.get(self.zen.node_id(url), {}), url)) is not None
-        }
-        more = sorted({self.zen.node_id(url) for url in named} - rows.keys())
-        return rows | (self.zen.nodes.get_many(more) if more else {})
+        """Move the live records of packs; those that had none go at once."""
+        done = PackRewriter(self.zen, packs).rewrite(names)
+        report.rewritten += len(done.names)
+        report.problems += done.problems
+        for name in done.empty:
+            self._guarded(report, name, self._finish)
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
         """Packs with bytes that must go soon; requests of some hours are done together."""
@@ -308,15 +201,3 @@ class PackUpkeep:
     def _packs(self) -> Packs:
         assert self.bodies.packs is not None  # noqa: S101 - callers checked
         return self.bodies.packs
-
-
-def _names(row: Row, pointer: PackPointer) -> bool:
-    return pointer_of(row) == pointer or any(one == pointer for one, _, _ in records_of(row))
-
-
-def _was_deleted(row: Row, at_ms: int) -> bool:
-    """True if the page of that time was removed, withdrawn or taken down."""
-    if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
-        return True
-    marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))
-    return any(mark is not None and mark.at_ms >= at_ms for mark in marks)

@@ -1,31 +1,49 @@
 """
 Put the bodies of a batch into a pack before its pages are planned, with those of other batches.
 
-What is stored decides little here: whether a body needs no record, or only a `revisit`. The plan of
-each page decides later whether its record is used.
+What is stored decides little here: whether a body needs no record, or only a `revisit`, because the
+page or another page of its host has it already. The plan of each page decides later whether its
+record is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aragog.urlstore import nodes
-from aragog.urlstore.bodies import Packs, pointer_of, record_cell
+from aragog.urlstore.bodies import Packs, pointer_of, record_cell, shared_of
 from aragog.urlstore.compression import stored_hash
 from aragog.urlstore.nodes import Nodes
-from aragog.urlstore.packs.pack_writer import PackRecord, PackTicket
+from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import Original, WarcPage, iso_date
-from aragog.urlstore.records import ContentWrite, PackedContent, PageWrite
+from aragog.urlstore.records import Likeness, PackedContent, PageWrite, SharedBody
+from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.writing.plan_bodies import archived
 from zengraph import MultiGraph
 from zengraph.records import Row
 
 _COLUMNS = (
-    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.CONTENT_HASH, *nodes.POINTERS, nodes.FACTS,
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.CONTENT_HASH,
+    *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
+LEAST_SHARED_BYTES = 1024
+"""A smaller body is stored again: the `revisit` would take as much."""
+MOST_SHARING = 1000
+"""Pages that have records of a pack without having sent them: so many pointers a rewrite moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """A record that a page added."""
+
+    at: int
+    """Which page."""
+    digest: str
+    is_revisit: bool
+    shared: SharedBody | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +51,7 @@ class PackingPages:
     """Pages whose bodies are on their way into a pack."""
 
     pages: Sequence[PageWrite]
-    _added: tuple[tuple[int, str, bool], ...] = ()
-    """Of each record: which page, the digest of its body, whether it is a revisit."""
+    _added: tuple[_Added, ...] = ()
     _ticket: PackTicket | None = None
 
     def wait(self) -> list[PageWrite]:
@@ -47,10 +64,10 @@ class PackingPages:
         pages = list(self.pages)
         if self._ticket is None:
             return pages
-        for (at, digest, revisits), pointer in zip(self._added, self._ticket.wait(), strict=True):
-            packed = PackedContent(self._ticket, pointer, digest, revisits)
-            content = replace(pages[at].content, packed=packed)  # type: ignore[type-var]
-            pages[at] = replace(pages[at], content=content)
+        for one, pointer in zip(self._added, self._ticket.wait(), strict=True):
+            packed = PackedContent(self._ticket, pointer, one.digest, one.is_revisit, one.shared)
+            content = replace(pages[one.at].content, packed=packed)  # type: ignore[type-var]
+            pages[one.at] = replace(pages[one.at], content=content)
         return pages
 
     def settle(self) -> None:
@@ -67,12 +84,14 @@ class Packing:
         self._nodes = Nodes(zen)
         self._packs = packs
         self._takedowns = takedowns
+        self._same = SameContent(zen)
 
     def add(self, pages: Sequence[PageWrite], *, now: bool) -> PackingPages:
         """
         Add the bodies of pages to the open pack; `now`: somebody waits for one of them.
 
-        One multi-get. Where new bodies are objects, nothing is done.
+        Two multi-gets, and a few reads more where another page has one of the bodies. Where new
+        bodies are objects, nothing is done.
         """
         packs = self._packs
         with_body = [at for at, page in enumerate(pages) if page.content is not None]
@@ -80,17 +99,45 @@ class Packing:
             return PackingPages(pages)
         rows = self._nodes.follow([pages[at].canonical_url for at in with_body], _COLUMNS)
         self._takedowns.count()
-        records: list[PackRecord] = []
-        added = []
-        for at in with_body:
-            page = pages[at]
-            canonical, row = rows[page.canonical_url]
-            if not self._is_wanted(page, canonical, row):
-                continue
-            assert page.content is not None  # noqa: S101 - it is one of those with a body
-            record, digest, revisits = self._record(packs, page, page.content, canonical, row)
-            records.append(record)
-            added.append((at, digest, revisits))
+        wanted = {
+            at: (archived(page, page.content), *rows[page.canonical_url])
+            for at in with_body
+            if (page := pages[at]).content and self._is_wanted(page, *rows[page.canonical_url])
+        }
+        return self._packed(packs, pages, wanted, now=now)
+
+    def _packed(
+        self,
+        packs: Packs,
+        pages: Sequence[PageWrite],
+        wanted: Mapping[int, tuple[WarcPage, str, Row]],
+        *,
+        now: bool,
+    ) -> PackingPages:
+        """Add the records of pages: what they are made of, canonical URL and node of each."""
+        digests = {at: whole.digest for at, (whole, _, _) in wanted.items()}
+        is_stored = {
+            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == digests[at]
+            for at, (_, _, row) in wanted.items()
+        }
+        new = {
+            canonical: (digests[at], whole)
+            for at, (whole, canonical, _) in wanted.items()
+            if not is_stored[at] and len(whole.body) >= LEAST_SHARED_BYTES
+        }
+        elsewhere = self._elsewhere(packs, new) if new else {}
+        records, added = [], []
+        for at, (whole, canonical, row) in wanted.items():
+            digest, shared, original = digests[at], None, None
+            if is_stored[at] and (pointer := pointer_of(row)):
+                original = self._original(canonical, row, pointer)
+            elif shared := elsewhere.get(canonical):
+                original = Original(shared.url, iso_date(shared.at_ms))
+            if original is None:
+                records.append(packs.record_of(whole, digest))
+            else:
+                records.append(packs.revisit_of(_without_body(whole), digest, original))
+            added.append(_Added(at, digest, original is not None, shared))
         ticket = packs.writer.add(records, now=now) if records else None
         return PackingPages(pages, tuple(added), ticket)
 
@@ -107,23 +154,49 @@ class Packing:
         digest = nodes.text(row, nodes.CONTENT_HASH) or ""
         return page.content is not None and stored_hash(page.content) == digest
 
-    def _record(
-        self, packs: Packs, page: PageWrite, content: ContentWrite, canonical: str, row: Row
-    ) -> tuple[PackRecord, str, bool]:
-        whole = archived(page, content)
-        digest = whole.digest
-        pointer = pointer_of(row)
-        if pointer is None or nodes.text(row, nodes.CONTENT_HASH) != digest:
-            return packs.record_of(whole, digest), digest, False
-        original = self._original(canonical, row, pointer)
-        return packs.revisit_of(_without_body(whole), digest, original), digest, True
+    def _elsewhere(
+        self, packs: Packs, new: Mapping[str, tuple[str, WarcPage]]
+    ) -> dict[str, SharedBody]:
+        """The records of other pages that have the bodies of some, by the URLs of these."""
+        likeness = {url: Likeness(digest[:16]) for url, (digest, _) in new.items()}
+        others = self._same.originals(likeness)
+        if not others:
+            return {}
+        rows = self._nodes.read(set(others.values()), _COLUMNS)
+        found: dict[str, SharedBody] = {}
+        crowded: dict[str, bool] = {}
+        for url, other in others.items():
+            row = rows[other]
+            pointer = pointer_of(row)
+            is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url][0]
+            if pointer is None or not is_same or not self._lends(other, row):
+                continue
+            if pointer.pack not in crowded:
+                sharing = packs.catalog.sharing(pointer.pack).values()
+                crowded[pointer.pack] = sum(map(len, sharing)) >= MOST_SHARING
+            if not crowded[pointer.pack]:
+                found[url] = self._body_of(other, row, pointer)
+        return found
+
+    def _lends(self, url: str, row: Row) -> bool:
+        """Whether others may have the record of a page: not what is taken down or removed."""
+        is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
+        return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
         """The record that has the body: its URL, and when it was fetched."""
+        body = self._body_of(canonical, row, pointer)
+        return Original(body.url, iso_date(body.at_ms))
+
+    def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
+        """The body that a page has, its own or that of another page."""
         column, _ = record_cell(pointer, b"")
-        cell = self._zen.nodes.get(self._zen.node_id(canonical), [column]).get(column)
+        cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
+        if shared := shared_of(cells, pointer):
+            return shared
+        cell = cells.get(column)
         at_ms = row[nodes.CONTENT_PACK].at_ms if cell is None else cell.at_ms
-        return Original(nodes.sender_of(row, canonical), iso_date(at_ms))
+        return SharedBody(pointer, nodes.sender_of(row, canonical), at_ms)
 
 
 def _without_body(page: WarcPage) -> WarcPage:

@@ -101,6 +101,18 @@ class PackedContent(NamedTuple):
     """The SHA-256 of the body in hex."""
     is_revisit: bool
     """True: the record only says that the body did not change; another one has it."""
+    shared: SharedBody | None = None
+    """The body of another page, which is the same; None: the body is the page's own."""
+
+
+class SharedBody(NamedTuple):
+    """A record of another page of the host that has the same body."""
+
+    pointer: PackPointer
+    url: str
+    """The URL that sent that page."""
+    at_ms: int
+    """When it was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +226,8 @@ class Written:
     """
     older_by_ms: int = 0
     """How much later the stored page was fetched; 0: this one was not dropped as older."""
+    same_as: str | None = None
+    """The URL whose page had the body already, which is not stored once more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,10 @@ _PACED = {
     for page_type in USUAL_S
 }
 
-IGNORED_FIELDS = frozenset({"page.extractor_version", "page.text_version", "page.markdown"})
-"""They change with the crawler's code, not with the page."""
+IGNORED_FIELDS = frozenset(
+    {"page.extractor_version", "page.text_version", "page.markdown", "page.fingerprint"}
+)
+"""They change with the crawler's code, or with any word of the page: no change of its facts."""
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:

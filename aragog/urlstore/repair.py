@@ -27,6 +27,7 @@ from aragog.urlstore.hosts import HOST_URL, host_order, host_put
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
+from aragog.urlstore.same_content import SameContent, entry_of, entry_put
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger, alias_puts
 from zengraph import IN, Edge, MultiGraph
@@ -85,9 +86,11 @@ class Repair:
     _report: Callable[[str], None] = field(init=False, default=lambda _: None)
     _due: DueIndex = field(init=False)
     _tombstones: Tombstones = field(init=False)
+    _same: SameContent = field(init=False)
 
     def __post_init__(self) -> None:
         self._due, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
+        self._same = SameContent(self.zen)
 
     def run(
         self, progress: Progress | None = None, report: Callable[[str], None] = lambda _: None
@@ -156,6 +159,7 @@ class Repair:
         if canonical is not None:
             self._alias(url, canonical, row)
             return
+        self._content_entry(url, row)
         entered, taken = self.zen.index(key, row)
         if entered:
             self._repaired["value of an indexed field missing"] += entered
@@ -165,6 +169,15 @@ class Repair:
         if due and not self.zen.by_number.has(key, int(due)):
             self._put(due_put(self.zen, url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
+
+    def _content_entry(self, url: str, row: Row) -> None:
+        """Enter a page into the index of contents; its likeness has the time of the entry."""
+        likeness = nodes.likeness_of(row)
+        name = entry_of(url, likeness)
+        if name is None or nodes.SENTINEL not in row or self._same.has(name):
+            return
+        for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
+            self._put(put, "entry of a body missing")
 
     def _is_due(self, key: bytes, row: Row) -> bool:
         """True for a URL that was never fetched and is due: only the due row has its text."""

@@ -32,6 +32,7 @@ from aragog.urlstore.packing import Packing, PackingPages
 from aragog.urlstore.page_content import Admit, PageContent
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import Content, PageWrite, Record, Written
+from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.schedule import Schedule
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
@@ -65,6 +66,7 @@ class UrlStore:
         schedule: refresh times, watches, crawl budgets.
         feed: changes of pages, and webhooks.
         crawls: which crawls a page was stored for.
+        same: pages with the same body, and near copies.
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
         bodies: where the content of pages is.
@@ -123,6 +125,7 @@ class UrlStore:
         self.schedule = Schedule(zen, self.takedowns, write_clock)
         self.feed = Feed(zen, write_clock)
         self.crawls = CrawlMembers(zen)
+        self.same = SameContent(zen)
         self.maintenance = Maintenance(zen, bodies, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
         self._content = PageContent(zen, bodies, self.takedowns, write_clock)

@@ -53,7 +53,7 @@ class PackStand:
         from aragog.urlstore.packs import frames
 
         data = self.files.read_all(name) or b""
-        return b"".join(frames.decompress(frame.data) for frame in frames.split(data))
+        return b"".join(record for _, record in frames.records(data))
 
 
 def pack_stand(

@@ -19,6 +19,7 @@ from aragog.api.operations import (
     job_administration,
     job_queues,
     reading,
+    same_content,
     writing,
 )
 from aragog.api.operations.operation import HttpRoute, Operation
@@ -26,6 +27,7 @@ from aragog.api.operations.operation import HttpRoute, Operation
 _MODULES = (
     reading,
     field_sizes,
+    same_content,
     writing,
     crawling,
     crawls,

@@ -25,6 +25,8 @@ FAILED = "failed"
 STORED = "stored"
 OLDER = "older"
 """Pages that were not stored, because what is stored is of a later fetch."""
+SAME_BODY = "same_body"
+"""Pages whose body another page of the host had already: it is not stored once more."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
@@ -48,7 +50,8 @@ LINKS_LEFT_OUT = "links_left_out"
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
     ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
-    NOT_RENDERED, ROBOTS_COMPARED, ROBOTS_DIFFERENT, TEMPLATES_CLOSED, LINKS_LEFT_OUT,
+    NOT_RENDERED, ROBOTS_COMPARED, ROBOTS_DIFFERENT, SAME_BODY, TEMPLATES_CLOSED,
+    LINKS_LEFT_OUT,
 )  # fmt: skip
 
 

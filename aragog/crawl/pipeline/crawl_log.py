@@ -36,7 +36,7 @@ from aragog.errors import ContentUnavailable
 from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
 from aragog.runtime.extras import require
 from aragog.settings import ContentSettings, CrawlLogSettings
-from aragog.urlstore.records import PageWrite
+from aragog.urlstore.records import PageWrite, Written
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
@@ -64,21 +64,31 @@ COLUMNS = {
     "depth": "int32",
     "refresh": "bool",
     "request_id": "string",
+    "same_as": "string",
 }
-"""Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC."""
+"""
+Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC.
+`same_as`: the URL whose page had the same body already, so that it was not stored once more.
+"""
 
 
-def rows_of(writes: Sequence[PageWrite], jobs: Sequence[UrlJob]) -> list[bytes]:
-    """A row for each fetch of a batch that was stored, as JSON, without `logged_at`."""
+def rows_of(
+    writes: Sequence[PageWrite], jobs: Sequence[UrlJob], done: Mapping[str, Written]
+) -> list[bytes]:
+    """
+    A row for each fetch of a batch that was stored, as JSON, without `logged_at`.
+
+    `done` has what the store did with each, by the URLs of the fetches.
+    """
     by_url = {job.url: job for job in jobs}
     return [
-        _row(write, write.confirmation or write.report, by_url[write.url])
+        _row(write, write.confirmation or write.report, by_url[write.url], done.get(write.url))
         for write in writes
         if write.report is not None and write.url in by_url
     ]
 
 
-def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob) -> bytes:
+def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None) -> bytes:
     fetched = {_OTHER_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
     return orjson.dumps(
         fetched
@@ -90,6 +100,7 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob) -> bytes:
             "depth": job.depth,
             "refresh": job.refresh,
             "request_id": job.request_id,
+            "same_as": done and done.same_as,
         }
     )
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
+import orjson
+
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.politeness.robots_rules import product_token
 from aragog.crawl.traps.traits import PageTraits, traits_of
@@ -22,6 +24,7 @@ from aragog.pages.preferences import PURPOSES, UseStatement
 from aragog.settings import FetchSettings, PipelineSettings
 from richpins import canonical_evidence, compared_text, document, extraction, links, rich_pins
 from richpins.document import Document
+from richpins.fingerprint import fingerprint_of
 from richpins.links import Link
 from richpins.main_text import is_html
 from richpins.rich_pins import RichPin
@@ -32,6 +35,9 @@ from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+FINGERPRINT = "page.fingerprint"
+"""The field with 64 bits of the main text (`richpins.fingerprint`)."""
 
 NO_EXTRACTORS: Mapping[str, Extractor] = {}
 
@@ -127,7 +133,7 @@ def read_page(
         and result.fetch.status == 200
         and not result.fetch.truncated
         and pin.complete,
-        text_sketch=parts.get("text sketch", lambda: compared_text.sketch(page), ""),
+        text_sketch=parts.sketch(page),
         traits=parts.get("traits", lambda: traits_of(page, result.job.url), None)
         if with_traits and html
         else None,
@@ -145,6 +151,7 @@ class _Parts:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._sketch: str | None = None
         self.problems: list[str] = []
 
     def get(self, name: str, run: Callable[[], T], otherwise: T) -> T:
@@ -157,6 +164,12 @@ class _Parts:
             self.problems.append(f"{name}: {type(error).__name__}: {error}"[:200])
             _log_once(name, error, self._url)
             return otherwise
+
+    def sketch(self, page: Document) -> str:
+        """What the page's text is compared by; made once."""
+        if self._sketch is None:
+            self._sketch = self.get("text sketch", lambda: compared_text.sketch(page), "")
+        return self._sketch
 
     def fields(
         self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
@@ -174,7 +187,13 @@ class _Parts:
             found = self.get("main text", partial(texts, page), nothing)
             sources = {**result.provenance, **dict.fromkeys(found, "main text")}
             result = replace(result, fields={**result.fields, **found}, provenance=sources)
-        return result
+        return self._with_fingerprint(page, result)
+
+    def _with_fingerprint(self, page: Document, result: AnalyzedFields) -> AnalyzedFields:
+        if not (found := fingerprint_of(self.sketch(page))):
+            return result
+        fields = {**result.fields, FINGERPRINT: orjson.dumps(found)}
+        return replace(result, fields=fields, provenance={**result.provenance, FINGERPRINT: "text"})
 
 
 def _log_once(name: str, error: Exception, url: str) -> None:

@@ -218,7 +218,7 @@ class StoreStage:
         writes = [_as_written(write, done.get(write.url)) for write in writes]
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
-            self.crawl_log.add(rows_of(written, batch.jobs))
+            self.crawl_log.add(rows_of(written, batch.jobs, done))
         dropped = {url for url, written in done.items() if written.stale}
         stored = [write for write in writes if write.url not in stuck | dropped]
         self.counters.add({counters.STORED: sum(1 for write in stored if write.content)})
@@ -285,8 +285,10 @@ class StoreStage:
         return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
-        """Write the pages, and count those that were dropped as older than what is stored."""
+        """Write the pages; count those older than what is stored, and those with known bodies."""
         results = self.store.write_pages(writes)
         done.update({written.url: written for written in results})
-        if older := sum(1 for one in results if one.older_by_ms):
-            self.counters.add({counters.OLDER: older})
+        older = sum(1 for one in results if one.older_by_ms)
+        same = sum(1 for one in results if one.same_as)
+        if older or same:
+            self.counters.add({counters.OLDER: older, counters.SAME_BODY: same})

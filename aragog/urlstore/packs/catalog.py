@@ -8,6 +8,7 @@ What is known of packs beside their files: which are young, and what of them is 
 | `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
 | `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was asked for, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
+| `pack-fresh` | packs whose hosts were not looked at yet | `i:at`; `i:h:<host>`: bytes of a host |
 
 Each is a record of the registry, in the bucket that its pack's name falls into. Every write is safe
 to repeat. What is lost with a damaged file of the store, repair finds by reading the packs.
@@ -24,7 +25,10 @@ from zengraph import MultiGraph
 from zengraph.records import Row, newest_ms
 
 PACK, OPEN, DEAD, ERASE, MOVED = b"pack", b"pack-open", b"pack-dead", b"pack-erase", b"pack-moved"
-_SIZE, _AT, _ALSO, _BUSY = b"i:size", b"i:at", b"i:also:", b"i:busy"
+FRESH = b"pack-fresh"
+_SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
+MOST_HOSTS = 32
+"""Of a pack: the hosts with the most bytes, whose records may share a dictionary."""
 BUSY_MS = 600_000
 """How long a process has for one rewrite before another one may begin it."""
 
@@ -36,15 +40,27 @@ class PackCatalog:
         self._registry = zen.registry
         self._now_ms = now_ms
 
-    def opened(self, pack: str, size: int) -> None:
-        """Note a pack before it is put: whoever finds it later knows that it may be unfinished."""
+    def opened(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
+        """
+        Note a pack before it is put: whoever finds it later knows that it may be unfinished.
+
+        `hosts`: the bytes of each, if upkeep is to look whether they are worth a dictionary.
+        """
         now_ms = self._now_ms()
-        self._registry.put_many(
-            [
-                (self._row(OPEN, pack), {_AT: b"%d" % now_ms}, now_ms),
-                (self._row(PACK, pack), {_SIZE: b"%d" % size}, now_ms),
-            ]
-        )
+        at = {_AT: b"%d" % now_ms}
+        rows = [
+            (self._row(OPEN, pack), at, now_ms),
+            (self._row(PACK, pack), {_SIZE: b"%d" % size}, now_ms),
+        ]
+        if hosts:
+            largest = sorted(hosts, key=lambda host: hosts[host], reverse=True)[:MOST_HOSTS]
+            named = {_HOST + host_hash(host): b"%d" % hosts[host] for host in largest}
+            rows.append((self._row(FRESH, pack), at | named, now_ms))
+        self._registry.put_many(rows)
+
+    def looked_at(self, pack: str) -> None:
+        """The hosts of the pack were looked at."""
+        self._drop(FRESH, pack)
 
     def settled(self, pack: str) -> None:
         """All pages of the pack are written."""
@@ -55,10 +71,11 @@ class PackCatalog:
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
-    def erase(self, pointers: Iterable[PackPointer]) -> None:
-        """Records whose bytes must go within `content.takedown_hours`."""
+    def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
+        """Records whose bytes must go within `content.takedown_hours`, or with the next upkeep."""
         now_ms = self._now_ms()
-        self._put(ERASE, ((one, now_ms) for one in pointers), now_ms)
+        asked_ms = 0 if at_once else now_ms
+        self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
 
     def share(self, pointer: PackPointer, url: str) -> None:
         """
@@ -66,9 +83,19 @@ class PackCatalog:
 
         The URL and not its id: a copy of the store may give it another id.
         """
-        column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
-        row = self._row(PACK, pointer.pack)
-        self._registry.put(row, {column: url.encode()}, at_ms=self._now_ms())
+        self.share_all([(pointer, url)])
+
+    def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
+        """`share` of several."""
+        cells: dict[str, dict[bytes, bytes]] = {}
+        for pointer, url in pairs:
+            column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
+            cells.setdefault(pointer.pack, {})[column] = url.encode()
+        now_ms = self._now_ms()
+        if cells:
+            self._registry.put_many(
+                [(self._row(PACK, p), named, now_ms) for p, named in cells.items()]
+            )
 
     def sharing(self, pack: str) -> dict[int, set[str]]:
         """The URLs whose pages share records of a pack, by the offset of the record."""
@@ -78,6 +105,10 @@ class PackCatalog:
                 offset, _, _ = column[len(_ALSO) :].partition(b":")
                 found.setdefault(int(offset), set()).add(cell.value.decode())
         return found
+
+    def stays(self, pack: str) -> bool:
+        """False for a pack that is gone, or whose records have moved: it will be deleted."""
+        return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
         """The size of a pack; None where it is not known."""
@@ -100,7 +131,7 @@ class PackCatalog:
 
     def forget(self, pack: str) -> None:
         """The pack is gone."""
-        for kind in (OPEN, DEAD, ERASE, PACK, MOVED):
+        for kind in (OPEN, DEAD, ERASE, PACK, MOVED, FRESH):
             self._drop(kind, pack)
 
     def claim(self, pack: str) -> bool:
@@ -142,6 +173,20 @@ class PackCatalog:
     def _row(self, kind: bytes, pack: str) -> bytes:
         bucket = sha256(pack.encode()).digest()[0]
         return bytes([self._registry.open_bucket(bucket)]) + kind + b"\0" + pack.encode()
+
+
+def host_hash(host: bytes) -> bytes:
+    """By what a host is noted."""
+    return sha256(host).hexdigest()[:16].encode()
+
+
+def hosts_of(row: Row) -> Mapping[bytes, int]:
+    """The bytes of a fresh pack by the hashes of its hosts."""
+    return {
+        column[len(_HOST) :]: int(cell.value)
+        for column, cell in row.items()
+        if column.startswith(_HOST)
+    }
 
 
 def at_of(row: Row) -> int:

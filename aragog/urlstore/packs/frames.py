@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from aragog.errors import CorruptContent
 from aragog.urlstore import zstd
+from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
 
 Compression = Literal["zstd", "gzip"]
 
@@ -31,25 +32,41 @@ class Frame(NamedTuple):
 
 
 def compress(record: bytes, compression: Compression) -> bytes:
-    """One record, compressed; the same bytes for the same record."""
+    """
+    One record, compressed; the same bytes for the same record.
+
+    A zstd frame has its content's size and checksum, as the specification demands.
+    """
     if compression == "gzip":
         return gzip.compress(record, GZIP_LEVEL, mtime=0)
-    return zstd.compress(record, ZSTD_LEVEL)
+    return zstd.compress(record, ZSTD_LEVEL, checksum=True)
 
 
-def decompress(frame: bytes) -> bytes:
+def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
     """
-    The record in a frame.
+    The record in a frame of a pack with that dictionary; None: without one.
 
     Raises:
-        CorruptContent: the bytes are damaged or not compressed.
+        CorruptContent: the bytes are damaged or not compressed, or need another dictionary.
     """
     try:
         if frame.startswith(zstd.MAGIC):
-            return zstd.decompress(frame)
+            return zstd.decompress(frame) if dictionary is None else dictionary.decompress(frame)
         return gzip.decompress(frame)
     except (zstd.ZstdError, zlib.error, OSError, EOFError) as error:
         raise CorruptContent("", f"cannot be decompressed: {error}") from error
+
+
+def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
+    """
+    The frames of a whole pack, in order, each with its record.
+
+    Raises:
+        CorruptContent: it is cut off or damaged; what was yielded before is whole.
+    """
+    dictionary = dictionary_of(pack)
+    for frame in split(pack):
+        yield frame, decompress(frame.data, dictionary)
 
 
 def split(pack: bytes) -> Iterator[Frame]:

@@ -24,10 +24,12 @@ from secrets import token_hex
 from aragog.errors import TRANSIENT, ContentUnavailable
 from aragog.runtime.clock import Clock
 from aragog.urlstore import cdxj
+from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import index_bytes
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
+from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
@@ -44,13 +46,19 @@ class PackRecord:
 
     __slots__ = ("capture", "frame")
 
-    def __init__(self, record: bytes, compression: Compression) -> None:
-        self.frame = frames.compress(record, compression)
+    def __init__(
+        self, record: bytes, compression: Compression, dictionary: Dictionary | None = None
+    ) -> None:
+        self.frame = (
+            frames.compress(record, compression)
+            if dictionary is None
+            else dictionary.compress(record)
+        )
         self.capture = capture_of(read_record(record), 0, len(self.frame), "")
 
     @classmethod
     def copied(cls, frame: bytes) -> PackRecord:
-        """A record of another pack, as it is."""
+        """A record of another pack without a dictionary, as it is."""
         made = cls.__new__(cls)
         made.frame = frame
         made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
@@ -71,6 +79,9 @@ class _Pack:
     put: threading.Event = field(default_factory=threading.Event)
     put_s: float = 0.0
     unsettled: bool = False
+    dictionary: Dictionary | None = None
+    is_grouped: bool = False
+    """Whether upkeep made it, which has put the records of a host together."""
 
 
 class PackTicket:
@@ -126,6 +137,7 @@ class PackWriter:
         max_bytes: a pack closes from this size on.
         wait_s: and so long after its first record.
         compression: of each record.
+        notes_hosts: note how many bytes each host has, for upkeep that makes dictionaries.
     """
 
     def __init__(
@@ -137,8 +149,10 @@ class PackWriter:
         max_bytes: int,
         wait_s: float,
         compression: Compression,
+        notes_hosts: bool = False,
     ) -> None:
         self.compression: Compression = compression
+        self._notes_hosts = notes_hosts
         self.late_s = LATE_S
         self._files = files
         self._catalog = catalog
@@ -177,6 +191,21 @@ class PackWriter:
         for one in full:
             self._put(one)
         return ticket
+
+    def put_together(
+        self, records: Sequence[PackRecord], dictionary: Dictionary | None = None
+    ) -> PackTicket:
+        """
+        Put records as a pack of their own, which begins with the dictionary that they need.
+
+        For upkeep: such a pack is not looked at again for what its hosts have in common.
+
+        Raises nothing: the ticket tells whether the pack could be put.
+        """
+        pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
+        pack.is_grouped = True
+        self._put(pack)
+        return PackTicket(self, pack, 0, len(records))
 
     def settle(self, pack: _Pack) -> None:
         """One of the batches of a pack is done."""
@@ -218,8 +247,10 @@ class PackWriter:
         """Put a pack; what goes wrong is raised by the tickets."""
         try:
             name = self._new_name()
-            data, pointers, index = self._contents(name, pack.records)
-            self._catalog.opened(name, len(data))
+            data, pointers, index = self._contents(name, pack)
+            notes_hosts = self._notes_hosts and not pack.is_grouped
+            hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
+            self._catalog.opened(name, len(data), hosts)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
         except BaseException as error:
@@ -230,15 +261,15 @@ class PackWriter:
             pack.records = []
             pack.put.set()
 
-    def _contents(
-        self, name: str, records: Sequence[PackRecord]
-    ) -> tuple[bytes, list[PackPointer], bytes]:
+    def _contents(self, name: str, pack: _Pack) -> tuple[bytes, list[PackPointer], bytes]:
         """The bytes of a pack, the pointers of its records, and its index."""
-        now_ms = self._clock.now_ms()
-        first = frames.compress(warcinfo_record(name, now_ms), self.compression)
+        info = warcinfo_record(name, self._clock.now_ms())
+        first = PackRecord(info, self.compression, pack.dictionary).frame
+        if pack.dictionary is not None:
+            first = pack.dictionary.frame() + first
         parts, pointers, lines = [first], [], []
         offset, file = len(first), name.rpartition("/")[2]
-        for record in records:
+        for record in pack.records:
             parts.append(record.frame)
             pointers.append(PackPointer.of(name, offset, record.frame))
             lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
@@ -248,3 +279,12 @@ class PackWriter:
     def _new_name(self) -> str:
         at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         return f"{at:%Y%m%d}/{at:%H%M%S}-{token_hex(8)}{SUFFIXES[self.compression]}"
+
+
+def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
+    """How many bytes the records of each host have."""
+    found: dict[bytes, int] = {}
+    for record in records:
+        host = host_of(record.capture.url.encode())
+        found[host] = found.get(host, 0) + len(record.frame)
+    return found

@@ -22,6 +22,7 @@ from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
+from aragog.urlstore.same_content import SameContent, entries_of, entry_put
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
 from aragog.urlstore.writing.page_facts import attempt_alone
@@ -70,6 +71,7 @@ class AliasMerger:
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
+        self._same = SameContent(zen)
         self._bodies = bodies
         self._outlinks = outlinks
 
@@ -136,6 +138,7 @@ class AliasMerger:
             for column_of in (nodes.field_column, nodes.history_column)
         }
         columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
+        self._same.forget(entries_of(alias, own))
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -307,7 +310,9 @@ class AliasMerger:
             last_ms = max(cell.at_ms for cell in moved.values())
             cells = {nodes.SENTINEL: nodes.kept_sentinel(own), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
-            self._zen.mutate([host_put(self._zen, canonical, now_ms)])
+            entries = _entries(canonical, own, target_row)
+            self._zen.mutate([host_put(self._zen, canonical, now_ms), *self._same.served(entries)])
+            self._same.forget(entries_of(source, own))
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
@@ -386,6 +391,14 @@ class AliasMerger:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
             # Not as of now: a page that was fetched before now may still have links.
             self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
+
+
+def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
+    """The entry of the body that moves to a canonical URL."""
+    cell = own.get(nodes.LIKENESS)
+    if cell is None:
+        return []
+    return entry_put(canonical, nodes.likeness_of(own), nodes.after_moves(target_row, cell.at_ms))
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:

@@ -108,7 +108,7 @@ class PageWritePlan:
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
-def refuted(plan: PageWritePlan) -> list[str]:
+def urls_without_page(plan: PageWritePlan) -> list[str]:
     """URLs of the fetch that turned out to have no page; aliases may have trusted them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
@@ -129,7 +129,7 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     return [end_of(url, rows) for url in set(page.urls)]
 
 
-def leaving(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
+def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
     URLs of the fetch whose canonical URL it no longer names or agrees with.
 
@@ -258,7 +258,19 @@ def written(plan: PageWritePlan) -> Written:
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
+        same_as=_same_as(plan),
     )
+
+
+def _same_as(plan: PageWritePlan) -> str | None:
+    """The URL whose body the page shares."""
+    packed = plan.page.content.packed if plan.page.content else None
+    is_taken = (
+        packed is not None
+        and packed.shared is not None
+        and plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
+    )
+    return packed.shared.url if is_taken and packed and packed.shared else None
 
 
 # Filling a plan

@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import (
     REVISIT,
+    SHARED,
     Bodies,
     live_records,
     pack_cells,
     pointer_of,
     record_cell,
     records_of,
+    shared_cells,
+    shared_of,
 )
 from aragog.urlstore.compression import body_hash, content_key, decompress, stored_hash
 from aragog.urlstore.content_port import ContentPut
@@ -27,7 +30,7 @@ from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import WarcPage
-from aragog.urlstore.records import ContentWrite, PageWrite, Ticket
+from aragog.urlstore.records import ContentWrite, PageWrite, SharedBody, Ticket
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, put_properties
@@ -36,7 +39,11 @@ from zengraph.records import Mutation, put_properties
 def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) -> None:
     """Fill in the pointer to the body, and the body unless the same one is stored."""
     packed = content.packed
-    if packed is not None and not packed.is_revisit:
+    if packed is not None and packed.shared is not None:
+        column, value = record_cell(packed.pointer, REVISIT)
+        shared = shared_cells(packed.shared, packed.digest, content.length_bytes)
+        plan.cells |= {**shared, column: value}
+    elif packed is not None and not packed.is_revisit:
         plan.cells |= pack_cells(packed.pointer, packed.digest, content.length_bytes)
     elif _keep(plan, content):
         if packed is not None:
@@ -99,11 +106,69 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 
 def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
-    """Note the records of pages that are stored under other URLs than those of their fetch."""
+    """
+    Note the records of pages that are stored under other URLs than those of their fetch, and of
+    pages that have the record of another one.
+    """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
-        if cell and bodies.packs and plan.canonical not in plan.page.urls:
+        is_elsewhere = plan.canonical not in plan.page.urls or shared_body(plan)
+        if cell and bodies.packs and is_elsewhere:
             bodies.packs.catalog.share(PackPointer.read(cell), plan.canonical)
+
+
+def shared_body(plan: PageWritePlan) -> SharedBody | None:
+    """The record of another page that a page takes as its own body; None: it takes none."""
+    packed = plan.page.content.packed if plan.page.content else None
+    if packed is None or packed.shared is None:
+        return None
+    is_taken = plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
+    return packed.shared if is_taken else None
+
+
+def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
+    """
+    Give pages a record of their own, if upkeep moved the one that they share before it saw them.
+
+    Called after the nodes were written. Upkeep marks a pack before it reads the nodes for the last
+    time, so one of the two sees the other. A batch that was killed before this asks for the nodes
+    that it had written.
+    """
+    packs = bodies.packs
+    if packs is None:
+        return
+    left = [plan for plan in plans if _has_shared(zen, plan)]
+    stays = {one: packs.catalog.stays(one) for one in {_pack_of(plan) for plan in left}}
+    for plan in left:
+        if stays[_pack_of(plan)] or plan.page.content is None:
+            continue
+        page = archived(plan.page, plan.page.content)
+        ticket = packs.writer.add([packs.record_of(page, page.digest)], now=True)
+        (pointer,) = ticket.wait()
+        cells = pack_cells(pointer, page.digest, len(page.body))
+        if plan.canonical not in plan.page.urls:
+            packs.catalog.share(pointer, plan.canonical)
+        shared, _ = record_cell(PackPointer.read(plan.cells[nodes.CONTENT_PACK]), SHARED)
+        node_id = zen.node_id(plan.canonical)
+        zen.mutate([put_properties(node_id, cells, plan.at_ms)])
+        zen.nodes.delete(node_id, [shared], at_ms=plan.at_ms)
+        ticket.settle()
+
+
+def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
+    """Whether a page has the record of another one, by its plan or as a killed batch wrote it."""
+    if shared_body(plan) is not None:
+        return True
+    cell = plan.cells.get(nodes.CONTENT_PACK)
+    if cell is None or plan.page.content is None or plan.page.content.packed is not None:
+        return False
+    pointer = PackPointer.read(cell)
+    column, _ = record_cell(pointer, SHARED)
+    return shared_of(zen.nodes.get(zen.node_id(plan.canonical), [column]), pointer) is not None
+
+
+def _pack_of(plan: PageWritePlan) -> str:
+    return PackPointer.read(plan.cells[nodes.CONTENT_PACK]).pack
 
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:

@@ -24,6 +24,7 @@ from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
 from aragog.urlstore.nodes import alias_of, facts_of, text
+from aragog.urlstore.same_content import SameContent, entries_of
 from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
@@ -272,6 +273,8 @@ class Takedown:
         }.difference(_STAY, unless)
         records = _records(row, upto_ms)
         self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
+        if nodes.LIKENESS in old:  # before the cell that names them goes
+            SameContent(self.zen).forget(entries_of(url, row))
         # What a fetch writes right after that must not be hidden by the delete.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)

@@ -26,11 +26,12 @@ from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
+from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
-from aragog.urlstore.writing import page_plan, plan_bodies
+from aragog.urlstore.writing import content_entries, page_plan, plan_bodies
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
@@ -161,6 +162,7 @@ class PageWriter:
         self._refresh = refresh or RefreshSettings()
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
+        self._same = SameContent(zen)
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -193,6 +195,7 @@ class PageWriter:
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
         self._write_nodes(plans, current, now_ms)
+        plan_bodies.own_what_goes(self._bodies, self._zen, plans)
         plan_bodies.give_up_replaced(self._bodies, self._zen, plans)
         if ticket is not None:
             ticket.settle()
@@ -277,6 +280,7 @@ class PageWriter:
         if edges:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
+        indexes += self._same.served(put for plan in current for put in content_entries.put(plan))
         nodes_of_pages = [put for plan in plans for put in _node_rows(self._zen, plan)]
         nodes_of_pages += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
@@ -289,7 +293,8 @@ class PageWriter:
     def _remove_outdated(
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        """Remove due rows of another time, and fields that disappeared from their pages."""
+        """Remove due rows of another time, fields that disappeared, entries of other bodies."""
+        self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         outdated = [
             (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current
@@ -304,8 +309,8 @@ class PageWriter:
         """Undo aliases that trusted a URL which turned out to have no page."""
         for gone in (True, False):
             some = [plan for plan in newest if plan.page.gone is gone]
-            if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
-                self._trust.disappoint(trusted, now_ms, gone=gone)
+            if trusted := [url for plan in some for url in page_plan.urls_without_page(plan)]:
+                self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
         """Let pages that agreed with one that is another or gone by now be fetched."""

@@ -190,6 +190,7 @@ READS = {
     "aliases": [(A,), (UNKNOWN,)],
     "history": [(A, "product.price"), (A, "none")],
     "field_sizes": [(A,), (ALIAS, 2), (A, 2, "page.title"), (UNKNOWN,), (A, 5, "zz")],
+    "same_content": [(A,), (UNKNOWN,), (A, 5000, {"within": 3}), (A, 1, "zz"), (A, {"within": 4})],
     "watchers": [(A,), (UNKNOWN,)],
     "changes": [({},), ({"cursor": "now"},), ({"owner": "me", "limit": 3},)],
     "batch_progress": [("batch-0000",), ("batch-none",)],

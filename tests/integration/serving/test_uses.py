@@ -14,7 +14,7 @@ from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
-from aragog.urlstore.records import OutLink
+from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
@@ -37,6 +37,7 @@ PAGES = {
     "hidden.example": (READ_IT | {"page_preferences": "search=n (meta)"}, ("ai-input", "ai-train")),
 }
 TARGET = "http://target.example/"
+ALIKE = Likeness("0" * 16)
 CALLS = {
     "get": lambda url: ((url,), {}),
     "get_many": lambda url: (([url],), {}),
@@ -46,6 +47,7 @@ CALLS = {
     "content": lambda url: ((url,), {}),
     "outlinks": lambda url: ((url,), {}),
     "inlinks": lambda _: ((TARGET,), {}),
+    "same_content": lambda url: ((url,), {}),
     "history": lambda url: ((url, "page.title"), {}),
     "changes": lambda _: ((), {}),
     "get_node": lambda url: ((url,), {}),
@@ -90,7 +92,8 @@ def fetched(host, at_ms, title):
     links = [OutLink(TARGET, marker(url).decode())]
     facts = {"outcome": "Fetched", **facts}
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")
-    return replace(page(url, at_ms, fields=fields, facts=facts, seen=seen), links=links)
+    made = page(url, at_ms, fields=fields, facts=facts, seen=seen, likeness=ALIKE)
+    return replace(made, links=links)
 
 
 @pytest.fixture
@@ -106,6 +109,10 @@ def store():
         opened.schedule.watch(url, "me")
         opened.write_pages([fetched(host, NOW_MS, b'"%b"' % text)])
         opened.write_pages([fetched(host, NOW_MS + 9, b'"%b again"' % text)])
+        facts = {"outcome": "Fetched", **PAGES[host][0]}
+        title = {"page.title": b'"a copy"'}
+        copy = page(f"http://{host}/{text.decode()}", facts=facts, fields=title, likeness=ALIKE)
+        opened.write_pages([copy])
         opened.put_content(url, text, {"content_type": "text/plain"})
         opened.put(url, {"team.n": b"7", "team.code": text})
     made.compact()

@@ -14,7 +14,8 @@ read a part of a page or store what they read:
 - `links`, `canonical_evidence` and `robots_meta` read the page's anchors, the URLs that it declares
   to be its own, and its robots directives;
 - `main_text` finds its text without menus, with the extra of the name text;
-- `compared_text` and `text_sketch` tell whether two pages say nearly the same;
+- `compared_text` and `text_sketch` tell whether two pages say nearly the same, `fingerprint` finds
+  such pages among many;
 - `encodings` has the encodings of the web.
 
 The names load when they are first used: `import richpins` alone loads no parser.

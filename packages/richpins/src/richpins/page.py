@@ -18,6 +18,7 @@ import orjson
 from richpins import canonical_evidence, document, extraction, links, rich_pins
 from richpins.compared_text import sketch
 from richpins.document import Document
+from richpins.fingerprint import fingerprint_of
 from richpins.links import Link
 from richpins.main_text import MARKDOWN, TEXT, find, is_html
 from richpins.provenance import Provenance
@@ -85,6 +86,11 @@ class Page:
         88 characters, or none if the text is too short to be compared.
         """
         return sketch(self.document)
+
+    @property
+    def fingerprint(self) -> str:
+        """64 bits of that text in 16 hex digits, for finding copies of it (`fingerprint`)."""
+        return fingerprint_of(self.sketch)
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -26,6 +26,11 @@ def put_order(of: bytes, order: bytes, cells: Mapping[bytes, bytes], at_ms: int)
     return ("h", ordering_key(of, order), cells, at_ms)
 
 
+def put_record(name: bytes, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
+    """Put cells (`i:…`) of a record of `MultiGraph.registry`."""
+    return ("u", name, cells, at_ms)
+
+
 def append_log(bucket: int, at_ms: int, nonce: bytes, entry: Mapping[bytes, bytes]) -> Mutation:
     """Append an entry to the log; `nonce` (8 bytes) keeps entries of one millisecond apart."""
     return ("f", journal_key(bucket, at_ms, nonce), entry, at_ms)

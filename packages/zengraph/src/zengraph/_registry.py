@@ -33,16 +33,25 @@ class Registry:
         """Delete a record that is not newer than `at_ms`."""
         self._table.delete(name, at_ms=at_ms)
 
+    def delete_many(self, items: Sequence[tuple[bytes, int]]) -> None:
+        """Delete (name, at_ms) each, if not newer; safe to repeat."""
+        self._table.delete_many([(name, None, at_ms) for name, at_ms in items])
+
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, Row]]:
         """All records whose names begin with a prefix, in order."""
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             return list(rows)
 
     def walk(
-        self, prefix: bytes, limit: int | None = None
+        self, prefix: bytes, limit: int | None = None, beyond: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Records whose names begin with a prefix, in order, at most `limit`; close it early."""
-        return self._table.scan(prefix, after(prefix), limit=limit)
+        """
+        Records whose names begin with a prefix, in order, at most `limit`; close it early.
+
+        `beyond` is a name of theirs: only those behind it.
+        """
+        first = beyond + b"\0" if beyond else prefix
+        return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:
         """First bytes of names that can be written: all but those in damaged files."""

@@ -11,7 +11,14 @@ from __future__ import annotations
 from zengraph._codec import ID_BYTES
 from zengraph._leases import CellLeases, Lease
 from zengraph._log import TimeLog
-from zengraph._mutations import Mutation, append_log, put_number, put_order, put_properties
+from zengraph._mutations import (
+    Mutation,
+    append_log,
+    put_number,
+    put_order,
+    put_properties,
+    put_record,
+)
 from zengraph._ordered_indexes import LabelWalk, NumberEntry, NumberIndex, OrderIndex
 from zengraph._parallel_edges import COUNTS, count_column
 from zengraph._properties import Cell, CellSize, NodeStore, Row, Salvaged, newest_ms
@@ -44,4 +51,5 @@ __all__ = [
     "put_number",
     "put_order",
     "put_properties",
+    "put_record",
 ]

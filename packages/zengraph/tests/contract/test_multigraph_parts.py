@@ -6,7 +6,15 @@ import pytest
 
 from zengraph import IN, OUT, Edge, MultiGraph, Schema
 from zengraph.links import Naming
-from zengraph.records import ID_BYTES, Lease, append_log, put_number, put_order, put_properties
+from zengraph.records import (
+    ID_BYTES,
+    Lease,
+    append_log,
+    put_number,
+    put_order,
+    put_properties,
+    put_record,
+)
 
 A, B = "a", "b"
 node_id = Naming().node_id
@@ -107,6 +115,16 @@ def test_records_of_the_registry_are_listed_by_the_beginning_of_their_names(zen)
     assert [name for name, _ in zen.registry.beginning_with(b"\0x\0")] == [b"\0x\0a"]
     zen.registry.delete(b"\0x\0a", at_ms=NOW_MS)
     assert zen.registry.beginning_with(b"\0x\0") == []
+
+
+def test_records_of_a_batch_are_walked_behind_a_name_and_deleted_together(zen):
+    names = [b"\0x\0a", b"\0x\0b", b"\0x\0c"]
+    zen.mutate([put_record(name, {b"i:v": name}, NOW_MS) for name in names])
+
+    assert [name for name, _ in zen.registry.walk(b"\0x\0", beyond=names[0])] == names[1:]
+    assert [name for name, _ in zen.registry.walk(b"\0x\0", 1, beyond=names[0])] == names[1:2]
+    zen.registry.delete_many([(names[0], NOW_MS), (names[1], NOW_MS - 1)])
+    assert [name for name, _ in zen.registry.walk(b"\0x\0")] == names[1:]
 
 
 def test_labels_are_walked_each_once_and_a_walk_skips_to_any_place(zen):

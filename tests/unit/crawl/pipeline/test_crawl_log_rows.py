@@ -8,6 +8,7 @@ from aragog.crawl.pipeline.crawl_log import COLUMNS, FolderFiles, rows_of, table
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import ContentUnavailable
 from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
+from aragog.urlstore.records import Written
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.test/", "http://b.test/"
@@ -24,7 +25,7 @@ def test_a_stored_fetch_has_one_row_with_its_facts():
     job = UrlJob(url=A, depth=2, request_id="r1")
     hop = Hop(B, 301, A)
 
-    (row,) = rows_of([stored(A, status=200, total_ms=12.5, hops=(hop,)), stored(B)], [job])
+    (row,) = rows_of([stored(A, status=200, total_ms=12.5, hops=(hop,)), stored(B)], [job], {})
 
     read = orjson.loads(row)
     assert set(read) == set(COLUMNS) - {"logged_at"} | {"fetched_at"}
@@ -33,15 +34,25 @@ def test_a_stored_fetch_has_one_row_with_its_facts():
 
 
 def test_a_row_has_every_single_value_of_the_fetch_record():
-    (row,) = rows_of([stored(A, first_byte_ms=3.5, tls="TLSv1.3", truncated=True)], [UrlJob(url=A)])
+    (row,) = rows_of(
+        [stored(A, first_byte_ms=3.5, tls="TLSv1.3", truncated=True)], [UrlJob(url=A)], {}
+    )
 
     read = orjson.loads(row)
-    assert len(COLUMNS) == len(SINGLE_VALUES) + 8
+    assert len(COLUMNS) == len(SINGLE_VALUES) + 9
     assert (read["first_byte_ms"], read["tls"], read["truncated"]) == (3.5, "TLSv1.3", True)
 
 
+def test_a_row_names_the_page_that_had_the_body_already():
+    done = {A: Written(A, A, same_as=B)}
+
+    rows = rows_of([stored(A), stored(B)], [UrlJob(url=A), UrlJob(url=B)], done)
+
+    assert [orjson.loads(row)["same_as"] for row in rows] == [B, None]
+
+
 def test_a_table_has_the_types_of_the_columns():
-    (row,) = rows_of([stored(A, status=404)], [UrlJob(url=A)])
+    (row,) = rows_of([stored(A, status=404)], [UrlJob(url=A)], {})
 
     table = table_of([(NOW_MS, row)], pa)
 

@@ -62,6 +62,7 @@ SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
     "field_sizes": "Read: fields",
+    "same_content": "Read: links",
     "writing": "Write",
     "crawling": "Fetch",
     "crawls": "Crawls",

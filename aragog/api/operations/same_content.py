@@ -1,0 +1,73 @@
+"""Pages of a host with the same body, and near copies of a page's text."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.values import Cursor, Limit, LinkPurpose, Url
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.same_content import MOST_DISTANCE, SamePage
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.uses import is_usable, usable_urls
+
+
+@dataclass(frozen=True, slots=True)
+class SamePages:
+    """A part of a list of pages; `cursor` continues it, None: it is complete."""
+
+    pages: tuple[SamePage, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SameContentRequest:
+    """A part of the pages that are like one."""
+
+    url: Url
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    within: Annotated[
+        int | None,
+        Option(
+            "Also near copies: pages whose fingerprints (`page.fingerprint`) differ in so many of "
+            "64 bits at most. Without it only pages with the same body.",
+            least=0,
+            most=MOST_DISTANCE,
+        ),
+    ] = None
+    purpose: LinkPurpose = None
+
+
+@operation(
+    SameContentRequest,
+    http=HttpRoute("GET", "/v1/copies", next_link=True),
+    thrift="UrlStore.sameContent",
+)
+def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
+    """
+    Other pages of the same host with the same body, and perhaps those with nearly the same text.
+
+    In no particular order. A part may have fewer pages than its limit, or none, although there is
+    more after its cursor.
+    """
+
+    def read(store: UrlStore) -> ListPage[SamePage]:
+        if not is_usable(store, request.url, request.purpose):
+            return ListPage([])
+        found = store.same.page(
+            request.url,
+            within=request.within,
+            limit=request.limit,
+            cursor=request.cursor or None,
+        )
+        if request.purpose is None:
+            return found
+        usable = usable_urls(store, (page.url for page in found.items), request.purpose)
+        return ListPage([page for page in found.items if page.url in usable], found.cursor)
+
+    page = caller.read(read)
+    return SamePages(tuple(page.items), page.cursor)

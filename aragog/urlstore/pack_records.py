@@ -1,0 +1,144 @@
+"""
+The records of a pack with the pages that have them.
+
+A record is live if a page's node names it. The nodes that may are those of the URLs in the record,
+what these are aliases of, and those that the catalog lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aragog.urlstore.bodies import (
+    BODY,
+    Packs,
+    live_records,
+    pointer_of,
+    record_cell,
+    records_of,
+    shared_of,
+)
+from aragog.urlstore.nodes import alias_of
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
+from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.page_records import WarcBlock, read_record
+from zengraph import MultiGraph
+from zengraph.records import Row
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRecord:
+    """A record of a pack, and the pages that have it."""
+
+    pointer: PackPointer
+    frame: bytes
+    kind: str
+    """Its WARC-Type."""
+    urls: tuple[str, ...]
+    """Under which its page may be stored; that which sent it comes first."""
+    raw_bytes: int
+    """The size of the record, decompressed."""
+    dictionary: Dictionary | None
+    """What the frame needs."""
+    owners: tuple[tuple[bytes, Row], ...]
+    """The nodes that name it as live, by their ids."""
+    known: tuple[tuple[bytes, Row], ...]
+    """All nodes that name it in any way."""
+
+    @property
+    def record(self) -> bytes:
+        """The record, decompressed; not kept, because a pack has some thousand of them."""
+        return frames.decompress(self.frame, self.dictionary)
+
+    @property
+    def block(self) -> WarcBlock:
+        """The record, read."""
+        return read_record(self.record)
+
+    @property
+    def is_revisit(self) -> bool:
+        """True for a record without a body."""
+        return self.kind == "revisit"
+
+    @property
+    def is_sent(self) -> bool:
+        """True if one of the pages that have it sent it: it is no other page's body."""
+        return any(shared_of(row, self.pointer) is None for _, row in self.owners)
+
+
+@dataclass(slots=True, eq=False)
+class PackRecords:
+    """Reads packs and the nodes that name their records."""
+
+    zen: MultiGraph
+    packs: Packs
+
+    def read(self, name: str, data: bytes) -> Iterator[PackedRecord]:
+        """
+        The records of a pack, without its first, with the nodes that name them.
+
+        Raises:
+            CorruptContent: it is damaged.
+        """
+        dictionary = dictionary_of(data)
+        blocks = [
+            (frame, len(record), block._replace(body=b"", head=b""))
+            for frame, record in frames.records(data)
+            if (block := read_record(record)).kind != "warcinfo"
+        ]
+        sharing = {
+            offset: set(map(self.zen.node_id, urls))
+            for offset, urls in self.packs.catalog.sharing(name).items()
+        }
+        rows = self._candidates({url for _, _, block in blocks for url in block.urls})
+        ids = {one for shared in sharing.values() for one in shared} - rows.keys()
+        rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}
+        for frame, raw_bytes, block in blocks:
+            pointer = PackPointer.of(name, frame.offset, frame.data)
+            near = {self.zen.node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
+            for url in block.urls:
+                canonical = alias_of(rows.get(self.zen.node_id(url), {}), url)
+                near |= {self.zen.node_id(canonical)} if canonical else set()
+            known = [(one, rows[one]) for one in sorted(near) if one in rows]
+            yield PackedRecord(
+                pointer,
+                frame.data,
+                block.kind,
+                block.urls,
+                raw_bytes,
+                dictionary,
+                tuple(
+                    (one, row)
+                    for one, row in known
+                    if pointer in live_records(row, self.packs.settings.keep_versions)
+                ),
+                tuple((one, row) for one, row in known if _names(row, pointer)),
+            )
+
+    def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
+        """Whole nodes of URLs and of what they are aliases of."""
+        rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
+        named = {
+            canonical
+            for url in urls
+            if (canonical := alias_of(rows.get(self.zen.node_id(url), {}), url)) is not None
+        }
+        more = sorted({self.zen.node_id(url) for url in named} - rows.keys())
+        return rows | (self.zen.nodes.get_many(more) if more else {})
+
+    def forget(self, records: Sequence[PackedRecord]) -> None:
+        """Delete the cells by which nodes know records that are gone."""
+        gone = [
+            (owner, [column], row[column].at_ms)
+            for one in records
+            for owner, row in one.known
+            if (column := record_cell(one.pointer, BODY)[0]) in row
+        ]
+        if gone:
+            self.zen.nodes.delete_many(gone)
+
+
+def _names(row: Row, pointer: PackPointer) -> bool:
+    return pointer_of(row) == pointer or any(one == pointer for one, _, _ in records_of(row))

@@ -1,0 +1,285 @@
+"""
+Move the live records of packs into new packs.
+
+A record is copied as it is, or compressed again where a dictionary of its new pack pays
+(`pack_groups`). What a page shares with one that was taken down, or that has another body by now,
+is written again under that page's URL alone.
+
+Safe to repeat and to run in several processes: a pack is claimed, and killed anywhere the next run
+does the rest. A takedown that comes between two steps wins: it marks its pages first, and a page
+that is marked loses what was just moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aragog.errors import CorruptContent
+from aragog.urlstore import nodes
+from aragog.urlstore.bodies import BODY, REVISIT, Packs, pointer_of, record_cell, records_of
+from aragog.urlstore.node_ids import host_of
+from aragog.urlstore.pack_groups import GROUP_BYTES, parts
+from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.packs.dictionaries import Dictionary, sampled
+from aragog.urlstore.packs.pack_writer import PackRecord
+from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.page_records import WarcPage, page_record
+from zengraph import MultiGraph
+from zengraph.records import Cell, Mutation, Row, put_properties
+
+MOVES_AT_ONCE = 200
+_OF_THE_BODY = ("content_type", "fetched_at_ms")
+"""What a record keeps of its meta when it becomes that of another page."""
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """What became of some packs."""
+
+    names: list[str] = field(default_factory=list)
+    """Those whose live records have moved."""
+    empty: list[str] = field(default_factory=list)
+    """Those of them that had none: no reader has a pointer to them."""
+    problems: list[str] = field(default_factory=list)
+    """A line for each that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewrite:
+    """A pack that is rewritten."""
+
+    name: str
+    live: Sequence[PackedRecord] = ()
+    alone: frozenset[PackPointer] = frozenset()
+    """Those that are written again under the URLs of their pages."""
+    erased: frozenset[int] = frozenset()
+    """Offsets of the bytes that must go."""
+
+
+class _Copy(NamedTuple):
+    """A live record on its way into another pack."""
+
+    record: PackedRecord
+    is_alone: bool
+    """It is written again under the URLs of its pages."""
+    is_erased: bool
+    """Bytes of the old record must go."""
+
+
+class _Move(NamedTuple):
+    """A pointer of a node that is to name another record."""
+
+    owner: bytes
+    row: Row
+    record: PackedRecord
+    new: PackPointer
+    is_own: bool
+    """The new record is that of its owners, whoever sent the old one."""
+
+    @property
+    def url(self) -> str:
+        """The URL of the node."""
+        return nodes.text(self.row, nodes.URL) or ""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the new record names the URL, so that its page is found."""
+        return not self.url or self.is_own or self.url in self.record.urls
+
+    @property
+    def old(self) -> PackPointer:
+        return self.record.pointer
+
+    @property
+    def old_column(self) -> bytes:
+        return record_cell(self.old, BODY)[0]
+
+    @property
+    def new_column(self) -> bytes:
+        return record_cell(self.new, BODY)[0]
+
+    @property
+    def at_ms(self) -> int:
+        """The time of the record, which it keeps."""
+        cell = self.row.get(self.old_column)
+        return cell.at_ms if cell else self.row[nodes.CONTENT_PACK].at_ms
+
+
+@dataclass(slots=True, eq=False)
+class PackRewriter:
+    """Rewrites packs of one store."""
+
+    zen: MultiGraph
+    packs: Packs
+
+    @property
+    def records(self) -> PackRecords:
+        """Reads packs."""
+        return PackRecords(self.zen, self.packs)
+
+    def rewrite(self, names: Sequence[str]) -> Rewritten:
+        """
+        Move the live records of packs into new ones, those of about 64 MB together.
+
+        The packs are marked as moved then, and nothing points to them that was read before.
+        """
+        done = Rewritten()
+        left = list(names)
+        while left:
+            size, count = 0, 0
+            while count < len(left) and size < GROUP_BYTES:
+                size += self.packs.catalog.size(left[count]) or 0
+                count += 1
+            self._rewrite_together(left[:count], done)
+            left = left[count:]
+        return done
+
+    def _rewrite_together(self, names: Sequence[str], done: Rewritten) -> None:
+        claimed = [name for name in names if self.packs.catalog.claim(name)]
+        begun: list[_Rewrite] = []
+        for name in claimed:
+            try:
+                begun.append(self._begin(name))
+            except CorruptContent as error:  # a damaged pack stops no other
+                done.problems.append(f"pack {name}: {error.reason}")
+        copies = [
+            _Copy(record, record.pointer in one.alone, record.pointer.offset in one.erased)
+            for one in begun
+            for record in one.live
+        ]
+        most = self.packs.settings.pack_bytes
+        for part, pays in parts(copies, _host_of, _size_of, _raw_size_of, most):
+            self._put(part, pays=pays)
+        for one in begun:
+            self.packs.catalog.moved(one.name)
+            done.names.append(one.name)
+            if not one.live:
+                done.empty.append(one.name)
+        for name in claimed:
+            self.packs.catalog.release(name)
+
+    def _begin(self, name: str) -> _Rewrite:
+        """What of a pack must be copied."""
+        data = self.packs.files.read_all(name)
+        if data is None:
+            return _Rewrite(name)
+        erased = frozenset(self.packs.catalog.erased(name))
+        records = list(self.records.read(name, data))
+        gone = [one for one in records if one.is_revisit and one.pointer.offset in erased]
+        self.records.forget(gone)
+        live = [one for one in records if one.owners and one not in gone]
+        alone = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
+        return _Rewrite(name, live, frozenset(alone), erased)
+
+    def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
+        """Put records as one pack, and let their pages point there."""
+        dictionary = None
+        if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
+            dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
+        records = [self._copied(one, dictionary) for one in copies]
+        ticket = self.packs.writer.put_together(records, dictionary)
+        moves = []
+        for one, pointer in zip(copies, ticket.wait(), strict=True):
+            for owner, row in one.record.owners:
+                moves.append(_Move(owner, row, one.record, pointer, one.is_alone))
+                if one.is_alone:
+                    self._erase_revisits(row, at_once=one.is_erased)
+        for at in range(0, len(moves), MOVES_AT_ONCE):
+            self._move(moves[at : at + MOVES_AT_ONCE])
+        ticket.settle()
+
+    def alone(self, record: PackedRecord) -> PackRecord:
+        """The body of a record under the URLs of its owners, and nothing else of it."""
+        return PackRecord(self._alone(record), self.packs.writer.compression)
+
+    def _raw(self, copy: _Copy) -> bytes:
+        return self._alone(copy.record) if copy.is_alone else copy.record.record
+
+    def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
+        """A record as it goes into a pack with that dictionary."""
+        old = copy.record
+        if dictionary is None and old.dictionary is None and not copy.is_alone:
+            return PackRecord.copied(old.frame)
+        return PackRecord(self._raw(copy), self.packs.writer.compression, dictionary)
+
+    def _alone(self, record: PackedRecord) -> bytes:
+        _, row = record.owners[0]
+        url = nodes.text(row, nodes.URL) or ""
+        others = (nodes.text(row, nodes.URL) for _, row in record.owners[1:])
+        block = record.block
+        kept = {k: v for k, v in block.meta.items() if k in _OF_THE_BODY}
+        page = WarcPage(
+            url,
+            row[nodes.CONTENT_PACK].at_ms,
+            block.body,
+            kept,
+            pages=tuple(filter(None, others)),
+        )
+        return page_record(page, page.digest)
+
+    def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
+        """
+        Let a page's revisits go: it has the body under its own URL now, and they name another page.
+
+        A takedown of that page would not find them.
+        """
+        revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
+        if revisits:
+            self.packs.catalog.erase(revisits, at_once=at_once)
+
+    def _move(self, moves: Sequence[_Move]) -> None:
+        """Let nodes point to new records, unless their pages were deleted in the meantime."""
+        self.packs.catalog.share_all([(one.new, one.url) for one in moves if not one.is_listed])
+        self.zen.mutate([put for one in moves for put in _puts(one)])
+        rows = self.zen.nodes.get_many([one.owner for one in moves])
+        for one in moves:
+            fresh = rows.get(one.owner, {})
+            if _was_deleted(fresh, one.at_ms) or (
+                one.old_column in one.row and one.old_column not in fresh
+            ):
+                self._move_back(one, fresh)
+
+    def _move_back(self, move: _Move, fresh: Row) -> None:
+        """Take a pointer back: its page was deleted."""
+        pointed = move.row.get(nodes.CONTENT_PACK)
+        gone = [(move.owner, [move.new_column], move.at_ms)]
+        if fresh.get(nodes.CONTENT_PACK) == Cell(move.new.cell(), pointed.at_ms if pointed else 0):
+            gone.append((move.owner, [nodes.CONTENT_PACK], fresh[nodes.CONTENT_PACK].at_ms))
+        self.zen.nodes.delete_many(gone)
+        self.packs.catalog.erase([move.new])
+
+
+def _puts(move: _Move) -> list[Mutation]:
+    """The cells of a node that point to a new record, at the times of the old ones."""
+    cell = move.row.get(move.old_column)
+    place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
+    kind = cell.value[place:] if cell and not move.is_own else BODY
+    column, value = record_cell(move.new, kind)
+    puts = [put_properties(move.owner, {column: value}, move.at_ms)]
+    pointed = move.row.get(nodes.CONTENT_PACK)
+    if pointed and pointer_of(move.row) == move.old:
+        cells = {nodes.CONTENT_PACK: move.new.cell()}
+        puts.append(put_properties(move.owner, cells, pointed.at_ms))
+    return puts
+
+
+def _host_of(copy: _Copy) -> bytes:
+    return host_of(copy.record.urls[0].encode()) if copy.record.urls else b""
+
+
+def _size_of(copy: _Copy) -> int:
+    return len(copy.record.frame)
+
+
+def _raw_size_of(copy: _Copy) -> int:
+    return copy.record.raw_bytes
+
+
+def _was_deleted(row: Row, at_ms: int) -> bool:
+    """True if the page of that time was removed, withdrawn or taken down."""
+    if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
+        return True
+    marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))
+    return any(mark is not None and mark.at_ms >= at_ms for mark in marks)

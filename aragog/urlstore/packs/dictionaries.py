@@ -1,0 +1,197 @@
+"""
+Dictionaries of packs: what the records of one host have in common, once, at the beginning.
+
+As in "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic number 0x184D2A5D
+has the dictionary, compressed, in the format of RFC 8878, section 5; every frame of the file names
+the dictionary's id. A dictionary is trained from records of its own pack and of no other, so what
+must go from a pack goes with its dictionary: the pack is rewritten, and the new one has another.
+
+Reading a record takes the dictionary of its pack as well; readers keep some.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from secrets import randbelow
+from typing import TypeVar
+
+import zstandard
+
+from aragog.errors import CorruptContent
+from aragog.urlstore import zstd
+
+T = TypeVar("T")
+
+MAGIC = (0x184D2A5D).to_bytes(4, "little")
+HEAD_BYTES = 8
+"""Magic number and length."""
+LEVEL = 3
+MOST_BYTES = 112_640
+SAMPLES = 64
+"""Records that a dictionary is trained from: 20 to 60 ms of CPU for each pack."""
+FIRST_READ_BYTES = 65_536
+"""What a reader asks for: nearly every dictionary, in one request."""
+_MOST_STORED_BYTES = 8_388_608
+"""Of a dictionary, before and after compression, as the specification has it."""
+_FORMATTED = b"\x37\xa4\x30\xec"
+_FIRST_ID, _IDS = 32_768, 2**31 - 32_768
+"""The ids that are free for anybody (RFC 8878)."""
+
+
+class Dictionary:
+    """A dictionary with its codecs; threads may share it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._made = zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_FULLDICT)
+        self._threads = threading.local()
+
+    @classmethod
+    def trained(cls, records: Sequence[bytes]) -> Dictionary | None:
+        """A dictionary from records (`sampled`); None if they have too little in common."""
+        samples: list[bytes | bytearray | memoryview] = [*records]
+        size = min(MOST_BYTES, sum(map(len, samples)) // 4)
+        try:
+            made = zstandard.train_dictionary(
+                size, samples, k=512, d=8, f=20, accel=5, level=LEVEL,
+                dict_id=_FIRST_ID + randbelow(_IDS),
+            )  # fmt: skip
+        except zstandard.ZstdError:
+            return None
+        return cls(made.as_bytes())
+
+    @classmethod
+    def read(cls, stored: bytes) -> Dictionary:
+        """
+        The dictionary in a dictionary frame, without its head.
+
+        Raises:
+            CorruptContent: it is damaged, larger than 8 MB, or not in the specified format.
+        """
+        data = stored
+        try:
+            if stored.startswith(zstd.MAGIC):
+                if zstandard.frame_content_size(stored) > _MOST_STORED_BYTES:
+                    raise CorruptContent("", "has a dictionary of more than 8 MB")
+                data = zstd.decompress(stored)
+            if not data.startswith(_FORMATTED):
+                raise CorruptContent("", "begins with what is no dictionary")
+            found = cls(data)
+            found._decompressor()
+            return found
+        except zstandard.ZstdError as error:
+            raise CorruptContent("", f"has a damaged dictionary: {error}") from error
+
+    def frame(self) -> bytes:
+        """The dictionary frame: the beginning of a pack."""
+        stored = zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
+        return MAGIC + len(stored).to_bytes(4, "little") + stored
+
+    def compress(self, record: bytes) -> bytes:
+        """One record as a frame."""
+        if (codec := getattr(self._threads, "compressor", None)) is None:
+            self._made.precompute_compress(level=LEVEL)
+            codec = self._threads.compressor = zstandard.ZstdCompressor(
+                dict_data=self._made, level=LEVEL, write_checksum=True, write_content_size=True
+            )
+        # A copy, because zstandard's result keeps a buffer of the size of the input.
+        return bytes(memoryview(codec.compress(record)))
+
+    def decompress(self, frame: bytes) -> bytes:
+        """
+        The record in a frame.
+
+        Raises:
+            zstd.ZstdError: it is damaged, or needs another dictionary.
+        """
+        return self._decompressor().decompress(frame)
+
+    def _decompressor(self) -> zstandard.ZstdDecompressor:
+        """That of this thread; raises ZstdError if the dictionary is damaged."""
+        codec: zstandard.ZstdDecompressor | None = getattr(self._threads, "decompressor", None)
+        if codec is None:
+            codec = self._threads.decompressor = zstandard.ZstdDecompressor(dict_data=self._made)
+        return codec
+
+
+def sampled(records: Sequence[T]) -> Sequence[T]:
+    """Up to `SAMPLES` of some records, chosen evenly."""
+    count = min(SAMPLES, len(records))
+    return [records[at * len(records) // count] for at in range(count)]
+
+
+def begins_with_dictionary(pack: bytes) -> bool:
+    """Whether a pack has a dictionary, by its beginning."""
+    return pack.startswith(MAGIC)
+
+
+def frame_bytes(head: bytes) -> int:
+    """The size of the dictionary frame, by the first eight bytes of its pack."""
+    return HEAD_BYTES + int.from_bytes(head[4:HEAD_BYTES], "little")
+
+
+def dictionary_of(pack: bytes) -> Dictionary | None:
+    """
+    The dictionary at the beginning of a pack; None if it has none.
+
+    Raises:
+        CorruptContent: it is damaged or cut off.
+    """
+    if not begins_with_dictionary(pack):
+        return None
+    stored = pack[HEAD_BYTES : frame_bytes(pack)]
+    if len(pack) < HEAD_BYTES or len(stored) != frame_bytes(pack) - HEAD_BYTES:
+        raise CorruptContent("", "is cut off in its dictionary")
+    return Dictionary.read(stored)
+
+
+def needs_dictionary(frame: bytes) -> bool:
+    """
+    Whether a frame was compressed with a dictionary.
+
+    Raises:
+        CorruptContent: it is no frame.
+    """
+    if not frame.startswith(zstd.MAGIC):
+        return False
+    try:
+        return bool(zstandard.get_frame_parameters(frame).dict_id)
+    except zstandard.ZstdError as error:
+        raise CorruptContent("", f"is no frame: {error}") from error
+
+
+class PackDictionaries:
+    """The dictionaries of the packs that were read last; threads share it."""
+
+    KEPT = 32
+    """About 0.3 MB each."""
+
+    def __init__(self, read: Callable[[str, int, int], bytes | None]) -> None:
+        self._read = read
+        self._kept: OrderedDict[str, Dictionary] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, pack: str) -> Dictionary:
+        """
+        The dictionary of a pack: with one request, or two for a large one, unless it is kept.
+
+        Raises:
+            CorruptContent: the pack is not there, or has none.
+        """
+        with self._lock:
+            if (kept := self._kept.get(pack)) is not None:
+                self._kept.move_to_end(pack)
+                return kept
+        begin = self._read(pack, 0, FIRST_READ_BYTES) or b""
+        size = frame_bytes(begin)
+        if begins_with_dictionary(begin) and len(begin) < size <= _MOST_STORED_BYTES + HEAD_BYTES:
+            begin += self._read(pack, len(begin), size - len(begin)) or b""
+        found = dictionary_of(begin)
+        if found is None:
+            raise CorruptContent(pack, "has no dictionary, which its records need")
+        with self._lock:
+            self._kept[pack] = found
+            while len(self._kept) > self.KEPT:
+                self._kept.popitem(last=False)
+        return found

@@ -1,0 +1,245 @@
+"""
+Which pages of a host have the same body, and which nearly the same text.
+
+The index has two kinds of records (`MultiGraph.registry`), in the bucket of the body's hash:
+
+| record | `i:p` |
+|---|---|
+| `same`, host, body, 8 zeros | the page that stored this body last as its own: 8 bytes of its key |
+| `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
+
+Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it true
+and deleted after it, and every hit is checked at its node. What is lost with a damaged file, or was
+stored by a version without this index, `aragog store repair` enters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+
+from aragog.errors import BadInput
+from aragog.urlstore import nodes
+from aragog.urlstore.node_ids import host_of
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, likeness_of
+from aragog.urlstore.records import Likeness, ListPage, is_expired
+from richpins.fingerprint import distance, fingerprint_of
+from urlspelling import normalize, url_key
+from zengraph import MultiGraph
+from zengraph.records import Mutation, Row, put_record
+
+MOST_DISTANCE = 3
+MOST_READ = 20_000
+"""Entries that one call reads, which takes about 0.1 s; its cursor continues."""
+_KIND = b"same\0"
+_PAGE = b"i:p"
+_PART = 8
+_BODY = re.compile(r"[0-9a-f]{16}")
+_BUCKETS = range(16)
+_COLUMNS = (
+    nodes.URL, nodes.CANONICAL, nodes.SENTINEL, nodes.REMOVED, nodes.LIKENESS, nodes.FACTS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SamePage:
+    """A page that has the same body as another one, or nearly the same text."""
+
+    url: str
+    """Its canonical URL."""
+    is_identical: bool
+    """True if the bodies are the same."""
+    distance: int | None
+    """How many of the 64 bits of the fingerprints differ; None: one of the texts is too short."""
+
+
+def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
+    """The name of a page's entry; None if the hash of its body is not known."""
+    prefix = _body_prefix(url, likeness)
+    return None if prefix is None else prefix + url_key(url)[:_PART]
+
+
+def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
+    """The entry of a page, at the time of its likeness; none if the body's hash is not known."""
+    name = entry_of(url, likeness)
+    if name is None or likeness is None:
+        return []
+    scheme, _, rest = url.partition("://")
+    path = rest[len(host_of(url.encode()).decode()) :]
+    value = f"{fingerprint_of(likeness.text) or '-'} {scheme} {path}".encode()
+    return [put_record(name, {_PAGE: value}, at_ms)]
+
+
+def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
+    """The mark of the page that has a body as its own, for those that come after it."""
+    prefix = _body_prefix(url, likeness)
+    if prefix is None:
+        return []
+    return [put_record(prefix + bytes(_PART), {_PAGE: url_key(url)[:_PART]}, at_ms)]
+
+
+def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
+    """The names of what a node has in the index, each with the time up to which it is deleted."""
+    likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
+    name = entry_of(url, likeness)
+    if name is None or cell is None:
+        return []
+    # A page that stored the same body later is the original from then on, and stays it.
+    return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
+
+
+class SameContent:
+    """Finds pages by what they are like; threads may share it."""
+
+    def __init__(self, zen: MultiGraph) -> None:
+        self._zen = zen
+        self._nodes = Nodes(zen)
+        self._registry = zen.registry
+
+    def serves(self, name: bytes) -> bool:
+        """False while an entry lies in a damaged file."""
+        return self._zen.serves(name[0])
+
+    def has(self, name: bytes) -> bool:
+        """Whether an entry is there."""
+        return bool(self._registry.get(name))
+
+    def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
+        """Entries without those in damaged files."""
+        return [put for put in puts if self.serves(put[1])]
+
+    def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
+        """Delete entries that are true no more."""
+        if served := [one for one in entries if self.serves(one[0])]:
+            self._registry.delete_many(served)
+
+    def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
+        """
+        For some normalized URLs with bodies: the URL of another page that has it as its own.
+
+        One multi-get, and one more if some are found. They may have another body by now.
+        """
+        prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
+        marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
+        if not marks:
+            return {}
+        found = self._registry.get_many(sorted(set(marks.values())))
+        entries = {
+            url: mark[:-_PART] + found[mark][_PAGE].value
+            for url, mark in marks.items()
+            if mark in found and found[mark][_PAGE].value != url_key(url)[:_PART]
+        }
+        rows = self._registry.get_many(sorted(set(entries.values()))) if entries else {}
+        return {
+            url: _url(rows[entry], url) for url, entry in entries.items() if entry in rows
+        }  # fmt: skip
+
+    def page(
+        self, url: str, *, within: int | None = None, limit: int = 100, cursor: str | None = None
+    ) -> ListPage[SamePage]:
+        """
+        Other pages of the host with the same body, or with `within` also those of near texts.
+
+        In no particular order. A part may have fewer pages than its limit although there are more:
+        with `within` the entries of all pages of the host are read, up to 20,000 in a call.
+
+        Args:
+            url: of the page, in any spelling.
+            within: how many bits of the fingerprints may differ, 0 to 3.
+            limit: pages, 1 or more.
+            cursor: of the part before.
+
+        Raises:
+            BadInput: `within` is out of range, or the cursor is not one that was given out.
+        """
+        if within is not None and not 0 <= within <= MOST_DISTANCE:
+            raise BadInput(f"distance {within}: must be 0 to {MOST_DISTANCE}")
+        canonical, row = self._nodes.resolve(normalize(url), _COLUMNS)
+        mine, beyond = likeness_of(row), _read_cursor(cursor)
+        if not self._is_shown(row, canonical) or mine is None:
+            return ListPage([])
+        found: list[SamePage] = []
+        last, count = b"", 0
+        with closing(self._entries(canonical, mine, beyond, alone=within is None)) as entries:
+            while some := list(islice(entries, min(MOST_READ - count, limit - len(found)))):
+                last, count = some[-1][0], count + len(some)
+                found += self._checked(canonical, mine, some, within)
+                if len(found) >= limit or count >= MOST_READ:
+                    return ListPage(found, last.hex())
+        return ListPage(found)
+
+    def _entries(
+        self, url: str, likeness: Likeness, beyond: bytes, *, alone: bool
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """Entries of the same body, or of all of the host, behind a name."""
+        body = _body_prefix(url, likeness)
+        if alone:
+            prefixes = [body] if body else []
+        else:
+            prefixes = [bytes([bucket]) + _KIND + _host(url) for bucket in _BUCKETS]
+        for prefix in prefixes:
+            if beyond[:1] > prefix[:1] or not self.serves(prefix):
+                continue
+            behind = beyond if beyond.startswith(prefix) else b""
+            with closing(self._registry.walk(prefix, beyond=behind)) as rows:
+                yield from (one for one in rows if one[0][-_PART:] != bytes(_PART))
+
+    def _checked(
+        self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
+    ) -> list[SamePage]:
+        """The pages of entries that are like one, as their nodes have it."""
+        body, own = entry_of(url, mine), fingerprint_of(mine.text)
+        urls = []
+        for name, row in entries:
+            is_same = body is not None and name[:-_PART] == body[:-_PART]
+            bits = distance(own, row[_PAGE].value[:16].decode("latin-1"))
+            is_near = within is not None and bits is not None and bits <= within
+            if (is_same or is_near) and name != body:
+                urls.append(_url(row, url))
+        rows = self._nodes.read(urls, _COLUMNS) if urls else {}
+        found = []
+        for other, row in rows.items():
+            likeness = likeness_of(row)
+            if likeness is None or not self._is_shown(row, other):
+                continue
+            is_same = bool(mine.body) and likeness.body == mine.body
+            bits = distance(own, fingerprint_of(likeness.text))
+            if is_same or (within is not None and bits is not None and bits <= within):
+                found.append(SamePage(other, is_same, bits))
+        return found
+
+    def _is_shown(self, row: Row, url: str) -> bool:
+        is_page = nodes.SENTINEL in row and alias_of(row, url) is None
+        is_gone = nodes.is_taken_down(row) or is_expired(facts_of(row), self._zen.clock.now_ms())
+        return is_page and not is_gone
+
+
+def _host(url: str) -> bytes:
+    return sha256(host_of(url.encode())).digest()[:_PART]
+
+
+def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
+    if likeness is None or not _BODY.fullmatch(likeness.body):
+        return None
+    body = bytes.fromhex(likeness.body)
+    return bytes([body[0] % len(_BUCKETS)]) + _KIND + _host(url) + body
+
+
+def _url(row: Row, near: str) -> str:
+    """The URL of an entry, which has the host of another URL."""
+    _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
+    return f"{scheme}://{host_of(near.encode()).decode()}{path}"
+
+
+def _read_cursor(cursor: str | None) -> bytes:
+    try:
+        beyond = bytes.fromhex(cursor or "")
+    except ValueError:
+        beyond = b"?"
+    if beyond and (beyond[0] not in _BUCKETS or not beyond[1:].startswith(_KIND)):
+        raise BadInput(f"cursor {(cursor or '')[:80]!r}: is not one that was given out")
+    return beyond

@@ -1,0 +1,33 @@
+"""What a page enters into the index of contents, and what it takes out of it. Pure."""
+
+from __future__ import annotations
+
+from aragog.urlstore import nodes
+from aragog.urlstore.same_content import entries_of, entry_of, entry_put, original_put
+from aragog.urlstore.writing.page_plan import PageWritePlan
+from zengraph.records import Mutation
+
+
+def put(plan: PageWritePlan) -> list[Mutation]:
+    """What the index of contents gets of a page, unless it has it already."""
+    likeness = plan.page.likeness
+    if nodes.LIKENESS not in plan.cells or plan.stale:
+        return []
+    puts: list[Mutation] = []
+    if likeness != nodes.likeness_of(plan.row):
+        puts += entry_put(plan.canonical, likeness, plan.at_ms)
+    packed = plan.page.content.packed if plan.page.content else None
+    if packed and plan.cells.get(nodes.CONTENT_PACK) == packed.pointer.cell():
+        puts += original_put(plan.canonical, likeness, plan.at_ms)
+    return puts
+
+
+def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
+    """The entries of the body that a page had before this one."""
+    if nodes.LIKENESS not in plan.cells or plan.stale:
+        return []
+    if entry_of(plan.canonical, plan.page.likeness) == entry_of(
+        plan.canonical, nodes.likeness_of(plan.row)
+    ):
+        return []
+    return entries_of(plan.canonical, plan.row)
