@@ -22,7 +22,7 @@ COMMANDS = (
     "main_text_sets", "messages", "packs", "page_annotations", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
-    "serving_thrift", "shards", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "tls", "tracing", "urgency backlog",
+    "serving_thrift", "shards", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "tls", "tracing", "traps", "urgency backlog",
     "urgency domain",
     "urgency priority", "urls", "urlstore", "urlstore --engine hbase", "value_invariants", "zen",
 )  # fmt: skip

@@ -39,6 +39,7 @@ def sweep() -> None:
     maintenance = pipeline().maintenance
     maintenance.sweep_crawls()
     maintenance.sweep_in_flight()
+    maintenance.sweep_held_links()
     maintenance.sweep_spool()
     maintenance.sweep_changes()
     maintenance.share_takedowns()

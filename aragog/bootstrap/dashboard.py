@@ -65,6 +65,7 @@ def components(
         outages=OutageBoard(client, prefix=settings.redis.prefix),
         crawl_log=crawl_log_stream(client, settings),
         spool=shared.spool,
+        traps=shared.traps,
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),

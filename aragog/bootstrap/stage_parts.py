@@ -39,6 +39,7 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlLimits
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.crawl.stages.waiting_line import WaitingLine
@@ -76,6 +77,7 @@ class StageParts:
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
+    link_budgets: LinkBudgets | None
 
     @property
     def discovery(self) -> Discovery:
@@ -88,6 +90,7 @@ class StageParts:
             clock=self.clock,
             followed_pages=self.followed_pages,
             checks=self.checks,
+            budgets=self.link_budgets,
         )
 
 
@@ -142,6 +145,9 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
+        link_budgets=LinkBudgets(shared.traps, counters)
+        if settings.pipeline.recognize_traps
+        else None,
     )
 
 

@@ -293,6 +293,7 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
         crawls=CrawlUpkeep(registry, counts),
         rounds=CrawlRounds(registry, counts, parts.crawl_seeds, parts.enqueuer),
         notices=CrawlNotices(registry, counts, parts.sender),
+        discovery=parts.discovery,
     )
 
 

@@ -48,6 +48,11 @@ COMMANDS = {
         "cancel",
         "Cancel URLs that wait, whoever enqueued them; stored pages stay.",
     ),
+    "templates": LazyCommand(
+        "aragog.cli.templates",
+        "templates",
+        "Show which kinds of URLs of a host are followed; open or close one.",
+    ),
     "watch": LazyCommand(
         "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER until `unwatch`."
     ),

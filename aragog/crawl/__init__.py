@@ -8,6 +8,7 @@ Public:
     pipeline    what a URL travels in: messages, queues, spool, in-flight set, crawl log
     politeness  whether and when a site may be asked: rates, lines, permits, robots.txt, overrides
     fetcher     one polite GET: a URL in, an outcome out
+    traps       templates of URLs that bring nothing, and the budgets of the others
     rendering   pages that need JavaScript
     shared_redis  what processes share in Redis
     identity    who the crawler is: its keys, signatures of its requests, what it publishes

@@ -19,6 +19,7 @@ from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
+from aragog.crawl.traps.trap_store import TrapStore
 from aragog.runtime.clock import Clock
 from aragog.settings import PreferencesSettings
 from aragog.urlstore.store import UrlStore
@@ -43,6 +44,7 @@ class Components:
     crawl_log: CrawlLogStream | None
     """The crawl log; None when it is off."""
     spool: Spool
+    traps: TrapStore
     ssrf_filter: SsrfFilter
     robots: RobotsCache
     outcomes: OutcomeLog

@@ -185,6 +185,10 @@ def _way(url: str, components: Components) -> Iterator[Line]:
     yield Line("on its way", "yes: asked for, neither stored nor given up" if contains else "no")
     if contains:
         yield Line("waits for", _waits_for(url, components))
+    name = host(url)
+    budget = components.traps.read([name])[name].budget
+    if reason := budget.why_not(url, components.traps.decisions().get(name, {})):
+        yield Line("links to it", "are not followed", reason)
 
 
 def _waits_for(url: str, components: Components) -> str:

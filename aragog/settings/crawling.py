@@ -242,6 +242,11 @@ class PipelineSettings:
     """Delay before the second attempt; it doubles for each further one, with jitter."""
     max_links_per_page: int = 1000
     """Outlinks stored per page."""
+    recognize_traps: bool = False
+    """
+    Stop following links whose kind of URL brings nothing new, such as the pages of an endless
+    calendar (docs/crawls.md). Links may wait while such a kind is on trial.
+    """
     page_max_cpu_s: float = 10.0
     """CPU time for the analysis of one page; a page that needs more is stored as Unreadable."""
     page_max_memory_bytes: int = 1_073_741_824

@@ -43,10 +43,15 @@ RUNS_LOST = "runs_lost"
 RENDERED = "rendered"
 NOT_RENDERED = "not_rendered"
 """Pages that were to be rendered and were stored as they were fetched."""
+TEMPLATES_CLOSED = "templates_closed"
+"""Templates of URLs whose links are not followed any more."""
+LINKS_LEFT_OUT = "links_left_out"
+"""Links that were not followed because their template is closed."""
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
     ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
-    NOT_RENDERED, ROBOTS_COMPARED, ROBOTS_DIFFERENT, SAME_BODY,
+    NOT_RENDERED, ROBOTS_COMPARED, ROBOTS_DIFFERENT, SAME_BODY, TEMPLATES_CLOSED,
+    LINKS_LEFT_OUT,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.traps.trap_store import TrapStore
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings
 from pinlater.redis.connect import connect
@@ -36,6 +37,7 @@ class SharedState:
         crawls: their records.
         crawl_counts: what became of their URLs.
         crawl_seeds: the seeds of those that begin again.
+        traps: which kinds of links of a host are worth following.
     """
 
     nodes: RedisNodes
@@ -47,6 +49,7 @@ class SharedState:
     crawls: CrawlRegistry
     crawl_counts: CrawlCounters
     crawl_seeds: CrawlSeeds
+    traps: TrapStore
 
     @classmethod
     def of(
@@ -68,6 +71,7 @@ class SharedState:
             crawls=CrawlRegistry(nodes.first, prefix=prefix),
             crawl_counts=CrawlCounters(nodes, prefix=prefix),
             crawl_seeds=CrawlSeeds(nodes.first, prefix=prefix),
+            traps=TrapStore(nodes, prefix=prefix),
         )
 
     @property

@@ -119,6 +119,7 @@ class CanonicalizeStage:
             self.settings.extract,
             self.settings.preferences.drafts,
             spans,
+            self.discovery.watched(present),
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         rules = page_scope.outside(present, readings.analyses, self.checks)
@@ -131,7 +132,8 @@ class CanonicalizeStage:
                 (result, readings.analyses[result.job.url])
                 for result in present
                 if result.job.url in readings.analyses
-            ]
+            ],
+            [r for r in present if r.job.url not in readings.analyses and not r.job.sitemap],
         )
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []

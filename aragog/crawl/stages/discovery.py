@@ -28,16 +28,18 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_limits import limited
 from aragog.errors import BAD_INPUT
+from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
-from urlspelling.domain import registered_domain
+from urlspelling.domain import host, registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -67,6 +69,8 @@ class Discovery:
     """Without it no links are followed from the store, and none are refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Knows the scope of each job's crawl."""
+    budgets: LinkBudgets | None = None
+    """Of the templates of URLs; None: every link is followed."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> int:
         """
@@ -144,14 +148,29 @@ class Discovery:
             if seen_at_ms is None or entry.changed_since(seen_at_ms, now_ms)
         ]
 
-    def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
-        """How many links of fetched pages with depth left were enqueued."""
+    def watched(self, results: Sequence[FetchResult]) -> set[str]:
+        """The URLs of results whose pages tell which links are worth following."""
+        if self.budgets is None:
+            return set()
+        deep = {result.job.url for result in results if result.job.depth > 0}
+        others = [result.job.url for result in results if result.job.depth <= 0]
+        return deep | self.budgets.watched(others)
+
+    def links(
+        self,
+        pages: Sequence[tuple[FetchResult, PageAnalysis]],
+        others: Sequence[FetchResult] = (),
+    ) -> int:
+        """How many links of pages with depth left were enqueued; `others` brought no page."""
+        came = [_came(result, analysis) for result, analysis in pages]
+        came += [_came(result, None) for result in others]
         return self._follow(
             [
                 _PageLinks(result.job, self._followed(result, analysis))
                 for result, analysis in pages
                 if result.job.depth > 0
-            ]
+            ],
+            came,
         )
 
     def stored(
@@ -164,12 +183,10 @@ class Discovery:
         `looked_at`: the job has just fetched the page and nothing in it was new. Two round trips,
         and two more where there are links to follow.
         """
-        deep = [
-            (job, record)
-            for job, record in pages
-            if job.depth > 0 and job.request_id and record is not None and record.content_key
-        ]
-        if self.followed_pages is None or not deep:
+        with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
+        came = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
+        deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
+        if self.followed_pages is None or not (deep or (self.budgets and came)):
             return 0
         depths = {} if looked_at else self._depths([job for job, _ in deep])
         unfollowed = [
@@ -184,21 +201,26 @@ class Discovery:
             [
                 _PageLinks(job, self._of_record(job, record, links.get(record.canonical_url, [])))
                 for job, record in unfollowed
-            ]
+            ],
+            came,
         )
 
-    def _follow(self, pages: Sequence[_PageLinks]) -> int:
+    def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
-        by_options: dict[EnqueueOptions, dict[str, None]] = {}
-        for job, links in pages:
-            options = _options_of_links(job)
-            by_options.setdefault(options, {}).update(dict.fromkeys(links))
-        count = 0
-        for options, urls in by_options.items():
-            enqueue = self._refresh if options.refresh else self._enqueue
-            count += enqueue(list(urls), options)
+        links = {job.url: {_options_of_links(job): urls} for job, urls in pages}
+        if self.budgets is None:
+            count = follow_all(links, self._enqueue_links)
+        else:
+            count = self.budgets.follow(links, came, self._enqueue_links)
         self._record([job for job, _ in pages])
         return count
+
+    def _enqueue_links(self, options: EnqueueOptions, urls: list[str]) -> int:
+        return (self._refresh if options.refresh else self._enqueue)(urls, options)
+
+    def sweep_held(self) -> int:
+        """Offer links again that wait for pages which never came; how many were enqueued."""
+        return self.budgets.sweep(self._enqueue_links) if self.budgets else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         """Enqueue the URLs: to be fetched again only those that the call has not reached before."""
@@ -286,6 +308,16 @@ class Discovery:
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+
+def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
+    """What a result tells about the templates of its URL."""
+    url = result.job.url
+    if analysis is None or analysis.traits is None:
+        return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
+    name = host(url)
+    links = [link.url for link in analysis.links if host(link.url) == name]
+    return ArrivedPage(url, analysis.traits, links)
 
 
 def _in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:

@@ -15,6 +15,7 @@ from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.stages.crawl_notices import CrawlNotices
 from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
+from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.errors import StoreDamaged
 from aragog.settings import Settings
@@ -44,6 +45,7 @@ class MaintenanceStage:
     crawls: CrawlUpkeep | None = None
     rounds: CrawlRounds | None = None
     notices: CrawlNotices | None = None
+    discovery: Discovery | None = None
 
     def write_crawl_log(self) -> None:
         """Write the files of the crawl log that are due."""
@@ -96,6 +98,11 @@ class MaintenanceStage:
         if self.notices and self.rounds:
             self.notices.run()  # first: a round that begins is not done any more
             self.rounds.run()
+
+    def sweep_held_links(self) -> None:
+        """Offer links again that wait for pages of their template which never came."""
+        if self.discovery:
+            self.discovery.sweep_held()
 
     def share_takedowns(self) -> None:
         """Copy the hosts, domains and URLs that were taken down to where producers look."""

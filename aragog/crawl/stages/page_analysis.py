@@ -17,6 +17,7 @@ import orjson
 
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.politeness.robots_rules import product_token
+from aragog.crawl.traps.traits import PageTraits, traits_of
 from aragog.pages import main_text, preferences
 from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
 from aragog.pages.preferences import PURPOSES, UseStatement
@@ -71,6 +72,8 @@ class PageAnalysis:
     """Components whose analysis failed, each with the error."""
     text_sketch: str = ""
     """What its main text is compared by; empty: it is too short."""
+    traits: PageTraits | None = None
+    """What traps are recognized by; None: nobody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ def read_page(
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
     drafts: Collection[str] = (),
+    with_traits: bool = False,
 ) -> PageAnalysis:
     """
     The reading of a body; broken markup, or a part that fails, gives less, never an error.
@@ -129,6 +133,9 @@ def read_page(
         and pin.complete
         and not (page.text is not None and page.problems),
         text_sketch=parts.sketch(page),
+        traits=parts.get("traits", lambda: traits_of(page, result.job.url), None)
+        if with_traits and is_read
+        else None,
         problems=(*(page.problems if page.text is not None else ()), *parts.problems),
     )
 

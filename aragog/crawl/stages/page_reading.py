@@ -61,6 +61,8 @@ class PageReader:
     """Drafts whose statements about uses are read."""
     spans: StageSpans = UNTRACED
     """Those of the traced pages."""
+    watched: Collection[str] = ()
+    """URLs of whose pages the traits are read, too."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -107,6 +109,7 @@ class PageReader:
                     extractors=load_all(limits.extractors, self.rules),
                     texts=text_fields(limits),
                     drafts=self.drafts,
+                    with_traits=url in self.watched,
                 )
         except TRANSIENT:
             raise

@@ -23,10 +23,21 @@ def compared_text(page: Document) -> str:
     """The text, in which the order of a few words may differ (`text_without`)."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MOST_CHARS]}"
+    return _text_without(page, ())
+
+
+def text_without_links(page: Document) -> str:
+    """The same without the texts of links: what the page says itself, and not what it lists."""
+    if page.text is not None:
+        return f"{page.title or ''} {page.text[:MOST_CHARS]}"
+    return _text_without(page, ("a",))
+
+
+def _text_without(page: Document, further: tuple[str, ...]) -> str:
     main = page.tree.css_first("main, [role=main]") or page.tree.body
     if main is None:
         return page.title or ""
-    names = [tag[1:] for tag in NOT_MAIN if tag in page.words]
+    names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *further]
     text = (
         text_without(main, ",".join(names), max_chars=MOST_CHARS)
         if names

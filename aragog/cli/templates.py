@@ -1,0 +1,102 @@
+"""`aragog templates`: which kinds of URLs of a host are followed, and decisions about them."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from aragog.cli.arguments import as_json
+from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import echo_json, note, print_table
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.traps.host_budget import TemplateDecision
+from aragog.crawl.traps.trap_store import TrapStore
+
+
+@click.group()
+def templates() -> None:
+    """Show which kinds of URLs of a host are followed; open or close one."""
+
+
+def _store() -> TrapStore:
+    return SharedState.of(command_settings()).traps
+
+
+@templates.command("list")
+@click.argument("host")
+@as_json
+def list_templates(host: str, *, as_json: bool) -> None:
+    """List the templates of HOST, those that are closed first."""
+    store = _store()
+    budget = store.read([host])[host].budget
+    decided = store.decisions().get(host, {})
+    rows = [
+        {
+            "template": name,
+            "state": decided[name].value if name in decided else one.state,
+            "by": "operator" if name in decided else "learned",
+            "brought": one.brought,
+            "nothing": one.nothing,
+            "reason": one.reason,
+        }
+        for name, one in budget.templates.items()
+    ]
+    rows += [
+        {
+            "template": name,
+            "state": decision.value,
+            "by": "operator",
+            "brought": 0,
+            "nothing": 0,
+            "reason": "",
+        }
+        for name, decision in decided.items()
+        if name not in budget.templates
+    ]
+    rows.sort(key=lambda row: (row["state"] != "closed", row["template"]))
+    if as_json:
+        figures = {"held": budget.held, "left_out": budget.left_out}
+        echo_json({"host": host, **figures, "templates": rows})
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("template", "state", "by", "brought something", "nothing", "reason"):
+        table.add_column(title)
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    print_table(table)
+    note(f"{budget.held} links wait, {budget.left_out} were not followed")
+
+
+@templates.command("open")
+@click.argument("host")
+@click.argument("template")
+def open_template(host: str, template: str) -> None:
+    """Follow all links of HOST with this TEMPLATE, whatever they bring."""
+    _store().decide(host, template, TemplateDecision.OPEN)
+    note(f"open: {template} of {host}")
+
+
+@templates.command("close")
+@click.argument("host")
+@click.argument("template")
+def close_template(host: str, template: str) -> None:
+    """
+    Follow no further link of HOST with this TEMPLATE.
+
+    URLs that wait already are fetched; `aragog cancel --pattern` cancels them.
+    """
+    _store().decide(host, template, TemplateDecision.CLOSED)
+    note(f"closed: {template} of {host}")
+
+
+@templates.command("learn")
+@click.argument("host")
+@click.argument("template", required=False)
+def learn_template(host: str, template: str | None) -> None:
+    """Take back a decision about TEMPLATE; without one, learn all of HOST again from the start."""
+    if template is None:
+        _store().forget(host)
+        note(f"learned again: all templates of {host}")
+        return
+    _store().decide(host, template, None)
+    note(f"learned: {template} of {host}")

@@ -1,0 +1,5 @@
+"""
+Traps for crawlers, recognized by what their pages bring.
+
+Public: traits, templates, host_budget, trap_store.
+"""

@@ -1,0 +1,77 @@
+"""
+What a page is recognized by when traps are looked for: its own words, and a sketch of its text.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from dataclasses import dataclass
+from itertools import pairwise
+from urllib.parse import unquote, urlsplit
+from zlib import crc32
+
+from richpins.compared_text import compared_text, text_without_links
+from richpins.document import Document
+from richpins.text_sketch import LEAST_WORDS, sketch_of
+
+SKETCH_BYTES = 24
+MOST_PAIRS = 256
+_WORD = re.compile(r"\w+(?:[.,:]\d+)*")
+_LEAST_ALIKE = 0.75
+"""
+By so many of the bins that two sketches have: fewer than in the store, because a time of day
+differs.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageTraits:
+    """What a page is recognized by."""
+
+    pairs: tuple[int, ...] = ()
+    """Hashes of half of the pairs of words outside links, at most `MOST_PAIRS`."""
+    sketch: bytes = b""
+    """`SKETCH_BYTES` bins of the sketch of its text, links included; empty: it has no words."""
+    bands: tuple[int, ...] = ()
+    """Hashes of parts of the sketch: pages that are nearly the same share one."""
+
+
+def traits_of(page: Document, url: str = "") -> PageTraits:
+    """The traits of the page of a URL."""
+    return traits_of_texts(compared_text(page), text_without_links(page), url)
+
+
+def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
+    """
+    The traits of a page with this text, of which `own` is not in links.
+
+    Words of the URL are no words of the page: a search shows what was searched for.
+    """
+    echoed = set(_WORD.findall(unquote(unquote(urlsplit(url).query)).lower()))
+    words = _WORD.findall(own.lower())[: 4 * MOST_PAIRS]
+    pairs_of = (pair for pair in pairwise(words) if echoed.isdisjoint(pair))
+    hashes = {crc32(" ".join(pair).encode()) for pair in pairs_of}
+    pairs = sorted(code for code in hashes if code & 0x100)[:MOST_PAIRS]
+    bins = _bins(text)
+    return PageTraits(tuple(pairs), bins[:SKETCH_BYTES], _bands(bins))
+
+
+def _bins(text: str) -> bytes:
+    """The 64 bins of the sketch of a text; a short one is repeated."""
+    count = len(text.split())
+    if not count:
+        return b""
+    return b64decode(sketch_of(" ".join([text] * (LEAST_WORDS // count + 1))))
+
+
+def _bands(bins: bytes) -> tuple[int, ...]:
+    parts = [bins[at : at + 10] for at in range(SKETCH_BYTES, 64, 10)]
+    return tuple(crc32(part, at) for at, part in enumerate(parts) if part and part.count(0) < 4)
+
+
+def are_alike(one: bytes, other: bytes) -> bool:
+    """Whether two sketches are of nearly the same text."""
+    used = [pair for pair in zip(one, other, strict=False) if pair != (0, 0)]
+    return bool(used) and sum(a == b for a, b in used) >= _LEAST_ALIKE * len(used)

@@ -1,0 +1,187 @@
+"""
+The budgets of hosts in Redis, shared by the cluster, with the links that wait for a verdict.
+
+    traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
+    traps.held:<host>    hash    link -> how it is enqueued, as JSON; at most `MOST_HELD`, as long
+    traps.waiting        zset    host with such links -> when they were looked at last (s)
+    traps.decisions      hash    host, blank, template -> `open` or `closed`: what operators said
+
+A host's keys are on the server of its name among `redis.nodes`; the decisions are on `redis.url`.
+They are a help and no record: if they are lost, templates are learned again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, cast
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.traps.codec import from_bytes, to_bytes
+from aragog.crawl.traps.host_budget import HostBudget, TemplateDecision
+from aragog.errors import BadInput
+from aragog.runtime.clock import Clock, SystemClock
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+KEPT_S = 7 * 86_400
+MOST_HELD = 5_000
+LOOKED_AT = 500
+"""So many of a host's held links are looked at together."""
+FRESH_S = 1.0
+MOST_DECISIONS = 10_000
+_MARK = 8
+
+
+class StoredBudget(NamedTuple):
+    """The budgets of a host as they were read."""
+
+    budget: HostBudget
+    mark: bytes = b""
+    """Which ones were read; empty: there were none."""
+
+
+class TrapStore:
+    """
+    Keeps the budgets of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+
+    Args:
+        nodes: the servers that share the hosts.
+        prefix: put before every key.
+        clock: its stopwatch decides how long a copy of the decisions is used.
+    """
+
+    def __init__(self, nodes: RedisNodes, *, prefix: str, clock: Clock | None = None) -> None:
+        self._nodes = nodes
+        self._clock = clock or SystemClock()
+        self._budgets, self._held = f"{prefix}traps:", f"{prefix}traps.held:"
+        self._waiting, self._said = f"{prefix}traps.waiting", f"{prefix}traps.decisions"
+        self._lock = threading.Lock()
+        self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
+
+    def known(self, hosts: Iterable[str]) -> set[str]:
+        """Those of the hosts that have budgets; one round trip a server."""
+        found = set()
+        with _our_errors():
+            for client, names in self._nodes.group((name, name) for name in hosts):
+                with client.pipeline(transaction=False) as pipe:
+                    for name in names:
+                        pipe.exists(self._budgets + name)
+                    found |= {
+                        n for n, is_there in zip(names, pipe.execute(), strict=True) if is_there
+                    }
+        return found
+
+    def read(self, hosts: Iterable[str]) -> dict[str, StoredBudget]:
+        """The budgets of each host; new ones where there are none."""
+        found: dict[str, StoredBudget] = {}
+        with _our_errors():
+            for client, names in self._nodes.group((name, name) for name in hosts):
+                blobs = cast("list[Any]", client.mget([self._budgets + name for name in names]))
+                for name, blob in zip(names, blobs, strict=True):
+                    found[name] = _stored(blob)
+        return found
+
+    def save(self, host: str, stored: StoredBudget) -> bool:
+        """Write the budgets of a host; False if another process has changed them meanwhile."""
+        with _our_errors():
+            return bool(
+                load_script("aragog.crawl.traps", "traps_save").run(
+                    self._nodes.client(host),
+                    budgets=self._budgets + host,
+                    mark=stored.mark,
+                    new_mark=secrets.token_bytes(_MARK),
+                    kept_s=KEPT_S,
+                    state=to_bytes(stored.budget),
+                )
+            )
+
+    def held(self, host: str) -> dict[str, bytes]:
+        """Some of the links of a host that wait, at most `LOOKED_AT`, as they were held."""
+        with _our_errors():
+            found: Any = self._nodes.client(host).hrandfield(self._held + host, LOOKED_AT, True)
+        return {found[at].decode(): found[at + 1] for at in range(0, len(found), 2)}
+
+    def change_held(self, host: str, added: Mapping[str, bytes], removed: Sequence[str]) -> int:
+        """Add links that wait and remove others; how many wait then."""
+        key = self._held + host
+        with _our_errors():
+            client = self._nodes.client(host)
+            if added and client.hlen(key) >= MOST_HELD:
+                added = {}
+            with client.pipeline() as pipe:
+                for url, options in added.items():
+                    pipe.hsetnx(key, url, cast("Any", options))
+                if removed:
+                    pipe.hdel(key, *removed)
+                pipe.expire(key, KEPT_S)
+                pipe.hlen(key)
+                count = int(pipe.execute()[-1])
+            if count:
+                client.zadd(self._waiting, {host: int(cast("Any", client.time())[0])})
+            else:
+                client.zrem(self._waiting, host)
+        return count
+
+    def waiting(self, older_s: int, most: int) -> list[str]:
+        """Hosts with links that wait and were not looked at for so long, the longest first."""
+        found: list[str] = []
+        with _our_errors():
+            for client in self._nodes.clients:
+                now_s = int(cast("Any", client.time())[0])
+                names: Any = client.zrangebyscore(self._waiting, 0, now_s - older_s, 0, most)
+                found += [name.decode() for name in names]
+        return found[:most]
+
+    def forget_waiting(self, host: str) -> None:
+        """Look at a host's held links no more: they have expired."""
+        with _our_errors():
+            self._nodes.client(host).zrem(self._waiting, host)
+
+    def decisions(self) -> dict[str, dict[str, TemplateDecision]]:
+        """What operators said, by host and template; as of at most a second ago."""
+        now_s, seen = self._clock.monotonic_s(), self._seen
+        if seen is not None and now_s - seen[0] < FRESH_S:
+            return seen[1]
+        with self._lock, _our_errors():
+            fields: Any = self._nodes.first.hgetall(self._said)
+        said: dict[str, dict[str, TemplateDecision]] = {}
+        for field, value in fields.items():
+            host, _, template = field.decode().partition(" ")
+            said.setdefault(host, {})[template] = TemplateDecision(value.decode())
+        self._seen = now_s, said
+        return said
+
+    def decide(self, host: str, template: str, decision: TemplateDecision | None) -> None:
+        """
+        Open or close a template of a host whatever it brings; None: it is learned again.
+
+        Raises:
+            BadInput: there are `MOST_DECISIONS`.
+        """
+        field = f"{host} {template}"
+        with _our_errors():
+            first = self._nodes.first
+            if decision is None:
+                first.hdel(self._said, field)
+            elif first.hlen(self._said) >= MOST_DECISIONS:
+                raise BadInput(f"template: there are {MOST_DECISIONS} decisions; forget some first")
+            else:
+                first.hset(self._said, field, decision.value)
+        self._seen = None
+
+    def forget(self, host: str) -> None:
+        """Learn the templates of a host again from the start; held links stay."""
+        with _our_errors():
+            self._nodes.client(host).delete(self._budgets + host)
+
+
+def _stored(blob: bytes | None) -> StoredBudget:
+    budget = from_bytes(blob[_MARK:]) if blob else None
+    return StoredBudget(budget or HostBudget(), blob[:_MARK] if blob else b"")
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("redis, URL templates of hosts")

@@ -1,0 +1,68 @@
+"""The rules alone, without servers: pages are requested in the order of their links, ten at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.traits import traits_of
+from bench.traps.measure import Origin
+from bench.traps.site import Site
+from richpins import document, links
+
+AT_ONCE = 10
+
+
+class _Crawl:
+    """One host."""
+
+    def __init__(self, web: Origin, site: Site, most: int) -> None:
+        self.web, self.site, self.left = web, site, most
+        self.base = f"http://{site.host}"
+        self.budget = HostBudget()
+        self.queue = deque([f"{self.base}/"])
+        self.asked = set(self.queue)
+        self.held: dict[str, None] = {}
+
+    def run(self) -> None:
+        under_way: deque[str] = deque()
+        while (self.queue or under_way) and self.left:
+            while self.queue and len(under_way) < AT_ONCE:
+                under_way.append(self.queue.popleft())
+            self._page(under_way.popleft())
+            self.left -= 1
+
+    def _page(self, url: str) -> None:
+        answer = self.web.answer(self.site.host, url.removeprefix(self.base))
+        if answer.status != 200:
+            self.budget.judge(url, None, ())
+            return
+        page = document.parse(
+            answer.body.encode(), url=url, content_type="text/html; charset=utf-8"
+        )
+        found = [link.url for link in links.extract(page, limit=1000)]
+        found = [link for link in found if link.startswith(f"{self.base}/")]
+        if self.budget.judge(url, traits_of(page, url), found):
+            self._offer(found)
+        self._offer(sorted(self.held, key=lambda url: (url.count("&"), url.count("/"))))
+
+    def _offer(self, urls: list[str]) -> None:
+        for url in urls:
+            if url in self.asked:
+                continue
+            verdict = self.budget.verdict(url, {})
+            if verdict is LinkVerdict.FOLLOW:
+                self.asked.add(url)
+                self.queue.append(url)
+            if verdict is LinkVerdict.HOLD:
+                self.held.setdefault(url)
+            else:
+                self.held.pop(url, None)
+
+
+def crawl_by_rules(sites: list[Site], *, most_of_host: int) -> Origin:
+    """Crawl all sites from their home pages, each on its own."""
+    web = Origin.of(sites)
+    for site in sites:
+        _Crawl(web, site, most_of_host).run()
+    return web

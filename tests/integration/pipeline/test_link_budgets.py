@@ -1,0 +1,123 @@
+"""Budgets of URL templates in Redis: shared by processes, and links that wait."""
+
+import pytest
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets
+from aragog.crawl.traps.host_budget import LinkVerdict, TemplateDecision
+from aragog.crawl.traps.traits import traits_of_texts
+from aragog.crawl.traps.trap_store import TrapStore
+
+pytestmark = pytest.mark.redis
+
+HOST = "site.test"
+OPTIONS = EnqueueOptions(depth=3, request_id="abcdefgh")
+
+
+class Counted:
+    def __init__(self):
+        self.counts = {}
+
+    def add(self, counts):
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+
+
+@pytest.fixture
+def store(redis_client):
+    return TrapStore(RedisNodes.of(redis_client), prefix="t:")
+
+
+@pytest.fixture
+def budgets(store):
+    return LinkBudgets(store, Counted())
+
+
+def urls(count):
+    return [f"http://{HOST}/item/{n}" for n in range(count)]
+
+
+def came(url, text):
+    return ArrivedPage(url, traits_of_texts(text, text))
+
+
+def crawl(budgets, links, text_of):
+    """Follow links until no page is under way; the URLs that were enqueued, and how."""
+    enqueued = {}
+    under_way = []
+
+    def enqueue(options, some):
+        new = [url for url in some if url not in enqueued]
+        enqueued.update(dict.fromkeys(new, options))
+        under_way.extend(new)
+        return len(new)
+
+    budgets.follow({f"http://{HOST}/": {OPTIONS: links}}, [], enqueue)
+    while under_way:
+        url = under_way.pop(0)
+        budgets.follow({}, [came(url, text_of(url))], enqueue)
+    return enqueued
+
+
+def test_links_that_wait_are_enqueued_as_they_were_to_be(budgets, store):
+    enqueued = crawl(budgets, urls(40), lambda url: " ".join(f"{url[-2:]}{n}" for n in range(40)))
+
+    assert sorted(enqueued) == sorted(urls(40))
+    assert set(enqueued.values()) == {OPTIONS}
+    assert store.held(HOST) == {}
+
+
+def test_links_of_a_template_that_is_closed_leave_their_list(budgets, store):
+    enqueued = crawl(budgets, urls(40), lambda _: "There is nothing here at all.")
+
+    assert len(enqueued) <= 10
+    assert store.held(HOST) == {}
+    assert budgets.counters.counts["templates_closed"] >= 1
+    assert budgets.counters.counts["links_left_out"] >= 20
+
+
+def test_two_processes_do_not_lose_what_the_other_has_learned(store):
+    one, other = store.read([HOST])[HOST], store.read([HOST])[HOST]
+    one.budget.judge(f"http://{HOST}/a", None, ())
+    other.budget.judge(f"http://{HOST}/b", None, ())
+
+    assert store.save(HOST, one)
+    assert not store.save(HOST, other)
+    assert store.read([HOST])[HOST].budget.templates.keys() == {"/a"}
+
+
+def test_a_batch_that_runs_twice_judges_a_page_once(budgets, store):
+    budgets.follow({f"http://{HOST}/": {OPTIONS: urls(1)}}, [], lambda *_: 0)
+    for _ in range(2):
+        budgets.follow({}, [came(urls(1)[0], "There is nothing.")], lambda *_: 0)
+
+    assert store.read([HOST])[HOST].budget.templates["/item/{n}"].nothing == 1
+
+
+def test_upkeep_offers_links_again_whose_pages_never_came(budgets, store, redis_client):
+    budgets.follow({f"http://{HOST}/": {OPTIONS: urls(5)}}, [], lambda *_: 0)
+    redis_client.zadd("t:traps.waiting", {HOST: 1})
+    again = []
+
+    budgets.sweep(lambda _options, some: again.extend(some) or len(some))
+
+    assert len(again) == 1
+    assert len(store.held(HOST)) == 3
+
+
+def test_a_list_of_urls_without_depth_keeps_no_budgets(budgets, store):
+    budgets.follow({}, [came(urls(1)[0], "A page.")], lambda *_: 0)
+
+    assert store.known([HOST]) == set()
+
+
+def test_what_an_operator_decides_holds_in_every_process(store, redis_client):
+    other = TrapStore(RedisNodes.of(redis_client), prefix="t:")
+
+    store.decide(HOST, "/item/{n}", TemplateDecision.CLOSED)
+
+    budget = other.read([HOST])[HOST].budget
+    assert budget.verdict(urls(1)[0], other.decisions()[HOST]) is LinkVerdict.DROP
+    store.decide(HOST, "/item/{n}", None)
+    assert store.decisions() == {}

@@ -1,0 +1,26 @@
+from zlib import crc32
+
+from aragog.crawl.traps.seen_set import SeenSet
+
+
+def codes(start, end):
+    return [crc32(str(n).encode()) for n in range(start, end)]
+
+
+def test_what_was_added_is_in_the_set_and_little_else():
+    seen = SeenSet(4096)
+
+    seen.add(codes(0, 3000))
+
+    assert all(code in seen for code in codes(0, 3000))
+    assert sum(code in seen for code in codes(10_000, 12_000)) < 200
+
+
+def test_the_oldest_are_forgotten_and_the_size_stays():
+    seen = SeenSet(512)
+
+    seen.add(codes(0, 5000))
+
+    assert len(seen.young) == len(seen.old) == 512
+    assert codes(4990, 5000)[0] in seen
+    assert sum(code in seen for code in codes(0, 1000)) < 500
