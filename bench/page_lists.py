@@ -7,7 +7,8 @@ Score the lists of recipes line by line: ingredients and steps of annotated page
 FOLDER is one that `bench.page_annotations` makes. `bench.extraction` accepts a list of which 90 % of
 the words are right; here no line may be missing, added, divided, joined with another or in another
 place. Right is what the tests of the page's project expect, or what the page's own markup states,
-which often divide a text differently; lines that only name the group after them are not compared.
+which often divide a text differently; lines that only name the group after them are not compared,
+and a text that its source does not divide is compared as a whole.
 
 `exact` is the share of the lists given whose lines have the same letters and digits. `same lines` is
 the share where each line has at least LEAST_ALIKE of its words in common with its counterpart,
@@ -53,17 +54,29 @@ def lines_of(texts: Any) -> list[list[str]]:
 
 
 def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("×", "x")
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{MULTIPLICATION SIGN}", "x")
     return re.findall(r"[^\W_]+", plain)
 
 
 def is_exact(expected: list[list[str]], found: list[list[str]]) -> bool:
     """Whether all lines have the same letters and digits."""
-    return ["".join(words) for words in expected] == ["".join(words) for words in found]
+    return _joined(expected) == _joined(found) or (
+        len(expected) == 1 and "".join(_joined(expected)) == "".join(_joined(found))
+    )
+
+
+def _joined(lines: list[list[str]]) -> list[str]:
+    return ["".join(words) for words in lines]
 
 
 def has_same_lines(expected: list[list[str]], found: list[list[str]]) -> bool:
-    """Whether each line has most of its words in common with its counterpart."""
+    """
+    Whether each line has most of its words in common with its counterpart.
+
+    A text that its source does not divide is compared as a whole.
+    """
+    if len(expected) == 1 < len(found):
+        return is_exact(expected, found)
     return len(expected) == len(found) and all(map(_are_alike, expected, found))
 
 
@@ -73,10 +86,21 @@ def _are_alike(first: list[str], other: list[str]) -> bool:
 
 
 def references(page: AnnotatedPage, field: str, marked: dict[str, Any]) -> list[list[list[str]]]:
-    """The lines that the tests of the page's project expect, and those that its markup states."""
-    return [
-        lines for texts in (page.expected[field], marked.get(field)) if (lines := lines_of(texts))
-    ]
+    """The lines that may be found: each source, with and without the names of groups of steps."""
+    stated = [texts for texts in (page.expected[field], marked.get(field)) if texts]
+    if field == "instructions":
+        stated += [_sentences(texts) for texts in stated if isinstance(texts, list)]
+    return [lines for texts in stated if (lines := lines_of(texts))]
+
+
+def _sentences(steps: list[str]) -> list[str]:
+    """Steps without short lines that end without a mark, if most of the others have one."""
+    ended = [step for step in steps if step.rstrip()[-1:] in ".!)"]
+    short = [s for s in steps if s not in ended and len(s.split()) <= _MAX_NAME_WORDS]
+    return [s for s in steps if s not in short] if len(ended) > len(steps) / 2 else steps
+
+
+_MAX_NAME_WORDS = 6
 
 
 def marked_lists(page: AnnotatedPage) -> dict[str, Any]:
