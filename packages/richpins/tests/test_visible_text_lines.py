@@ -176,3 +176,9 @@ def test_an_item_whose_class_calls_it_a_header_names_the_entries_after_it(called
 def test_an_amount_may_stand_behind_its_name_and_a_duration_is_none() -> None:
     assert measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
     assert measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
+
+
+def test_steps_that_are_repeated_for_print_below_a_heading_are_read_once() -> None:
+    printed = STEPS.format("").replace("milk.", "milk, all of it.")
+    assert steps(f"<h3>Print</h3><div>{printed}</div>") == FIRST
+    assert steps(f"<h3>In detail</h3><div>{printed}</div>") == FIRST

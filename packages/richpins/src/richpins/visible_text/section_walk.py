@@ -125,9 +125,9 @@ class Section:
             _extend(self.groups, entries, "ingredients")
 
     def _are_again(self, entries: list[str]) -> bool:
-        """Return True for the same ingredients in other amounts or units, for other portions."""
+        """Return True for the ingredients in other amounts or units, and for steps for print."""
         names = _names_of(entries)
-        if len(names) < _LEAST_ITEMS:
+        if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
             return False
         again = any(_are_alike(names, others) for others in self.lists)
         self.lists.append(names)
@@ -157,6 +157,8 @@ class Section:
         end = next((n for n, text in enumerate(bare) if ends_steps(text)), len(entries))
         if self.is_closed or (may_end and not any(map(is_step, bare))):
             self.is_closed = self.is_closed or end < len(entries)
+            return
+        if self._are_again(entries[:end]):
             return
         _extend(self.groups, entries[:end], "steps")
         self.listed += min(counted, end)
