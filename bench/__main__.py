@@ -19,7 +19,7 @@ COMMANDS = (
     "backpressure", "busy_reads", "compactors", "crawl", "crawls memory",
     "enqueue", "extraction", "fan_out", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "host_keys", "invariants", "latency", "limiter",
-    "main_text_sets", "messages", "packs", "page_annotations", "page_text", "pages", "pinlater",
+    "main_text_sets", "messages", "packs", "page_annotations", "page_lists", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
     "serving_thrift", "shards", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "tls", "tracing", "traps", "urgency backlog",

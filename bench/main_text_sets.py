@@ -2,12 +2,15 @@
 Make folders for `bench.page_text` from pages whose main text other projects publish.
 
     python -m bench.main_text_sets FOLDER CLONE [CLONE ...]
+    python -m bench.main_text_sets FOLDER CLONE [CLONE ...] --untouched
 
 CLONE is a copy of one of the repositories in `bench/page_repositories.lock`, which names the commits
 that the documented figures come from. Each becomes a folder below FOLDER: `articles` (an article
 extraction benchmark), `suite` (trafilatura's own pages), `readability` (the pages of Mozilla's
 Readability, whose text is what that program returned when its authors accepted it), `news` (fundus)
-and `web` (a benchmark of seven kinds of pages). Neither pages nor texts are part of this repository.
+and `web` (a benchmark of seven kinds of pages). Of `suite` every second page is taken, of `web` every
+fourth. With `--untouched` the others are: those of sites that no page of all clones before them is of,
+at which nobody looked when the rules were made. Neither pages nor texts are part of this repository.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
 from bench.quick import add_quick
+from urlspelling.domain import registered_domain
 
 Row = dict[str, Any]
 
@@ -81,11 +86,11 @@ def _lines(body: dict[str, Any]) -> Iterator[str]:
 
 
 def web(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """Every fourth page of seven kinds, with the whole text."""
+    """Pages of seven kinds, with the whole text."""
     known = sorted(clone.glob("*/ground-truth/*.json"))
     rows = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in known]
     rows = [(path, row) for path, row in rows if row["ground_truth"].get("main_content")]
-    for path, row in rows[::4]:
+    for path, row in rows:
         page = path.parent.parent / "html" / f"{path.stem}.html.gz"
         url = row.get("url") or f"http://{path.stem}{path.parent.parent.name}.example/"
         text = row["ground_truth"]["main_content"]
@@ -102,15 +107,45 @@ SETS: dict[str, Callable[[Path], Iterator[tuple[bytes, Row]]]] = {
 """By a path that only a copy of that repository has."""
 
 
-def write(folder: Path, clone: Path) -> int:
-    """Write the pages of a clone to a folder; return how many."""
+STEPS = {"suite": 2, "web": 4}
+"""Of large sets only so many-th a page is taken."""
+
+
+def maker_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:
+    """What reads the pages of a clone."""
     make = next((make for path, make in SETS.items() if (clone / path).exists()), None)
     if make is None:
         raise SystemExit(f"{clone}: no copy of a repository with main texts")
+    return make
+
+
+def site_of(url: str) -> str:
+    """The registered domain of a URL, or its host."""
+    host = re.sub(r"^\w+://(?:www\.)?", "", url).partition("/")[0]
+    return registered_domain(host) or host
+
+
+def taken_sites(clones: list[Path]) -> set[str]:
+    """The sites of all pages that the sets take."""
+    return {site_of(row["url"]) for clone in clones for _, row in _stepped(maker_of(clone), clone)}
+
+
+def _stepped(
+    make: Callable[[Path], Iterator[tuple[bytes, Row]]], clone: Path
+) -> Iterator[tuple[bytes, Row]]:
+    return islice(make(clone), None, None, STEPS.get(make.__name__, 1))
+
+
+def write(folder: Path, clone: Path, taken: set[str] | None = None) -> int:
+    """Write pages of a clone to a folder: those that are taken, or those of no site in `taken`."""
+    make = maker_of(clone)
     into = folder / make.__name__
     into.mkdir(parents=True, exist_ok=True)
+    pages = _stepped(make, clone)
+    if taken is not None:
+        pages = (each for each in make(clone) if site_of(each[1]["url"]) not in taken)
     rows = []
-    for number, (page, row) in enumerate(make(clone)):
+    for number, (page, row) in enumerate(pages):
         (into / f"{number:04d}.html").write_bytes(page)
         rows.append({"file": f"{number:04d}.html", "group": make.__name__, **row})
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
@@ -131,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("clones", nargs="*", type=Path)
+    parser.add_argument("--untouched", action="store_true", help="the pages that no set takes")
     add_quick(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -138,8 +174,9 @@ def main() -> None:
             options.folder, options.clones = Path(made) / "sets", [one_clone(Path(made) / "clone")]
         if options.folder is None or not options.clones:
             parser.error("FOLDER and CLONE: where to write, and what to read")
+        taken = taken_sites(options.clones) if options.untouched else None
         for clone in options.clones:
-            print(f"{clone.name}: {write(options.folder, clone)} pages")
+            print(f"{clone.name}: {write(options.folder, clone, taken)} pages")
 
 
 if __name__ == "__main__":

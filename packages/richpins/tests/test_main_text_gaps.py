@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from markdown_it import MarkdownIt
 
 from richpins.document import parse
@@ -50,3 +51,21 @@ def test_a_heading_that_is_nothing_but_code_is_a_heading():
     code = '<h2><code class="x"><span class="pre">autoescape</span></code><a class="headerlink" href="#a">¶</a></h2>'
 
     assert "## autoescape" in found(code, MARKDOWN)
+
+
+@pytest.mark.parametrize("tag", ["p", "div", "blockquote"])
+def test_a_paragraph_that_is_said_again_is_in_the_text_again(tag):
+    refrain = f"The leeks are green and white. {SENTENCE}"
+    song = f"<{tag}>{refrain}</{tag}>" * 2
+    page = f"<html><body><article><h1>Leeks</h1>{song}</article></body></html>"
+
+    assert find(parse(page.encode(), url=URL), TEXT).count("green and white") == 2
+
+
+def test_a_teaser_that_repeats_a_paragraph_elsewhere_is_not():
+    told = "The harvest of leeks begins in late summer and lasts until the end of the winter."
+    article = f"<article><h1>Leeks</h1><p>{told}</p><p>{SENTENCE * 3}</p></article>"
+    teaser = f"<aside><h4><a href=/a>Leeks</a></h4><p>{told}</p></aside>"
+    page = f"<html><body>{article}{teaser}</body></html>"
+
+    assert find(parse(page.encode(), url=URL), TEXT).count(told) == 1

@@ -206,3 +206,22 @@ def test_a_price_is_valid_until_no_day_before_there_were_shops(day, expected):
     until = pin(ld({"@type": "Product", "name": "Pot", "offers": offer})).product.price_valid_until
 
     assert (until and until.isoformat()) == expected
+
+
+def sized(*states, names=("Boots", "Boots", "Boots"), prices=(70, 70, 70)):
+    items = (
+        {"@type": "Product", "name": name, "sku": f"b-{number}", "offers": priced(price, availability=state)}
+        for number, (name, price, state) in enumerate(zip(names, prices, states, strict=False))
+    )  # fmt: skip
+    return pin(ld(*items)).product.availability
+
+
+def test_a_product_of_which_one_size_is_in_stock_is_in_stock():
+    assert sized(SOLD_OUT, SOLD_OUT, IN_STOCK) == "in_stock"
+    assert sized(IN_STOCK, SOLD_OUT) == "in_stock"
+
+
+def test_another_product_or_another_price_in_stock_says_nothing():
+    assert sized(SOLD_OUT, SOLD_OUT) == "sold_out"
+    assert sized(SOLD_OUT, IN_STOCK, names=("Boots", "Shoes")) == "sold_out"
+    assert sized(SOLD_OUT, IN_STOCK, prices=(70, 90)) == "sold_out"

@@ -29,6 +29,11 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_WORD_IN_BUTTON = re.compile(
+    r"(?<=\w)(\s?)<button>((?:(?!</?button)[^\n]){1,300}?)</button>(?=\s?[\w.,;:)])", re.IGNORECASE
+)
+"""A word of a sentence that opens its explanation: `heat to <button>boil</button> it`."""
+
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
@@ -134,7 +139,10 @@ def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
 def lines_of(element: LexborNode) -> list[str]:
     """Return the text of an element, with one line for each block in it."""
     whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
-    markup = _HIDDEN.sub("", _without_attributes(whole))
+    markup = _without_attributes(whole)
+    if "<button>" in markup:
+        markup = _WORD_IN_BUTTON.sub(r"\1\2", markup)
+    markup = _HIDDEN.sub("", markup)
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
         markup = _LINE_END.sub(" ", markup)  # line ends of the source, which are not displayed
     return lines(_BETWEEN.sub(r"\1 \2", markup))

@@ -24,7 +24,7 @@ from richpins.provenance import Candidate
 from richpins.rich_pins import RichPin
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
-from richpins.visible_text import bylines
+from richpins.visible_text import bylines, shown_days
 
 MAX_PROBLEMS = 100
 _ARTICLE_NAMES = ("name", "headline", "alternatename")
@@ -107,9 +107,9 @@ def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candi
 def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
         yield from chain(
-            bylines.shown_times(sources),
-            bylines.days_behind_heading(sources),
-            bylines.shown_times(sources, elsewhere=True),
+            shown_days.shown_times(sources),
+            shown_days.days_behind_heading(sources),
+            shown_days.shown_times(sources, elsewhere=True),
         )
 
 

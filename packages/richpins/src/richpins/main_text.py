@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 3
+TEXT_VERSION = 4
 """Incremented when the library is asked differently, or its answer is written differently."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _LEAST_FOUND = 0.9

@@ -38,6 +38,7 @@ def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     search = _Search(page, list(chosen))
     share = search.run()
     _keep(page, search.marks)
+    _keep_repeated(page)
     _keep_between(page)
     return share
 
@@ -234,6 +235,30 @@ def _keep_signs(pieces: list[Piece]) -> None:
         if piece.end == piece.start:
             piece.kept = before
         before = piece.kept
+
+
+def _keep_repeated(page: PageTexts) -> None:
+    """
+    Keep paragraphs that say the same as one of their siblings of which all is kept, as refrains do.
+
+    trafilatura leaves out what a page says more than once, because menus do.
+    """
+    kept: set[tuple[Any, str]] = set()
+    left: list[tuple[tuple[Any, str], Piece]] = []
+    for piece in page.pieces:
+        if piece.is_tail or piece.end - piece.start < _LONG or piece.holder.tag not in _PARAGRAPHS:
+            continue
+        said = piece.holder.getparent(), page.letters[piece.start : piece.end]
+        if piece.kept:
+            kept.add(said)
+        else:
+            left.append((said, piece))
+    for said, piece in left:
+        if said in kept:
+            piece.kept = True
+
+
+_PARAGRAPHS = frozenset({"p", "div", "li", "blockquote"})
 
 
 def _keep_between(page: PageTexts) -> None:

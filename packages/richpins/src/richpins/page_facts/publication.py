@@ -184,7 +184,8 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
 _WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
 """Initials after a name, picture credits, titles of reporters, names of links."""
 _LETTER = re.compile(r"[^\W\d_]")
-_BETWEEN_NAMES = re.compile(r"\s?[,;/]\s|\s(?:and|und|et|y|og|och|en|e|&)\s", re.IGNORECASE)
+_AND = r"(?:and|und|et|y|og|och|en|e|&)\s"
+_BETWEEN_NAMES = re.compile(rf"\s?[,;/]\s(?:{_AND})?|\s{_AND}", re.IGNORECASE)
 _PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
 _NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
 

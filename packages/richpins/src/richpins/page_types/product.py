@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 
 from richpins._list_entries import addresses_of, has_address
@@ -19,7 +19,7 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import dates, numbers, scalars
 from richpins.values.availability import Availability, availability, word_of
-from richpins.values.offers import Price
+from richpins.values.offers import Price, availability_of, price_of_offer
 from richpins.values.prices import ShownPrice, country_of, noted_price, offers_of, picked_price
 from richpins.values.ratings import Rating, rating_of
 from richpins.visible_text import product_details
@@ -227,7 +227,7 @@ def _availability(
     Return the state of the offer whose price is given.
 
     If it declares none: in stock if any other offer without a price of its own is, or the product;
-    otherwise the first state.
+    otherwise the first state. A product of which one size is sold out is in stock.
     """
     passed_over = {id(offer) for offer in price.passed_over} if price else set()
     left = [offer for offer in offers if id(offer) not in passed_over]
@@ -240,10 +240,38 @@ def _availability(
     return sources.ledger.pick(
         "product.availability",
         availability,
-        [*sources.scalars(taken, "availability"), *every],
+        [
+            *sources.scalars(_in_other_sizes(sources, nodes, price), "availability"),
+            *sources.scalars(taken, "availability"),
+            *every,
+        ],
         otherwise=_deferred(sources, product_details.shown_stock),
         expected="an availability",
     )
+
+
+def _in_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
+    """Return an offer in stock, at this price, of another item of this name: one for each size."""
+    if price is None or price.offer is None or availability_of(price.offer) not in _GONE:
+        return []
+    name = scalars.text(nodes[0].first("name"))
+    sizes = [
+        node
+        for node in islice(sources.graph.of_types(TYPES), _MAX_SIZES)
+        if name and scalars.text(node.first("name")) == name
+    ]
+    alike = (
+        offer
+        for offer in offers_of(sizes)
+        if availability_of(offer) == "in_stock"
+        and (other := price_of_offer(offer, None)) is not None
+        and (other.amount, other.currency) == (price.amount, price.currency)
+    )
+    return list(islice(alike, 1))
+
+
+_MAX_SIZES = 100
+_GONE = frozenset({"out_of_stock", "sold_out"})
 
 
 def _rank(candidate: Candidate) -> int:

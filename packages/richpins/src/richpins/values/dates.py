@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from richpins.provenance import Candidate, Ledger
 from richpins.values import date_orders
+from richpins.values.month_names import month_of
 from richpins.values.time_zones import zone_at
 
 
@@ -60,13 +61,31 @@ _SLASHED = re.compile(
     rf"(?:{_THEN}{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
     re.IGNORECASE,
 )
+_AND_TIME = rf"(?:{_THEN}{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?"
+_ORDINAL = r"(?:st|nd|rd|th|er|re|[.º°])?"
+_OF = r"(?:(?:de|del|of)\s+|d['’])?"
+_MONTH_NAME = r"[^\W\d_]{3,12}"
 _NAMED = re.compile(
-    rf"{_WEEKDAY}"
-    r"(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
-    r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?)(?:,\s*|\s+)(?:de\s+|del\s+)?"
-    rf"(?P<y>\d{{4}})(?:{_THEN}{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?",
+    rf"{_WEEKDAY}(?:(?:the|le|den)\s+)?"
+    rf"(?:(?P<d1>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<m1>{_MONTH_NAME})\.?"
+    rf"|(?P<m2>{_MONTH_NAME})\.?\s+(?P<d2>\d{{1,2}}){_ORDINAL})(?:,\s*|\s+){_OF}"
+    rf"(?P<y>\d{{4}}){_AND_TIME}",
     re.IGNORECASE,
 )
+_DASHED = re.compile(
+    rf"{_WEEKDAY}(?:(?P<d1>\d{{1,2}})(?P<mark>[-/.])(?P<m1>{_MONTH_NAME})\.?"
+    rf"|(?P<m2>{_MONTH_NAME})(?P<mark2>[-/])(?P<d2>\d{{1,2}}))(?:(?P=mark)|(?P=mark2))"
+    rf"(?P<y>\d{{4}}){_AND_TIME}",
+    re.IGNORECASE,
+)
+"""`18-Mar-2018`, `Mar-18-2018`."""
+_YEAR_FIRST = re.compile(
+    rf"{_WEEKDAY}(?P<y>\d{{4}})(?:(?:[.,]|\sm\.)?\s{{1,3}}(?:gada\s)?|[-/])"
+    rf"(?:(?P<m1>{_MONTH_NAME})\.?(?:\s{{1,3}}|[-/])(?P<d1>\d{{1,2}}){_ORDINAL}(?![\d:])"
+    rf"|(?P<d2>\d{{1,2}}){_ORDINAL}(?:\s{{1,3}}|[-/])(?P<m2>{_MONTH_NAME})\b\.?){_AND_TIME}",
+    re.IGNORECASE,
+)
+"""`2018 March 18`, `2018. március 18.`, `2018 m. kovo 18 d.`, `2018. gada 18. marts`."""
 _CJK = re.compile(
     r"(?P<y>\d{4})\s?[年년]\s?(?P<mo>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
     r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?"
@@ -82,30 +101,6 @@ _JS = re.compile(
     r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
 )
 _YEAR_AT_END = re.compile(r"\s(\d{4})\Z")
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan januar january janvier januari janeiro enero ene gennaio gen stycznia января янв",
-            "feb februar february fev février fevrier febrero febbraio februari fevereiro февраля",
-            "mar march mars marz märz marzo março marco maart marca мар марта mär",
-            "apr april avril avr abril abr aprile kwietnia апр апреля",
-            "may mai mayo mag maggio maio mei maj maja мая",
-            "jun june juni juin junio giugno giu junho czerwca июн июня",
-            "jul july juli juillet julio luglio lug julho lipca июл июля",
-            "aug august août aout agosto ago augustus augusti sierpnia авг августа",
-            "sep sept september septembre septiembre settembre set setembro września сен сентября",
-            "oct october okt oktober octobre octubre ottobre ott outubro października окт октября",
-            "nov november novembre noviembre novembro listopada ноя ноября",
-            (
-                "dec december dez dezember décembre decembre diciembre dic dicembre dezembro "
-                "grudnia дек декабря"
-            ),
-        ),
-        1,
-    )
-    for name in names.split()
-}
 _MIN_YEAR, _MAX_YEAR = 1000, 2200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -242,11 +237,10 @@ def _hour(hour: int, half: str | None) -> int:
 
 
 def _named(text: str) -> Moment | None:
-    match = _NAMED.match(text)
-    if not match:
-        return None
-    month = _MONTHS.get((match["m1"] or match["m2"]).lower().rstrip("."))
-    if month is None:
+    """Parse a date whose month is a name, in any order that has only one reading."""
+    match = _NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
+    month = month_of(match["m1"] or match["m2"]) if match else None
+    if match is None or month is None:
         return None
     return _timed_or_day(_day(int(match["y"]), month, int(match["d1"] or match["d2"])), match, text)
 
@@ -265,7 +259,7 @@ def _timed_or_day(
 
 def _javascript(text: str) -> Moment | None:
     match = _JS.match(text)
-    month = _MONTHS.get(match[1].lower()) if match else None
+    month = month_of(match[1]) if match else None
     if not match or month is None:
         return None
     last = _YEAR_AT_END.search(text) if match[3] is None else None

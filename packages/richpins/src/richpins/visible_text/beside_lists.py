@@ -31,8 +31,10 @@ def is_beside_the_list(node: LexborNode) -> bool:
     return (_SELDOM.search(named) is not None and not _ENTRIES.search(named)) or _is_linked(node)
 
 
+_NUTRIENTS = r"(?:^|\s)(?:\w[\w-]{0,40})?nutri(?:tion|ent)"
+"""A style of the list itself, `-nutrition`, does not count."""
 _NEVER = re.compile(
-    r"breadcrumb|nutrition|nutrient|(?:^|[-_\s])(?:rating|ratings|tag-?list|taglist|social|sharing|"
+    rf"breadcrumb|{_NUTRIENTS}|(?:^|[-_\s])(?:rating|ratings|tag-?list|taglist|social|sharing|"
     r"unit-?converter|advert(?:isement)?)(?:[-_\s]|$)",
     re.IGNORECASE,
 )
@@ -44,11 +46,15 @@ _ENTRIES = re.compile(r"ingredients?-?(?:list|item|s)?(?:[-_\s]|$)|instruction|s
 
 
 def is_trail(node: LexborNode) -> bool:
-    """Return True for breadcrumbs, tags and ratings, whose lists have no entries."""
+    """Return True for breadcrumbs, tags, nutrients and ratings, whose lists have no entries."""
     return _TRAIL.search(node.attributes.get("class") or "") is not None
 
 
-_TRAIL = re.compile(r"breadcrumb|(?:^|[-_\s])tag-?list(?:[-_\s]|$)|user-?rating", re.IGNORECASE)
+_TRAIL = re.compile(
+    rf"breadcrumb|{_NUTRIENTS}|(?:^|[-_\s])tag-?list(?:[-_\s]|$)"
+    r"|user-?rating",
+    re.IGNORECASE,
+)
 
 
 def is_menu(element: LexborNode) -> bool:

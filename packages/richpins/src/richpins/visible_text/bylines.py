@@ -1,4 +1,4 @@
-"""Find the authors and the publication date of a page in its visible text."""
+"""Find the authors of a page in its visible text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
-from richpins._plain_text import parted_lines, parted_text, shown_text
+from richpins._plain_text import parted_lines, parted_text
 from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
-from richpins.structured_data.words import AUTHORS_IN_TAGS, DATES, TIME
-from richpins.values import dates
+from richpins.structured_data.words import AUTHORS_IN_TAGS
 from richpins.values.scalars import MAX_NAME_CHARS
+from richpins.visible_text.places import behind_heading, is_elsewhere
+from richpins.visible_text.shown_days import before_date
 
 _BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"]'
 _MAX_BYLINES = 30
@@ -24,6 +25,15 @@ _BYLINE = re.compile(
     r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|and)\s+)*"
     r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
 )
+_NAME = (
+    r"[^\W\d_a-z][\w.’'\-]*(?:\s(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter)\s)*"
+    r"[^\W\d_a-z][\w.’'\-]*){1,3}"
+)
+_SEVERAL = re.compile(
+    r"(?i:(?:written |words |story |posted |published )?by:?\s|(?:von|por|par|door)\s)"
+    rf"({_NAME}(?:,\s{_NAME}){{0,9}}(?:,\s|,?\s(?:and|und|y|et|en|&)\s){_NAME})"
+)
+"""`By A B, C D and E F`, in one element or in several."""
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
@@ -31,7 +41,7 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
     named = [
         (node, name)
         for node in _after_the_heading(sources)
-        if (name := _name_in(node)) is not None and not _is_elsewhere(node)
+        if (name := _name_in(node)) is not None and not is_elsewhere(node)
     ]
     for node, name in named:
         around = _around(node)
@@ -39,21 +49,11 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
 
 
-def _behind_heading(
-    sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
-) -> Iterator[re.Match[bytes]]:
-    """Matches in the bytes after the first h1; none without one."""
-    start = sources.heading_end
-    if start < 0:
-        return iter(())
-    return pattern.finditer(sources.words.body, start, start + most_bytes)
-
-
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
     if not _may_say_by(sources):
         return
-    for match in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
+    for match in behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
@@ -63,7 +63,7 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
 
 def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
     """Yield the name behind `作者`, `Autor` or another caption, shortly after the first h1."""
-    for match in _behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
+    for match in behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if alone is not None and not _NO_NAME.fullmatch(alone[1]):
@@ -148,8 +148,6 @@ def _named_part(node: LexborNode) -> LexborNode:
 
 
 _CARDS = frozenset({"h-card", "vcard"})
-
-
 _OFFICE = re.compile(
     r"(?:\s(?:leitender?|senior|chief|political|staff|deputy|freier?|freie|special|foreign)){0,3}"
     r"\s(?:\w{0,20}(?:redakteur|korrespondent|reporter|journalist)(?:in)?|editor|correspondent|writer|"
@@ -174,7 +172,10 @@ def _text_in(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after a `by`."""
     if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
         return None
-    text = parted_text(node)
+    text = before_date(parted_text(node))
+    several = _SEVERAL.fullmatch(text.replace(" ,", ","))
+    if several:
+        return several[1]
     if len(text) <= MAX_NAME_CHARS:
         match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if match:
@@ -234,154 +235,3 @@ def _after_the_heading(sources: Sources) -> list[LexborNode]:
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
     ordered = [*marked[at:], *marked[:at]]
     return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
-
-
-def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
-    """
-    Yield times from elements with a time tag or a class name for times, except in comments.
-
-    Those in teasers, asides and menus, which belong to other articles, are yielded if `elsewhere`
-    is true, and only then.
-    """
-    tree = sources.document.tree
-    if "itemprop" in sources.words and not elsewhere:
-        yield from _marked_times(tree)
-    if not sources.words.in_class(*DATES) and TIME not in sources.words:
-        return
-    for node in tree.css("time[datetime]")[:3]:
-        if _is_declared(node) or is_in_comments(node):
-            continue
-        if _is_elsewhere(node) is elsewhere:
-            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
-    for node in tree.css(_DATES)[:_MAX_DATES]:
-        if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
-            continue
-        text = parted_text(node)
-        marked = node.attributes.get("title") if node.tag == "abbr" else None
-        if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
-            continue
-        if not is_in_comments(node) and _is_elsewhere(node) is elsewhere:
-            shown = marked or _BEFORE_DATE.sub("", text)
-            if dates.moment(shown, sources.document.language) is None:
-                continue
-            yield Candidate(shown, "html", f"{node.tag} of a class of dates")
-
-
-def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield dates that are the only text of an element shortly after the first h1."""
-    for match in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
-        text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
-        if dates.moment(text, sources.document.language) is not None:
-            yield Candidate(text, "html", "behind the h1")
-            return
-
-
-_DAY_ALONE = re.compile(
-    rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
-    rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
-    rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
-    rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s|"
-    + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|"
-    "입력|등록일|등록)".encode()
-    + "\\s?(?::|：)?\\s?".encode()
-    + rb")?"
-    rb"((?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
-    + r"|年[01]?\d月[0-3]?\d日".encode()
-    + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
-    + rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
-    rb"|[0-3]?\d\.?\s(?:de\s)?[A-Za-z\x80-\xff]{3,14}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
-    rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
-    rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
-    + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
-    + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
-)
-_MAX_BYTES_BEFORE_DAY = 3_000
-
-
-def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
-    """Yield values of `itemprop=datePublished` that belong to no item."""
-    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
-        if _is_in_item(node):
-            continue
-        attributes = node.attributes
-        text = attributes.get("content") or attributes.get("datetime") or shown_text(node)
-        yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
-
-
-def _is_in_item(node: LexborNode) -> bool:
-    at = node.parent
-    while at is not None:
-        if "itemscope" in at.attributes:
-            return True
-        at = at.parent
-    return False
-
-
-def _is_declared(node: LexborNode) -> bool:
-    """Return True for the value of a property, which the structured data already covers."""
-    return bool({"itemprop", "property"} & node.attributes.keys())
-
-
-_DATES = (
-    'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
-    "abbr.published"
-)
-_MAX_DATES = 30
-_MIN_DATE_CHARS = 6
-_MAX_DATE_CHARS = 60
-_BEFORE_DATE = re.compile(
-    r"^(?:(?:last )?(?:published|posted|updated|on|date|stand|veröffentlicht|erstellt|vom|am|"
-    r"publié|le|publicado|pubblicato|il|el|em|gepubliceerd|op|opublikowano|publicerad|publisert|den|"
-    r"zveřejněno|udgivet|julkaistu|közzétéve|megjelent|опубликовано|дата|yayınlanma(?:\starihi)?|"
-    r"yayın\starihi|data|fecha|datum|dato)\b\W*)+"
-    r"|^(?:公開日?|投稿日|掲載日?|配信日?|作成日|発行日?|发布(?:时间|日期|于)?|發布(?:時間|日期|於)?|"
-    r"时间|時間|日期|게시일?|입력|등록일?|작성일?|발행일?)\s?[:：]?\s?",
-    re.IGNORECASE,
-)
-
-
-def _is_elsewhere(node: LexborNode) -> bool:
-    """Return True for a part of a comment, or of another article that the page links."""
-    at: LexborNode | None = node
-    for _ in range(8):
-        if at is None or at.tag in {"body", "html"}:
-            break
-        if at.tag in {"aside", "nav", "footer"} or (at.tag == "a" and at.css_first(_TITLES)):
-            return True
-        if at.tag in _TEASER_ELEMENTS and _is_teaser(at):
-            return True
-        at = at.parent
-    return is_in_comments(node)
-
-
-_TITLES = "h1,h2,h3,h4"
-_TEASER_ELEMENTS = frozenset({"article", "li", "section", "div"})
-_TEASER = re.compile(
-    r"(?:^|[-_\s])(?:teaser|recommend\w*|read-?more|most-?read|popular|trending|latest|sidebar|"
-    r"more-(?:from|on|stories|news)|mehr-zum|weitere)(?:$|[-_\s])",
-    re.IGNORECASE,
-)
-
-
-def _is_teaser(node: LexborNode) -> bool:
-    """Return True for a block whose class names a teaser, or that is the link of its own title."""
-    if _TEASER.search(node.attributes.get("class") or ""):
-        return True
-    if node.tag not in {"article", "li"} or node.css_first("h1") is not None:
-        return False
-    linked = node.css_first("h2 a[href],h3 a[href],h4 a[href]")
-    return linked is not None
-
-
-def is_in_comments(node: LexborNode) -> bool:
-    """Return True inside comments, reviews and related content."""
-    at: LexborNode | None = node
-    for _ in range(8):
-        if at is None or at.tag in {"body", "html"}:
-            return False
-        attributes = at.attributes
-        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-        if "comment" in named or "review" in named or "related" in named:
-            return True
-        at = at.parent
-    return False

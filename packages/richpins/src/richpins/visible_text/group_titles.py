@@ -57,7 +57,7 @@ def is_called_title(node: LexborNode) -> bool:
 _MAX_LEVELS = 4
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6", "b", "strong"})
 _CALLED = re.compile(
-    r"(?i:heading|subtitle|subheader|subhead|section-?head|tussenkop)"
+    r"(?i:heading|subtitle|subheader|subhead|section-?head|tussenkop|(?:ingredients?|group|section)[-_]{1,2}header)"
     r"|(?:^|[-_\s])(?:title|h[2-6])(?:[-_\s]|$)|[a-z]Title(?:_|\s|$)"
 )
 

@@ -33,7 +33,8 @@ LISTS = frozenset({"ul", "ol", "table", "dl"})
 MAX_ITEMS = 120
 MAX_SIBLINGS = 60
 STEP_NUMBER = re.compile(
-    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
+    r"\A\W{0,3}(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}",
+    re.IGNORECASE,
 )
 COUNTED = re.compile(
     r"\A\s{0,9}+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s{0,9}+(\d{1,2})"
@@ -54,10 +55,18 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
         texts = (parted_text(row) for row in node.css("tr") if row.css("td"))
         return [text for text in texts if text]
     items = node.css("li,dd") or node.css("dt")
+    if not items:
+        items = node.css("p")  # a list without items holds paragraphs
+    elif kind == "steps" and node.css_first(_CHOICE) is not None:
+        items = [item for item in items if item.css_first(_CHOICE) is None]
     if kind == "steps":
         return _without_common_end(_steps_in(items[: 2 * MAX_ITEMS]))
     rows = [item for item in items[: 2 * MAX_ITEMS] if not _holds_items(item)]
     return _titled_rows(rows, _without_common_end([_row(item) for item in rows]))
+
+
+_CHOICE = 'input[type="radio"]'
+"""One of several answers, such as a rating; ingredients and steps have boxes to check at most."""
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
@@ -197,7 +206,7 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the lines of an element that is no list; similar short blocks are a line each."""
     if kind == "steps":
-        return titled([line for line in step_lines(node) if len(line) > 2], node)
+        return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)
     if is_row(node):
         return [GroupTitle(row) if is_called_title(node) else row for row in [_row(node)]]
     children = [child for child in node.iter() if child.tag not in NOT_CONTENT]
@@ -208,6 +217,19 @@ def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
     if _holds_rows(node, children):
         return [line for child in children for line in _named_or_rows(child)]
     return titled(lines_of(node), node)
+
+
+def _with_numbers(lines: list[str]) -> list[str]:
+    """Join a number that stands alone with the line after it: `6.`, `Cut the cake`."""
+    joined: list[str] = []
+    number = ""
+    for line in lines:
+        if not number and _NUMBER_ALONE.fullmatch(line) and not line[-1:].isdigit():
+            number = line
+            continue
+        joined.append(f"{number} {line}".strip())
+        number = ""
+    return joined
 
 
 def _named_or_rows(node: LexborNode) -> list[str]:
@@ -244,7 +266,7 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
         return None
     if kind == "steps":
         text = STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
-    return text if len(text) > 1 and not text.isdigit() else None
+    return text if len(text) > 1 and not text.rstrip(".):").isdigit() else None
 
 
 def with_amounts(entries: list[str]) -> list[str]:

@@ -8,6 +8,8 @@ visits at most a few hundred elements.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,8 +38,10 @@ from richpins.visible_text.vocabulary import (
     amounts,
     are_listed_steps,
     are_steps,
+    ends_steps,
     is_heading_again,
     is_step,
+    without_amount,
 )
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
@@ -71,6 +75,12 @@ class Section:
     """The element of the heading, or the list or block itself where there is none."""
     listed: int = 0
     """How many of the entries are items of ordered lists, or of the first list of the section."""
+    lists: list[list[list[str]]] = field(default_factory=list)
+    """The words of the ingredients of each list so far, without amounts."""
+    has_numbered: bool = False
+    """True once an ordered list gave several steps."""
+    behind: list[list[str]] = field(default_factory=list)
+    """Paragraphs behind an ordered list of steps: they are steps only if another list follows."""
     is_closed: bool = False
     """True once all ingredients are found and only steps are still missing, or all steps are."""
 
@@ -109,8 +119,19 @@ class Section:
         entries = self._until_the_end(with_amounts(entries))
         if self.then or (self.count > 1 and are_steps(entries)):
             _extend(self.then, entries, "steps")
-        elif surely or not (was_closed or sum(map(len, entries)) > _room_for(entries)):
+        elif (surely or not (was_closed or sum(map(len, entries)) > _room_for(entries))) and (
+            not self._are_again(entries)
+        ):
             _extend(self.groups, entries, "ingredients")
+
+    def _are_again(self, entries: list[str]) -> bool:
+        """Return True for the ingredients in other amounts or units, and for steps for print."""
+        names = _names_of(entries)
+        if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
+            return False
+        again = any(_are_alike(names, others) for others in self.lists)
+        self.lists.append(names)
+        return again
 
     def _until_the_end(self, entries: list[str]) -> list[str]:
         """Return the entries before a line such as `Equipment`, which begins another part."""
@@ -133,9 +154,11 @@ class Section:
         counted = self._counted(entries)
         bare = [COUNTED.sub("", entry) for entry in entries]
         may_end = self.is_enough and not (surely or counted)
-        end = next((n for n, text in enumerate(bare) if ENDS.fullmatch(text)), len(entries))
+        end = next((n for n, text in enumerate(bare) if ends_steps(text)), len(entries))
         if self.is_closed or (may_end and not any(map(is_step, bare))):
             self.is_closed = self.is_closed or end < len(entries)
+            return
+        if self._are_again(entries[:end]):
             return
         _extend(self.groups, entries[:end], "steps")
         self.listed += min(counted, end)
@@ -154,14 +177,32 @@ class Section:
         before = self.count
         entries = entries_of(element, self.kind)
         is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
+        if is_numbered:
+            for paragraphs in self.behind:
+                self.add(paragraphs)
+            self.behind.clear()
         self.add(entries, surely=is_numbered)
+        self.has_numbered = self.has_numbered or (is_numbered and len(entries) > 1)
         if element.tag == "ol" or (
             element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
         ):
             self.listed += self.count - before
 
+    def add_paragraphs(self, texts: list[str]) -> None:
+        """Add paragraphs, which are held back behind an ordered list of steps."""
+        if self.has_numbered and not self._counted(texts):
+            self.behind.append(texts)
+        else:
+            self.add(texts)
+
+    def end_list(self) -> None:
+        """Forget the ordered list before a heading, behind which paragraphs may be steps again."""
+        self.has_numbered = False
+        self.behind.clear()
+
     def begin_group(self, name: str) -> None:
         """Start a group under this heading inside the section."""
+        self.end_list()
         (self.then or self.groups).append((name, []))
 
 
@@ -177,6 +218,26 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         if not groups:
             groups.append((None, []))
         groups[-1][1].append(text)
+
+
+def _names_of(entries: list[str]) -> list[list[str]]:
+    """Return the words of each entry, without its amount and its unit."""
+    return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
+
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def _are_alike(first: list[list[str]], other: list[list[str]]) -> bool:
+    """Return True for lists of one length in which nearly all words are the same."""
+    if len(first) != len(other):
+        return False
+    words, others = (Counter(word for each in names for word in each) for names in (first, other))
+    common = (words & others).total()
+    return 2 * common >= _LEAST_ALIKE * (words.total() + others.total())
+
+
+_LEAST_ALIKE = 0.85
 
 
 def _room_for(ingredients: list[str]) -> int:
@@ -252,7 +313,7 @@ class _SectionWalk:
         section = self._section
         least = 3 if section.count else 20
         if len(text) > least and (section.kind == "steps" or section.count or amounts([text])):
-            section.add([text])
+            section.add_paragraphs([text])
 
     def _holds_heading(self, node: LexborNode) -> bool:
         return node.mem_id in self._places or any(
@@ -272,6 +333,7 @@ class _SectionWalk:
         text = heading_text(node)
         bare = text.strip("0123456789 .:!-–—")
         if not bare or STEP_NUMBER.fullmatch(text):
+            section.end_list()
             return True
         if len(text) > MAX_HEADING_CHARS or ENDS.fullmatch(bare) or text.endswith("?"):
             return not section.count
@@ -291,7 +353,8 @@ class _SectionWalk:
         elif names_a_list(node):
             self._visit_name(node)
         elif tag in _TEXTUAL or tag[:1] == "h":
-            self._section.add(self._without_afterwords(paragraphs_of(node, self._section.kind)))
+            texts = self._without_afterwords(paragraphs_of(node, self._section.kind))
+            self._section.add_paragraphs(texts)
 
     def _without_afterwords(self, texts: list[str]) -> list[str]:
         """Return the texts without tips and invitations, of which the first text is none."""
@@ -331,7 +394,7 @@ class _SectionWalk:
         if section.is_enough and any(IS_AFTERWORD.search(text) for text in paragraphs):
             return
         if section.kind == "steps" or section.then or are_steps(paragraphs):
-            section.add(paragraphs)
+            section.add_paragraphs(paragraphs)
 
 
 def _is_off(node: LexborNode, block: LexborNode) -> bool:

@@ -19,6 +19,7 @@ from richpins._permalinks import without_trailing_sign
 from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
+from richpins.visible_text.beside_lists import is_menu, is_trail
 from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
 from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS, Section, collect_after
 from richpins.visible_text.vocabulary import (
@@ -31,6 +32,7 @@ from richpins.visible_text.vocabulary import (
     are_ingredients,
     is_mentioned,
     is_step,
+    measured,
 )
 
 _MAX_HEADINGS = 4_000
@@ -63,15 +65,45 @@ def best_sections(sources: Sources) -> dict[str, Section]:
         if called is not None and (not found[kind] or _is_plausible(called)):
             found[kind].append(called)
     if not any(map(_is_plausible, found["ingredients"])):
-        measured = _by_amounts(sources, heads)
-        found["ingredients"].extend([measured] if measured is not None else [])
+        unnamed = _by_amounts(sources, heads)
+        found["ingredients"].extend([unnamed] if unnamed is not None else [])
     best = _nearest(found["ingredients"], found["steps"])
     following = _steps_behind(best.get("ingredients"))
     if following is not None and (
         "steps" not in best or best["steps"].heading == "class" or not _score(best["steps"])
     ):
         best["steps"] = following
+    _remove_repeated(best, sources)
     return best
+
+
+def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
+    """Remove the name of the recipe from its lists, and amounts of ingredients from its steps."""
+    heading = sources.document.tree.css_first("h1")
+    name = normalize_space(heading.text()).casefold() if heading is not None else ""
+    named = best.get("ingredients") if "steps" in best else None
+    ingredients = [_words(entry) for entry in named.entries] if named is not None else []
+    for section in best.values():
+        for number, (group, entries) in enumerate(section.groups):
+            kept = [entry for entry in entries if entry.casefold() != name]
+            if section.kind == "steps":
+                kept = [entry for entry in kept if not _repeats(entry, ingredients)]
+            section.groups[number] = (group, kept)
+
+
+def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
+    """Return True for an amount of an ingredient, `800 g gnocchi`, which is no sentence."""
+    if not amounts([entry]) or entry.endswith((".", "!")):
+        return False
+    words = _words(entry)
+    return any(words <= others for others in ingredients)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+_WORD = re.compile(r"\w+")
 
 
 _KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")
@@ -92,7 +124,7 @@ _MAX_SAME = 2
 def _is_plausible(section: Section) -> bool:
     if section.kind == "steps":
         return _score(section) > 0
-    return 2 * amounts(section.entries) >= section.count
+    return 2 * measured(section.entries) >= section.count
 
 
 def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
@@ -176,7 +208,7 @@ _MAX_PATH = 600
 def _score(section: Section) -> int:
     entries = section.entries
     if section.kind == "ingredients":
-        return min(len(entries), 6) + min(amounts(entries), 6)
+        return min(len(entries), 6) + min(measured(entries), 6)
     steps = sum(map(is_step, entries))
     return min(max(steps, 1) if section.is_list else steps, 4)
 
@@ -366,6 +398,8 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
         section = Section(kind, "class", at=node)
         for element in lists:
+            if is_trail(element) or (kind == "steps" and is_menu(element)):
+                continue
             if element.mem_id not in read:
                 read[element.mem_id] = entries_of(element, kind)
             section.add(read[element.mem_id])

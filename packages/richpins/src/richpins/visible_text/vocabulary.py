@@ -59,11 +59,13 @@ ENDS = re.compile(
     r"serving suggestions?|pro tips.*|tools.*|substitutions.*|variations?.*|common mistakes.*|"
     r"why .*|sign up.*|macros.*|næringsindhold.*|allerg.*|freezing.*|conseils?|astuces?|"
     r"le conseil.*|note de l.auteur|ustensiles?|matériel|consejos?|utensilios|consigli|"
+    r"(?:küchen)?utensilien|"
     r"attrezzatura|dicas?|utensílios|anmerkung(?:en)?|hinweise?|zubehör|küchengeräte|"
     r"opmerkingen|benodigd keukengerei|keukenhulpjes|nyttige råd|redskap|tags|"
     r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
+"""Headings of what follows a list; `ends_steps` tells them from steps."""
 IS_AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
@@ -126,6 +128,13 @@ _UNITS = (
 _NUMBER = r"(?:\d[\d.,/\s–-]{0,8}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜]|an?\s|half\s)"
 _AMOUNT = re.compile(rf"\W{{0,3}}{_NUMBER}\s?\S", re.IGNORECASE)
 _MEASURED = re.compile(rf"\W{{0,3}}{_NUMBER}\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
+_AMOUNT_LAST = re.compile(
+    rf"[^\W\d]\W{{1,3}}{_NUMBER}\s?(?:{_UNITS}|unid|unidades?|q\.?\s?b|stk|pz|pcs?)?\.?\Z",
+    re.IGNORECASE,
+)
+_MEASURED_OR_NUMBER = re.compile(
+    rf"\A\W{{0,3}}{_NUMBER}\s?(?:(?:{_UNITS})(?![^\W\d]))?\.?", re.IGNORECASE
+)
 IS_AMOUNT_ALONE = re.compile(
     rf"(?:\d[\d.,/\s–-]{{0,8}}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜])\s?(?:{_UNITS})?\.?|(?:{_UNITS})\.?",
     re.IGNORECASE,
@@ -141,6 +150,24 @@ def amounts(entries: list[str]) -> int:
     return sum(_AMOUNT.match(entry) is not None for entry in entries)
 
 
+def without_amount(entry: str) -> str:
+    """Return an entry without the amount it begins with: `500 g flour` is `flour`."""
+    return _MEASURED_OR_NUMBER.sub("", entry, count=1)
+
+
+def measured(entries: list[str]) -> int:
+    """Return how many of `entries` begin or end with an amount: `2 eggs`, `Butter 40 g`."""
+    return sum(
+        _AMOUNT.match(entry) is not None or _AMOUNT_LAST.search(entry) is not None
+        for entry in entries
+        if any(map(str.isalpha, entry)) and not _LASTS.match(entry)
+    )
+
+
+_LASTS = re.compile(_TIME, re.IGNORECASE)
+"""`30 min` before a word such as `easy` is no amount."""
+
+
 def are_ingredients(entries: list[str]) -> bool:
     """
     Return True for ingredients that need no heading: most entries are short and have amounts, and
@@ -148,8 +175,8 @@ def are_ingredients(entries: list[str]) -> bool:
     """
     if len(entries) < 3 or sum(map(len, entries)) > 80 * len(entries):
         return False
-    measured = sum(_MEASURED.match(entry) is not None for entry in entries)
-    return measured >= 2 and 5 * amounts(entries) >= 3 * len(entries)
+    count = sum(_MEASURED.match(entry) is not None for entry in entries)
+    return count >= 2 and 5 * amounts(entries) >= 3 * len(entries)
 
 
 def are_steps(entries: list[str]) -> bool:
@@ -180,6 +207,19 @@ def is_heading_again(text: str) -> bool:
 
 
 _MAX_HEADING_CHARS = 40
+
+
+def ends_steps(text: str) -> bool:
+    """Return True for a line such as `Notes:`, not for `About 30 minutes before serving, …`."""
+    return (
+        len(text) <= _MAX_END_CHARS
+        and text[-1:] not in _SENTENCE_ENDS
+        and not any(map(str.isdigit, text))
+        and ENDS.fullmatch(text) is not None
+    )
+
+
+_MAX_END_CHARS = 60
 
 
 def is_step(text: str) -> bool:

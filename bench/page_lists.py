@@ -1,0 +1,187 @@
+"""
+Score the lists of recipes line by line: ingredients and steps of annotated pages without markup.
+
+    python -m bench.page_lists FOLDER             totals by field, for both halves
+    python -m bench.page_lists FOLDER --errors    also the lists that differ, of the half that may be read
+
+FOLDER is one that `bench.page_annotations` makes. `bench.extraction` accepts a list of which 90 % of
+the words are right; here no line may be missing, added, divided, joined with another or in another
+place. Right is what the tests of the page's project expect, or what the page's own markup states,
+which often divide a text differently; lines that only name the group after them are not compared,
+and a text that its source does not divide is compared as a whole.
+
+`exact` is the share of the lists given whose lines have the same letters and digits. `same lines` is
+the share where each line has at least LEAST_ALIKE of its words in common with its counterpart,
+because markup and page often spell it differently: `1/2 tsp salt` and `½ teaspoon salt, divided`.
+Of the half called `score` only totals are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.extraction import AnnotatedPage, load, own_values
+from bench.page_annotations import SourcePage, marked_values
+from bench.quick import add_quick
+
+LISTS = ("ingredients", "instructions")
+GROUP = "recipe, text"
+LEAST_ALIKE = 0.6
+"""Share of the words of two lines (Dice coefficient) from which on they are the same line."""
+Scores = dict[tuple[str, str], Counter[str]]
+"""By half and field: lists expected, given, exact, and with the same lines."""
+
+_NUMBER = re.compile(r"\A\W{0,3}(?:step\s)?\d{1,2}\s?[.):]\s*(?=\D)", re.IGNORECASE)
+_GROUP = re.compile(r"[^.!?]{1,80}:|for\s[^.!?,\d]{2,60}|to\s[^.!?,\d]{2,60}", re.IGNORECASE)
+
+
+def lines_of(texts: Any) -> list[list[str]]:
+    """The words of each line of a list, without numbers of steps and names of groups."""
+    given = [texts] if isinstance(texts, str) else texts or []
+    parts = (part.strip() for text in given for part in str(text).splitlines())
+    named = (_NUMBER.sub("", part) for part in parts if not _GROUP.fullmatch(part))
+    return [words for part in named if (words := _words(part))]
+
+
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{MULTIPLICATION SIGN}", "x")
+    return re.findall(r"[^\W_]+", plain)
+
+
+def is_exact(expected: list[list[str]], found: list[list[str]]) -> bool:
+    """Whether all lines have the same letters and digits."""
+    return _joined(expected) == _joined(found) or (
+        len(expected) == 1 and "".join(_joined(expected)) == "".join(_joined(found))
+    )
+
+
+def _joined(lines: list[list[str]]) -> list[str]:
+    return ["".join(words) for words in lines]
+
+
+def has_same_lines(expected: list[list[str]], found: list[list[str]]) -> bool:
+    """
+    Whether each line has most of its words in common with its counterpart.
+
+    A text that its source does not divide is compared as a whole.
+    """
+    if len(expected) == 1 < len(found):
+        return is_exact(expected, found)
+    return len(expected) == len(found) and all(map(_are_alike, expected, found))
+
+
+def _are_alike(first: list[str], other: list[str]) -> bool:
+    common = (Counter(first) & Counter(other)).total()
+    return 2 * common >= LEAST_ALIKE * (len(first) + len(other))
+
+
+def references(page: AnnotatedPage, field: str, marked: dict[str, Any]) -> list[list[list[str]]]:
+    """The lines that may be found: each source, with and without the names of groups of steps."""
+    stated = [texts for texts in (page.expected[field], marked.get(field)) if texts]
+    if field == "instructions":
+        stated += [_sentences(texts) for texts in stated if isinstance(texts, list)]
+    return [lines for texts in stated if (lines := lines_of(texts))]
+
+
+def _sentences(steps: list[str]) -> list[str]:
+    """Steps without short lines that end without a mark, if most of the others have one."""
+    ended = [step for step in steps if step.rstrip()[-1:] in ".!)"]
+    short = [s for s in steps if s not in ended and len(s.split()) <= _MAX_NAME_WORDS]
+    return [s for s in steps if s not in short] if len(ended) > len(steps) / 2 else steps
+
+
+_MAX_NAME_WORDS = 6
+
+
+def marked_lists(page: AnnotatedPage) -> dict[str, Any]:
+    """What the markup says in the other copy of a page; empty without that copy."""
+    other = page.path.with_name(page.path.name.replace("-1.html", "-0.html"))
+    if other == page.path or not other.exists():
+        return {}
+    return marked_values(SourcePage(other.read_bytes(), page.url, "recipe", {}))
+
+
+def score(pages: Iterable[AnnotatedPage], *, errors: bool) -> Scores:
+    """The scores of all lists; with `errors` the wrong ones of the `read` half are printed."""
+    scores: Scores = defaultdict(Counter)
+    for page in pages:
+        fields = [f for f in LISTS if page.group == GROUP and page.expected.get(f)]
+        values, marked = (own_values(page), marked_lists(page)) if fields else ({}, {})
+        for field in fields:
+            found, right = lines_of(values.get(field)), references(page, field, marked)
+            is_same = any(has_same_lines(lines, found) for lines in right)
+            scores[page.half, field].update(
+                lists=1,
+                given=bool(found),
+                exact=any(is_exact(lines, found) for lines in right),
+                same=is_same,
+            )
+            if errors and page.half == "read" and found and not is_same:
+                _print_difference(page, field, right, found)
+    return scores
+
+
+def _print_difference(
+    page: AnnotatedPage, field: str, right: list[list[list[str]]], found: list[list[str]]
+) -> None:
+    nearest = max(right, key=lambda lines: sum(line in lines for line in found))
+    print(f"{field} {page.path.name} {page.url} expected {len(nearest)} found {len(found)}")
+    for sign, lines, others in (("-", nearest, found), ("+", found, nearest)):
+        for line in lines:
+            if not any(_are_alike(line, other) for other in others):
+                print(f"  {sign} {' '.join(line)[:120]}")
+
+
+def table_of(scores: Scores) -> Table:
+    """Shares in percent by half and field."""
+    table = Table("half", "field", "lists", "given", "exact", "same lines")
+    for (half, field), counts in sorted(scores.items()):
+        table.add_row(
+            half, field, str(counts["lists"]), _share(counts["given"], counts["lists"]),
+            _share(counts["exact"], counts["given"]), _share(counts["same"], counts["given"]),
+        )  # fmt: skip
+    return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if whole else "-"
+
+
+def one_page(folder: Path) -> Path:
+    """The folder, with one annotated recipe."""
+    (folder / "page.html").write_text(
+        "<h1>Soup</h1><h2>Ingredients</h2><ul><li>2 cups milk</li><li>1 tsp salt</li></ul>"
+        "<h2>Method</h2><ol><li>Boil the milk.</li><li>Add the salt.</li></ol>"
+    )
+    (folder / "pages.jsonl").write_text(
+        '{"file": "page.html", "url": "http://a.example/", "group": "recipe, text", "expected":'
+        ' {"ingredients": ["2 cups milk", "1 tsp salt"]}}'
+    )
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Score the lists of recipes line by line.")
+    parser.add_argument("folder", nargs="?", type=Path, help="with pages.jsonl and the pages")
+    parser.add_argument("--errors", action="store_true", help="print the lists that differ")
+    add_quick(parser)
+    options = parser.parse_args()
+    if options.folder is None and not options.quick:
+        parser.error("FOLDER: the annotated pages")
+    with tempfile.TemporaryDirectory() as made:
+        scores = score(load(options.folder or one_page(Path(made))), errors=options.errors)
+    Console(width=100).print(table_of(scores))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Tell where in a page an element stands: behind its title, in comments, or in another article."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
+
+from richpins.structured_data.sources import Sources
+
+
+def behind_heading(
+    sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
+) -> Iterator[re.Match[bytes]]:
+    """Matches in the bytes after the first h1; none without one."""
+    start = sources.heading_end
+    if start < 0:
+        return iter(())
+    return pattern.finditer(sources.words.body, start, start + most_bytes)
+
+
+def is_elsewhere(node: LexborNode) -> bool:
+    """Return True for a part of a comment, or of another article that the page links."""
+    at: LexborNode | None = node
+    for _ in range(8):
+        if at is None or at.tag in {"body", "html"}:
+            break
+        if at.tag in {"aside", "nav", "footer"} or (at.tag == "a" and at.css_first(_TITLES)):
+            return True
+        if at.tag in _TEASER_ELEMENTS and _is_teaser(at):
+            return True
+        at = at.parent
+    return is_in_comments(node)
+
+
+_TITLES = "h1,h2,h3,h4"
+_TEASER_ELEMENTS = frozenset({"article", "li", "section", "div"})
+_TEASER = re.compile(
+    r"(?:^|[-_\s])(?:teaser|recommend\w*|read-?more|most-?read|popular|trending|latest|sidebar|"
+    r"more-(?:from|on|stories|news)|mehr-zum|weitere)(?:$|[-_\s])",
+    re.IGNORECASE,
+)
+
+
+def _is_teaser(node: LexborNode) -> bool:
+    """Return True for a block whose class names a teaser, or that is the link of its own title."""
+    if _TEASER.search(node.attributes.get("class") or ""):
+        return True
+    if node.tag not in {"article", "li"} or node.css_first("h1") is not None:
+        return False
+    linked = node.css_first("h2 a[href],h3 a[href],h4 a[href]")
+    return linked is not None
+
+
+def is_in_comments(node: LexborNode) -> bool:
+    """Return True inside comments, reviews and related content."""
+    at: LexborNode | None = node
+    for _ in range(8):
+        if at is None or at.tag in {"body", "html"}:
+            return False
+        attributes = at.attributes
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        if "comment" in named or "review" in named or "related" in named:
+            return True
+        at = at.parent
+    return False

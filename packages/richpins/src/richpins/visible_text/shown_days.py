@@ -1,0 +1,170 @@
+"""Find the publication date of a page in its visible text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from richpins._plain_text import parted_text, shown_text
+from richpins.provenance import Candidate
+from richpins.structured_data.sources import Sources
+from richpins.structured_data.words import DATES, TIME
+from richpins.values import date_orders, dates
+from richpins.visible_text.places import behind_heading, is_elsewhere, is_in_comments
+
+_MAX_CHARS_WITH_SCRIPTS = 20_000
+_MAX_BYLINES = 30
+
+
+def before_date(text: str) -> str:
+    """Return the text before a date: `Angela Mar November 12, 2019` names Angela Mar."""
+    at = date_in(text)
+    if not at:
+        return text
+    before = text[:at].rstrip(_BESIDE_DATE)
+    last = before.rpartition(" ")[2]
+    is_weekday = len(last) > _MAX_SHORT and date_orders.weekday(last) is not None
+    return before.removesuffix(last).rstrip(_BESIDE_DATE) if is_weekday else before
+
+
+def date_in(text: str) -> int | None:
+    """
+    Return where a date starts that reaches to the end of a short text, or nearly so.
+
+    Of several places it is the last one: what may be a weekday, `Mar`, may be a name.
+    """
+    if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
+        return None
+    first: dates.Moment | None = None
+    last: int | None = None
+    for match in _WORD_START.finditer(text):
+        moment = dates.moment(text[match.start() :])
+        if moment is not None and first in (None, moment):
+            first, last = moment, match.start()
+    return last
+
+
+_BESIDE_DATE = " ,|·–—-•"
+_MAX_SHORT = 3
+_MAX_DATED_CHARS = 120
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_WORD_START = re.compile(r"(?<![^\s|·•,–—-])[^\W_]")
+
+
+def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
+    """
+    Yield times from elements with a time tag or a class name for times, except in comments.
+
+    Those in teasers, asides and menus, which belong to other articles, are yielded if `elsewhere`
+    is true, and only then.
+    """
+    tree = sources.document.tree
+    if "itemprop" in sources.words and not elsewhere:
+        yield from _marked_times(tree)
+    if sources.words.in_class("byline"):
+        yield from _days_in_bylines(sources, elsewhere=elsewhere)
+    if not sources.words.in_class(*DATES) and TIME not in sources.words:
+        return
+    for node in tree.css("time[datetime]")[:3]:
+        if _is_declared(node) or is_in_comments(node):
+            continue
+        if is_elsewhere(node) is elsewhere:
+            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
+    for node in tree.css(_DATES)[:_MAX_DATES]:
+        if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
+            continue
+        text = parted_text(node)
+        marked = node.attributes.get("title") if node.tag == "abbr" else None
+        if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
+            continue
+        if not is_in_comments(node) and is_elsewhere(node) is elsewhere:
+            shown = marked or _BEFORE_DATE.sub("", text)
+            if dates.moment(shown, sources.document.language) is None:
+                continue
+            yield Candidate(shown, "html", f"{node.tag} of a class of dates")
+
+
+def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate]:
+    """Yield the date behind a name in a byline."""
+    for node in sources.document.tree.css('[class*="byline" i]')[:_MAX_BYLINES]:
+        text = parted_text(node) if len(node.text()) <= _MAX_DATED_CHARS else ""
+        at = date_in(text)
+        if at is not None and not is_in_comments(node) and is_elsewhere(node) is elsewhere:
+            yield Candidate(text[at:], "html", f"{node.tag} of class byline")
+
+
+def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield dates that are the only text of an element shortly after the first h1."""
+    for match in behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
+        text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
+        if dates.moment(text, sources.document.language) is not None:
+            yield Candidate(text, "html", "behind the h1")
+            return
+
+
+_DAY_ALONE = re.compile(
+    rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
+    rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
+    rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
+    rb"(?:\s(?:on|am|le|el|il|op|den|em))?:?\s|"
+    + "(?:公開日|公開|投稿日|掲載日|配信日|配信|发布时间|发布日期|發布時間|發布日期|日期|게시일|"
+    "입력|등록일|등록)".encode()
+    + "\\s?(?::|：)?\\s?".encode()
+    + rb")?"
+    rb"((?:[A-Z\x80-\xff][A-Za-z\x80-\xff-]{1,19}[.,]?\s)?"
+    rb"(?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
+    rb"|[.,]?\s[A-Za-z\x80-\xff]{3,20}\.?\s[0-3]?\d(?![\d:])\.?"
+    + r"|年[01]?\d月[0-3]?\d日".encode()
+    + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
+    + rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
+    rb"|[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:de\s|of\s)?[A-Za-z\x80-\xff]{3,20}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
+    rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
+    rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
+    + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
+    + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
+)
+_MAX_BYTES_BEFORE_DAY = 3_000
+
+
+def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
+    """Yield values of `itemprop=datePublished` that belong to no item."""
+    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
+        if _is_in_item(node):
+            continue
+        attributes = node.attributes
+        text = attributes.get("content") or attributes.get("datetime") or shown_text(node)
+        yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
+
+
+def _is_in_item(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None:
+        if "itemscope" in at.attributes:
+            return True
+        at = at.parent
+    return False
+
+
+def _is_declared(node: LexborNode) -> bool:
+    """Return True for the value of a property, which the structured data already covers."""
+    return bool({"itemprop", "property"} & node.attributes.keys())
+
+
+_DATES = (
+    'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
+    "abbr.published"
+)
+_MAX_DATES = 30
+_MIN_DATE_CHARS = 6
+_MAX_DATE_CHARS = 60
+_BEFORE_DATE = re.compile(
+    r"^(?:(?:last )?(?:published|posted|updated|on|date|stand|veröffentlicht|erstellt|vom|am|"
+    r"publié|le|publicado|pubblicato|il|el|em|gepubliceerd|op|opublikowano|publicerad|publisert|den|"
+    r"zveřejněno|udgivet|julkaistu|közzétéve|megjelent|опубликовано|дата|yayınlanma(?:\starihi)?|"
+    r"yayın\starihi|data|fecha|datum|dato)\b\W*)+"
+    r"|^(?:公開日?|投稿日|掲載日?|配信日?|作成日|発行日?|发布(?:时间|日期|于)?|發布(?:時間|日期|於)?|"
+    r"时间|時間|日期|게시일?|입력|등록일?|작성일?|발행일?)\s?[:：]?\s?",
+    re.IGNORECASE,
+)
