@@ -118,6 +118,19 @@ class PackUpkeep:
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
 
+    def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
+        """
+        The records of a pack, without its first, with the nodes that name them.
+
+        Raises:
+            CorruptContent: it is damaged.
+        """
+        return self._records(self._packs(), name, data)
+
+    def alone(self, record: PackedRecord) -> PackRecord:
+        """The body of a record under the URLs of its owners, and nothing else of it."""
+        return self._alone(self._packs(), record)
+
     def _settle(self, name: str) -> None:
         """Look at a pack whose writer did not settle it."""
         packs = self._packs()
@@ -133,10 +146,11 @@ class PackUpkeep:
             if any(one.owners for one in records):
                 self._rewrite(packs, [name], report)
                 return
-            packs.files.delete(name)
             self._forget_records(records)
             report.deleted += 1
             report.freed_bytes += len(data)
+        # Also what is gone already: a bucket may still have versions of it.
+        packs.files.delete(name)
         packs.catalog.forget(name)
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
