@@ -6,7 +6,8 @@ Check packs and exports (WARC, WACZ) with the programs that others read them wit
 cdxj-indexer must write the same index, `wacz validate` must accept the WACZ, pywb must replay every
 capture with its body by aragog's index, and the package surt must give the same keys for thousands
 of odd URLs. pywb must replay packs in gzip as well. Without arguments it exports pages of its own.
-STEM is that of `aragog store export STEM --format warc`. The programs are in .venv-archives (`scripts/setup archives`).
+STEM is that of `aragog store export STEM --format warc`. The programs are in .venv-archives
+(`scripts/setup archives`).
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def own_exports(folder: Path, pages: int) -> list[Path]:
 
 
 def check_packs(folder: Path, pages: int) -> None:
-    """Let pywb replay every page of packs in gzip, as they are in a content folder, and revisits."""
+    """Let pywb replay every page of packs in gzip, as a content folder has them, and revisits."""
     options = ContentSettings(pack_compression="gzip", pack_bytes=20_000)
     packs = FolderPacks(folder / "content")
     store = UrlStore(
