@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.support.collecting",
     "tests.support.scheduling",
     "tests.support.missing_parts",
+    "tests.support.open_files",
     "tests.support.hbase_server",
     "tests.support.s3_server",
     "tests.support.origin",

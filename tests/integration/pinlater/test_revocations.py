@@ -54,9 +54,14 @@ def test_a_reply_whose_caller_has_died_expires(own_place, tmp_path):
         with own_place.app.connection() as connection:
             # A caller that ends before it reads: its reply is pushed all the same.
             box = own_place.app.control.mailbox(connection)
-            box._publish("ping", {}, reply_ticket="0f", channel=connection.default_channel)
             key = f"{box.oid}.{box.reply_exchange.name}"
-        wait_until(lambda: own_place.client.exists(key))
+            ping = {"reply_ticket": "0f", "channel": connection.default_channel}
+            # Again until it is answered: a broadcast reaches whoever listens at that moment.
+            wait_until(
+                lambda: own_place.client.exists(key),
+                every_s=1.0,
+                meanwhile=lambda: box._publish("ping", {}, **ping),
+            )
         assert 0 < own_place.client.pttl(key) <= CONTROL_KEPT_MS
 
 

@@ -16,6 +16,7 @@ settings `is`, or `refused` and `why`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -70,10 +71,11 @@ def _commands(given: Mapping[str, Any]) -> dict[str, Any]:
         for file, text in given.get("latin", {}).items():
             (folder / file).write_bytes(text.encode("latin-1"))
         if count := given.get("records", 0):
-            store = url_store(load_settings(environ=environ).resolved())
             note = given.get("note", "Käse 猫 ") + "x" * 200
-            for number in range(count):
-                store.put(f"http://a.test/{number}", {"team.note": note.encode()})
+            settings = load_settings(environ=environ).resolved()
+            with contextlib.closing(url_store(settings)) as store:
+                for number in range(count):
+                    store.put(f"http://a.test/{number}", {"team.note": note.encode()})
         done = {}
         for command in given["run"]:
             is_last = command is given["run"][-1]
