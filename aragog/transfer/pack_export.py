@@ -27,14 +27,10 @@ from aragog.transfer.parts import PURPOSE_FILE
 from aragog.transfer.warc import COLUMNS, export_warc
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Packs, pointer_of
-from aragog.urlstore.content.file_folder import FileFolder
+from aragog.urlstore.content import FileFolder
 from aragog.urlstore.nodes import facts_of
-from aragog.urlstore.pack_index import pack_index
+from aragog.urlstore.pack_index import index_of, pack_index, pack_of
 from aragog.urlstore.pack_upkeep import PackedRecord, PackUpkeep
-from aragog.urlstore.packs import frames
-from aragog.urlstore.packs.frames import Compression
-from aragog.urlstore.packs.pointers import index_name
-from aragog.urlstore.page_records import warcinfo_record
 from aragog.urlstore.records import is_allowed, is_expired
 from aragog.urlstore.store import UrlStore
 from zengraph.records import Row
@@ -158,7 +154,7 @@ class _PackExport:
         if made is None:
             return
         index, _ = pack_index(name, made)
-        self._target.replace_file(self._target.folder / index_name(name), index)
+        self._target.replace_file(self._target.folder / index_of(name), index)
         self._target.replace_file(path, made)
         self.report.records += index.count(b"\n")
         self._on_progress(self.report.records)
@@ -183,9 +179,7 @@ class _PackExport:
         if not kept:
             return None
         self.report.partial += 1
-        first = warcinfo_record(name, self._now_ms)
-        compression: Compression = "gzip" if name.endswith(".gz") else "zstd"
-        return b"".join([frames.compress(first, compression), *kept])
+        return pack_of(name, kept, self._now_ms)
 
     def _note_moved(self, name: str, record: PackedRecord) -> None:
         for _, row in record.known:

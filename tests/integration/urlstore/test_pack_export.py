@@ -1,6 +1,7 @@
 """The export of a whole store as a copy of its packs, less what may not be given out."""
 
 import io
+import itertools
 import json
 from collections import Counter
 from dataclasses import replace
@@ -13,9 +14,9 @@ from aragog.transfer.pack_export import export_packs, files_of
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks
-from aragog.urlstore.content.file_folder import FileFolder
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.pointers import index_name
+from tests.support.killed_process import killed_at
 from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
 
@@ -120,33 +121,25 @@ def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
     assert export_packs(stand.store, tmp_path).records == 0
 
 
-class Stopped(Exception):
-    """The process ends here."""
-
-
-@pytest.mark.parametrize("step", range(1, 8))
-def test_an_export_that_ended_anywhere_is_completed_by_the_next(tmp_path, monkeypatch, step):
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_an_export_that_is_killed_at_any_step_is_completed_by_the_next(tmp_path):
     stand = pack_stand()
     for n in range(3):
         write(stand, fetched(f"{A}{n}", f"text {n}"))
-    left, put = step, FileFolder.replace_file
+    for step in itertools.count(1):
+        folder = tmp_path / str(step)
 
-    def stopping(self, path, data):
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise Stopped
-        put(self, path, data)
+        def work(steps, folder=folder):
+            steps.watch_folder(folder)
+            export_packs(stand.store, folder)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(FileFolder, "replace_file", stopping)
-        try:
-            export_packs(stand.store, tmp_path)
-        except Stopped:
-            assert step < 7
-    export_packs(stand.store, tmp_path)
+        was_killed = killed_at(step, work)
+        export_packs(stand.store, folder)
 
-    assert bodies(tmp_path) == {f"text {n}": 1 for n in range(3)}
+        assert bodies(folder) == {f"text {n}": 1 for n in range(3)}
+        if not was_killed:
+            assert step > 15
+            break
 
 
 def test_what_upkeep_moves_during_an_export_is_in_it(tmp_path):

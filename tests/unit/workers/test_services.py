@@ -2,11 +2,9 @@
 
 import contextvars
 import threading
-from dataclasses import replace
 
 import pytest
 
-from aragog.settings import Settings
 from aragog.workers import services
 from tests.support.waiting import wait_until
 
@@ -15,10 +13,10 @@ BATCHES = 12
 
 
 @pytest.fixture(autouse=True)
-def _settings(monkeypatch):
-    settings = Settings()
-    workers = replace(settings.workers, store=WRITING, store_batches=BATCHES)
-    monkeypatch.setattr(services, "process_settings", lambda: replace(settings, workers=workers))
+def _settings(monkeypatch, tmp_path):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_SETTINGS", "")
+    monkeypatch.setenv("ARAGOG_WORKERS__STORE", str(WRITING))
     services._store_threads.cache_clear()
     yield
     services._store_threads.cache_clear()
