@@ -26,7 +26,7 @@ from celery.signals import (
 )
 
 from aragog.crawl.pipeline.routing import CelerySender, Destination, Queue
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.crawl.stages.page_limits import make_expendable
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.errors import CONFIG, TRANSIENT, ConfigError
@@ -63,7 +63,7 @@ def _check_files(**_: Any) -> None:
 
             load(settings.pipeline.extractors)
         overrides_of(settings)
-        take_up_site_rules(settings)
+        install_site_rules(settings)
         RenderingRule(settings.rendering)
         if problem := store_conflict(settings):
             raise ConfigError(problem)

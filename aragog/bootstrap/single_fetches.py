@@ -19,7 +19,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import request_signer
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.crawl.politeness.shared_clock import ServerTime
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
@@ -46,7 +46,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
         ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
     """
     settings = settings.resolved()
-    take_up_site_rules(settings)
+    install_site_rules(settings)
     shared, overrides = SharedState.of(settings), overrides_of(settings)
     clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.observability.metrics import (
     CONTENT_SECONDS,
     READ_CACHE_READS,
@@ -168,7 +168,7 @@ def replica_tables(settings: Settings) -> Tables:
 
 
 def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
-    take_up_site_rules(settings)
+    install_site_rules(settings)
     content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})

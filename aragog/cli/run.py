@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 import sys
 import time
@@ -28,16 +26,22 @@ from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
 from aragog.cli.exit_status import BAD_LINES, DONE, SIGNALED, UNUSABLE, WAITING
-from aragog.cli.run_output import RunOutput
+from aragog.cli.run_options import RunOptions, crawl_name, output_of
 from aragog.cli.run_progress import waiting_for, watch
-from aragog.cli.run_report import LOOKED_AT, best_of, card, print_outcomes, print_problems
+from aragog.cli.run_report import (
+    LOOKED_AT,
+    best_of,
+    card,
+    completeness,
+    print_outcomes,
+    print_problems,
+)
 from aragog.cli.run_tracker import Ending, RunTracker, Wish
-from aragog.cli.terminal import SafeConsole, warn
+from aragog.cli.terminal import SafeConsole, note, warn
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.pipeline.waiting_urls import SLOT
@@ -47,26 +51,12 @@ from aragog.settings import Settings, load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
+from aragog.transfer.rows import ENDINGS
 from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How the URLs of a run are enqueued."""
-
-    depth: int
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    refresh: bool
-    priority: int = PRIORITY_DEFAULT
-    output: RunOutput | None = None
-    """What the pages are written to."""
-    crawl: str = "run"
-    """The name of the crawl that the URLs belong to."""
 
 
 @click.command()
@@ -76,8 +66,13 @@ class RunOptions:
 @click.option(
     "-O",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a record of each page to this file: .jsonl (.gz, .zst) or .parquet.",
+    help="Write a record of each page to this file or s3://BUCKET/KEY, by its ending: "
+    f"{ENDINGS}. It is replaced when it is whole.",
+)
+@click.option(
+    "-o",
+    "--append",
+    help="Add a record of each page to the end of this file: .jsonl, .csv or .sqlite.",
 )
 @click.option(
     "--fields",
@@ -96,7 +91,8 @@ def run(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     extractor: tuple[str, ...],
-    output: Path | None,
+    output: str | None,
+    append: str | None,
     fields: tuple[str, ...] | None,
     crawl: str | None,
     *,
@@ -115,10 +111,8 @@ def run(
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
-    if fields and output is None:
-        raise click.UsageError("--fields names the fields of the records of --output")
-    written = RunOutput(output, fields, command_settings()) if output else None
-    name = crawl or _crawl_name(file, depth, include, exclude)
+    written = output_of(output, append, fields)
+    name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
     options = RunOptions(depth, include, exclude, refresh, priority, written, name)
     console = SafeConsole(summary=True)
@@ -137,18 +131,6 @@ def run(
         )
         result = _on_the_system(running_crawl, keep=keep)
     raise SystemExit(result.status)
-
-
-def _crawl_name(
-    file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]
-) -> str:
-    """The name of the crawl that a run with these arguments is, and its repetitions are."""
-    if file is None:
-        return "demo"
-    place = str(Path(file).absolute()) if file != "-" else file
-    text = repr((place, depth, tuple(include), tuple(exclude)))
-    stem = re.sub(r"[^A-Za-z0-9-]+", "-", Path(file).stem).strip("-")[:40] or "run"
-    return f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
@@ -257,9 +239,12 @@ class Crawl:
                 snapshot = watch(tracker, ask, self.console, tick, self._causes(tracker))
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
-            if output:
-                self.console.print(output.write(store), highlight=False, soft_wrap=True)
+            said = output.write(store) if output else ""
+            if said:
+                self.console.print(said, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
+            if output:
+                note(completeness(output, tracker), err=True)
         return RunResult(enqueued_all and not tracker.in_flight, lines)
 
     def _start(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from aragog.cli.run_tracker import NotStored
+from aragog.cli.run_output import RunOutput
+from aragog.cli.run_tracker import NotStored, RunTracker
 from aragog.cli.terminal import echo, one_line, printable, warn
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.fetcher.user_agent import why_anonymous
@@ -97,6 +99,24 @@ def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
         return  # the table has them all
     ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
     warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in ordered))
+
+
+def completeness(output: RunOutput, tracker: RunTracker) -> str:
+    """
+    Whether the file of a run is complete: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
+
+    Two URLs of one page have one record.
+    """
+    urls = tracker.total + tracker.not_accepted
+    without: Counter[str] = Counter(tracker.outcomes)
+    without["not accepted"] = tracker.not_accepted
+    without["still waiting"] = tracker.in_flight
+    own = output.records - output.kept
+    without["the page of another URL"] = urls - own - without.total()
+    reasons = ", ".join(f"{count:,} {name}" for name, count in without.most_common() if count > 0)
+    beside = f"; {output.kept:,} of earlier runs" if output.kept else ""
+    found = f"{own:,} records of {urls:,} URLs"
+    return found + (f", {urls - own:,} without ({reasons})" if urls > own else "") + beside
 
 
 def setting_of(problem: NotStored, settings: Settings) -> str:

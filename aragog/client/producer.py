@@ -26,7 +26,7 @@ from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.watch import WatchBatch
@@ -79,7 +79,7 @@ class Aragog:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = (settings or process_settings()).resolved()
-        take_up_site_rules(self._settings)
+        install_site_rules(self._settings)
         broker = self._settings.broker
         self._shared = shared = SharedState.of(self._settings)
         self._app = Celery("aragog-producer", set_as_current=False)

@@ -1,1 +1,1 @@
-"""Import and export of a UrlStore: JSON Lines, Parquet, WARC, copies."""
+"""Import and export of a UrlStore: JSON Lines, tables, WARC, copies."""

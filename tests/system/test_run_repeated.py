@@ -121,6 +121,7 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
     code, output = finished(start("--depth", "4", "-O", "docs.jsonl"))
     assert (code, Counter(urls_of(file))) == (0, Counter(URLS)), output
     assert f"{PAGES} already stored" in output
+    assert output.rstrip().endswith(f"{PAGES} records of {PAGES} URLs")
     assert {r.path for r in site.seen[asked:]} <= {"/robots.txt"}
     asked = len(site.seen)
 

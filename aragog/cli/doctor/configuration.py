@@ -16,7 +16,7 @@ from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.user_agent import has_contact
-from aragog.crawl.pipeline.site_rules import take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import CONFIG, StoreUnavailable
 from aragog.runtime import open_files
@@ -250,6 +250,6 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
     """The file of query parameters by site can be read."""
     if system.settings.site_rules_file is not None:
-        take_up_site_rules(system.settings)
+        install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
         yield Finding("site_rules_file", ok=True, text=text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -24,16 +26,20 @@ from aragog.cli.terminal import echo, note, one_line
 from aragog.errors import BadInput, ContentReplaced, CorruptContent, TakenDown
 from aragog.pages.main_text import FIELDS
 from aragog.pages.selectors import rule_types
+from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.transfer import import_export, json_lines
 from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
+from aragog.transfer.row_sink import RowSink
+from aragog.transfer.rows import kind_of
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc import WarcReport, export_warc, next_file
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
+ROW_KINDS = ("csv", "json", "sqlite")
 OF_RECORDS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
 """Members of a record that are no fields of its page."""
 
@@ -45,11 +51,11 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 
 
 @click.command("export")
-@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", metavar="FILE", type=click.UNPROCESSED)
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "parquet", "warc", *addons.writes_formats()]),
+    type=click.Choice(["jsonl", "parquet", *ROW_KINDS, "warc", *addons.writes_formats()]),
     help="Default: by the name of FILE.",
 )
 @click.option(
@@ -62,7 +68,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
 @click.option("--limit", type=COUNT, help="Maximum number of records.")
 def export(
-    file: Path,
+    file: str,
     kind: str | None,
     fields: tuple[str, ...] | None,
     host: str | None,
@@ -74,25 +80,62 @@ def export(
     links: bool,
 ) -> None:
     """
-    Write URLs to FILE: JSON Lines, Parquet, or their content as a web archive.
+    Write URLs to FILE or s3://BUCKET/KEY: JSON Lines, tables, or their content as a web archive.
 
-    JSON Lines may be compressed (.gz, .zst), or go to standard output, if FILE is `-`. For WARC,
-    FILE is a prefix of file names; beside each file is its index (.cdxj).
+    By its ending: .jsonl and .parquet have all of a record, and can be imported; .csv, .json and
+    .sqlite have a row a page, with a column for each field. JSON Lines, CSV and JSON may be
+    compressed (.gz, .zst). JSON Lines go to standard output if FILE is `-`. For WARC, FILE is a
+    prefix of file names; beside each file is its index (.cdxj).
     """
     settings = command_settings()
-    if to_stdout := str(file) == "-":
-        file, kind = STDOUT, kind or "jsonl"
+    with _local(file, settings) as path:
+        selection = NodeSelection(cursor=cursor, limit=limit, crawl=crawl)
+        _export(path, kind, fields, selection, host, purpose, settings, links=links)
+
+
+@contextmanager
+def _local(file: str, settings: Settings) -> Iterator[Path]:
+    """A path to write to; what is there afterward is copied to S3, if `file` is there."""
+    if not file.startswith("s3://"):
+        yield STDOUT if file == "-" else Path(file)
+        return
+    require("s3", file)
+    from aragog.transfer.s3_files import S3File  # noqa: PLC0415 - boto3 takes 0.3 s to import
+
+    target = S3File(file, settings.resolved().content)
+    with TemporaryDirectory(prefix="aragog-export-") as folder:
+        yield Path(folder, target.path.name)
+        for written in sorted(Path(folder).iterdir()):
+            target.upload(written)
+
+
+def _export(
+    file: Path,
+    kind: str | None,
+    fields: tuple[str, ...] | None,
+    selection: NodeSelection,
+    host: str | None,
+    purpose: str | None,
+    settings: Settings,
+    *,
+    links: bool,
+) -> None:
+    cursor = selection.cursor
+    if to_stdout := file == STDOUT:
+        kind = kind or "jsonl"
         if kind != "jsonl":
             raise click.UsageError("standard output takes JSON Lines only")
     kind = kind or _kind(file)
+    if links and kind in ROW_KINDS:
+        raise click.UsageError(f"--links: a {kind} file has one row a page; use .jsonl or .parquet")
     if cursor and host:
         raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
     if cursor and kind not in ("jsonl", "warc") and file.exists():
         raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with closing(url_store(settings)) as store, counting(kind) as counted:
-        urls = urls_of_host(store, host) if host else None
-        selection = NodeSelection(urls=urls, cursor=cursor, limit=limit, crawl=crawl)
-        if kind not in ("jsonl", "parquet"):
+        if host:
+            selection = replace(selection, urls=urls_of_host(store, host))
+        if kind not in ("jsonl", "parquet", *ROW_KINDS):
             report = _archive_writer(kind, file, is_continued=bool(cursor))(
                 store.zen,
                 store.bodies,
@@ -206,6 +249,8 @@ def _sink(
 ) -> import_export.Sink:
     if kind == "parquet":
         return ParquetSink(file, types, fields)
+    if kind in ROW_KINDS:
+        return RowSink(file, types, fields)
     return json_lines.JsonLinesSink(json_lines.open_to_write(file, append=append), types)
 
 
@@ -320,10 +365,11 @@ def _kind(file: Path) -> str:
         return "parquet"
     if file.suffix == ".warc" or file.suffix[1:] in addons.writes_formats():
         return file.suffix[1:]
-    if ".jsonl" in file.suffixes or ".json" in file.suffixes:
-        return "jsonl"
     more = "".join(f", .{kind}" for kind in addons.writes_formats())
-    raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc{more}, or give --format")
+    try:
+        return kind_of(file)
+    except BadInput as error:
+        raise BadInput(f"{error}, .warc{more}, or give --format") from None
 
 
 def _report_url(url: str, reason: str) -> None:

@@ -8,7 +8,7 @@ from aragog.settings import Settings
 from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 
-def take_up_site_rules(settings: Settings) -> None:
+def install_site_rules(settings: Settings) -> None:
     """
     Normalize by the rules of `site_rules_file`, if there is one; producers and workers alike.
 

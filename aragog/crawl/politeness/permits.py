@@ -46,7 +46,7 @@ ATTEMPTS = 3
 # Reports that nobody waits for are this much late at most, and join others.
 TELL_AFTER_S = 0.01
 # Where intervals are at least this long, the next sender asks only after the report of the last.
-UNHURRIED_US = 40_000
+SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
 
@@ -195,7 +195,7 @@ class Permits:
         self._held.pop(slot.token, None)
         if not held and self._is_planned_only(slot):
             return
-        if slot.pre_granted_until_us or slot.interval_us >= UNHURRIED_US:
+        if slot.pre_granted_until_us or slot.interval_us >= SLOW_INTERVAL_US:
             self._feedback.add((slot, written_us))
         else:
             self.report([(slot, written_us)])

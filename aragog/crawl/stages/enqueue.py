@@ -230,7 +230,9 @@ class Enqueuer:
             self.followed.note_in_flight(options.request_id, in_flight, options.depth)
         options = replace(options, crawl_number=crawl.number)
         with spans.sending([url for url in valid if url in new], _attributes(options)):
-            self._send(_dealt([url for url in valid if url in new]), options, others, spans)
+            self._send(
+                _interleaved_by_host([url for url in valid if url in new]), options, others, spans
+            )
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):
             for url in valid:
@@ -375,7 +377,7 @@ def _answer(
     return EnqueueResult(url, EnqueueStatus.WAITING, to)
 
 
-def _dealt(urls: Sequence[str]) -> list[str]:
+def _interleaved_by_host(urls: Sequence[str]) -> list[str]:
     """
     The URLs with alternating hosts; the order within each host is kept.
 

@@ -25,7 +25,7 @@ from aragog.crawl.rendering.models import Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.requester import answered_well, contained
+from aragog.crawl.stages.requester import as_outcome, is_healthy
 from aragog.errors import InvalidUrl
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Fetched, Outcome
@@ -163,9 +163,9 @@ class PageResources:
         usual = self.access.rules.settings.preferences.purposes
         with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
-            outcome = contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+            outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
             answers = dict.fromkeys(gate.redirected_by, True)
-            if (ok := answered_well(outcome)) is not None:
+            if (ok := is_healthy(outcome)) is not None:
                 answers[gate.key] = ok
             self.access.limiter.report_many(answers.items())
         return _resource(outcome)

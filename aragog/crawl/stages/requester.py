@@ -40,7 +40,7 @@ from aragog.runtime.green_threads import GreenPool
 log = logging.getLogger(__name__)
 
 
-def contained(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
+def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
     The outcome of `fetch()`; `Unreachable` if a defect ended it, which one response may trigger.
 
@@ -162,7 +162,7 @@ class Requester:
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
                 outcome = _without_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)
-            if (ok := answered_well(outcome)) is not None:
+            if (ok := is_healthy(outcome)) is not None:
                 reports[gate.key] = ok
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
@@ -182,10 +182,10 @@ class Requester:
             validators_url=stored.url,
             hops=job.hops,
         )
-        return contained(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
+        return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
 
-def answered_well(outcome: Outcome) -> bool | None:
+def is_healthy(outcome: Outcome) -> bool | None:
     """
     Whether the domain that was asked last answered as it should; None where that is not known.
 

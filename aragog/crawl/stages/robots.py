@@ -28,7 +28,7 @@ from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
-from aragog.crawl.stages.requester import contained
+from aragog.crawl.stages.requester import as_outcome
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
@@ -333,7 +333,7 @@ class _RobotsRun:
 
     def _fetched(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
         fetch = partial(self.stage.fetcher.fetch, url, gate=gate, **validators._asdict())
-        return contained(fetch, url=url, next_url=url, clock=self.stage.clock)
+        return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _hold_claims(self) -> None:
         """Keep the claims of the origins that come back, counted from now: fetching took time."""

@@ -26,7 +26,7 @@ from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.stages.access import HEAD_START_MS, Access, Denial
 from aragog.crawl.stages.access_rules import Forbidden, RulesUnreachable
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.requester import answered_well, contained
+from aragog.crawl.stages.requester import as_outcome, is_healthy
 from aragog.errors import TRANSIENT, LimiterUnavailable
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
@@ -275,13 +275,13 @@ class SingleFetch:
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
         )
-        return contained(fetch, url=job.url, next_url=job.url, clock=self.clock)
+        return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
     def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
         limiter = self.access.limiter
         if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
             limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
-        if (ok := answered_well(outcome)) is not None:
+        if (ok := is_healthy(outcome)) is not None:
             limiter.report(gate.key, ok)
 
 

@@ -108,7 +108,7 @@ class PageWritePlan:
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
-def refuted(plan: PageWritePlan) -> list[str]:
+def urls_without_page(plan: PageWritePlan) -> list[str]:
     """URLs of the fetch that turned out to have no page; aliases may have trusted them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
@@ -129,7 +129,7 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     return [end_of(url, rows) for url in set(page.urls)]
 
 
-def leaving(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
+def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
     URLs of the fetch whose canonical URL it no longer names or agrees with.
 

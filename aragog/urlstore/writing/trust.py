@@ -39,7 +39,7 @@ class Trust:
         self._due = DueIndex(zen)
         self._watches = Watches(zen)
 
-    def disappoint(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
+    def revoke_aliases(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
         """
         Undo the aliases that trusted one of `urls` before it was fetched.
 

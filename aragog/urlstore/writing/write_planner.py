@@ -188,7 +188,7 @@ class WritePlanner:
         If such a canonical URL was never fetched itself, its page consists of what these URLs
         contributed, which moves back. One that was fetched keeps its data. True if there were any.
         """
-        left = page_plan.leaving(page, judgment, rows)
+        left = page_plan.detached_urls(page, judgment, rows)
         for url in left:
             self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
         return bool(left)

@@ -304,8 +304,8 @@ class PageWriter:
         """Undo aliases that trusted a URL which turned out to have no page."""
         for gone in (True, False):
             some = [plan for plan in newest if plan.page.gone is gone]
-            if trusted := [url for plan in some for url in page_plan.refuted(plan)]:
-                self._trust.disappoint(trusted, now_ms, gone=gone)
+            if trusted := [url for plan in some for url in page_plan.urls_without_page(plan)]:
+                self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
         """Let pages that agreed with one that is another or gone by now be fetched."""

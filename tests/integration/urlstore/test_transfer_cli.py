@@ -1,8 +1,11 @@
 """Exports that are continued, and copies of a damaged store, on the command line."""
 
+import csv
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow.parquet as pq
@@ -11,10 +14,13 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
+from aragog.cli.run_output import RunOutput
 from aragog.settings import load_settings
 from aragog.transfer.json_lines import open_to_read, read_json_lines
 from aragog.transfer.parquet import read_parquet
+from aragog.transfer.rows import urls_of
 from aragog.urlstore.content import open_content
+from aragog.urlstore.s3_connection import s3_client
 
 URLS = [f"http://a.example/{number}" for number in range(5)]
 
@@ -176,3 +182,48 @@ def test_the_url_may_be_asked_for_by_name(store, tmp_path, name):
         rows = pq.read_table(file).to_pylist()
     assert rows
     assert all(row["url"] and not row.get("fields") for row in rows)
+
+
+def test_tables_have_a_row_a_page_with_all_digits(store, tmp_path):
+    store.put(URLS[0], {"product.price": b'"19.90"', "team.note": b"cheap"})
+    fields = "product.price,team.note"
+
+    for name in ("x.csv", "x.json", "x.sqlite"):
+        assert run("export", tmp_path / name, "--fields", fields) == "5 records\n"
+
+    with (tmp_path / "x.csv").open(newline="") as stream:
+        rows = {row["url"]: row for row in csv.DictReader(stream)}
+    assert (rows[URLS[0]]["product.price"], rows[URLS[0]]["team.note"]) == ("19.90", "cheap")
+    assert list(rows[URLS[1]]) == ["url", "canonical_url", "fetched_at_ms", *fields.split(",")]
+    texts = (tmp_path / "x.json").read_text()
+    assert '"product.price":19.90' in texts
+    assert {row["url"] for row in json.loads(texts)} == {*URLS}
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
+        query = 'SELECT "product.price" FROM pages WHERE url = ?'
+        assert database.execute(query, (URLS[0],)).fetchone() == (19.9,)
+    assert "one row a page" in run("export", tmp_path / "x.csv", "--links", code=2)
+
+
+def test_an_export_goes_to_a_bucket(store, tmp_path, s3_server, s3_settings, monkeypatch):
+    monkeypatch.setenv("ARAGOG_CONTENT__S3_ENDPOINT", s3_settings.s3_endpoint)
+    monkeypatch.setenv("ARAGOG_CONTENT__S3_REGION", s3_settings.s3_region)
+    place = f"s3://{s3_settings.s3_bucket}/tables/day.csv.gz"
+
+    assert run("export", place) == "5 records\n"
+
+    client = s3_client(s3_settings)
+    client.download_file(s3_settings.s3_bucket, "tables/day.csv.gz", str(tmp_path / "day.csv.gz"))
+    assert {*urls_of(tmp_path / "day.csv.gz")} == {*URLS}
+    assert "name it s3://BUCKET/KEY" in run("export", "s3://bucket", code=2)
+    assert "the bucket does not exist" in run("export", "s3://none-such/x.csv", code=1)
+
+
+def test_the_file_of_a_run_in_a_bucket_keeps_the_pages_of_earlier_runs(store, s3_settings):
+    settings = replace(load_settings(), content=s3_settings)
+    place = f"s3://{s3_settings.s3_bucket}/run.jsonl"
+    for url in URLS[:2]:
+        output = RunOutput(place, ("url",), settings)
+        output.add(url)
+        said = output.write(store)
+
+    assert said.startswith(f"2 records in {place}, 1 of them of pages that only the earlier")

@@ -79,13 +79,13 @@ def test_parquet_has_a_typed_column_for_each_field(store, tmp_path):
     types = dict(zip(table.schema.names, map(str, table.schema.types), strict=True))
     assert types == {
         "url": "string", "title": "string", "keywords": "list<element: string>",
-        "product.price": "double", "product.rating": "string", "recipe.total_minutes": "int64",
+        "product.price": "double", "product.rating.value": "string", "recipe.total_minutes": "int64",
         "stock": "string", "none": "string",
     }  # fmt: skip
     first, second = table.to_pylist()
     assert first["product.price"] == 89.9
     assert first["keywords"] == ["a", "b"]
-    assert orjson.loads(first["product.rating"]) == {"value": "4.5"}
+    assert first["product.rating.value"] == "4.5"
     assert (first["stock"], second["stock"]) == ("7", "many")
 
 
@@ -99,7 +99,12 @@ def test_a_file_is_replaced_when_its_records_are_complete(store, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl.gz"]
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.zst", "x.parquet"])
+NAMES = [
+    "x.jsonl", "x.jsonl.zst", "x.json", "x.json.gz", "x.csv", "x.csv.zst", "x.parquet", "x.sqlite",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_pages_that_only_the_earlier_file_has_keep_their_records(store, tmp_path, name):
     gone = "http://gone.example/"
     store.write_pages([page(A, content=body("a")), page(gone, content=body("gone"))])
@@ -117,7 +122,7 @@ def test_pages_that_only_the_earlier_file_has_keep_their_records(store, tmp_path
     assert said.endswith(", 1 of them of pages that only the earlier file had")
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_whose_records_name_no_pages_is_not_replaced_by_a_shorter_one(store, tmp_path, name):
     file = tmp_path / name
     written(store, file, ("title",))
@@ -161,8 +166,12 @@ def test_the_main_text_can_be_asked_for(store, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp_path):
-    with pytest.raises(BadInput, match=r"name it \.jsonl"):
-        RunOutput(tmp_path / "x.csv", None, Settings())
+    for name in ("x", "x.xlsx", "x.parquet.gz", "x.gz"):
+        with pytest.raises(BadInput, match=r"name it \.jsonl"):
+            RunOutput(tmp_path / name, None, Settings())
+    for name in ("x.parquet", "x.json"):
+        with pytest.raises(BadInput, match="nothing can be added to its end"):
+            RunOutput(tmp_path / name, None, Settings(), append=True)
     with pytest.raises(ConfigError, match="its folder does not exist"):
         RunOutput(Path("/nowhere/x.jsonl"), None, Settings())
 
@@ -178,3 +187,13 @@ def test_two_urls_of_an_earlier_file_that_are_one_page_by_now_have_one_record(st
     assert text == f"2 records in {file}, 2 of them of pages that only the earlier file had"
     urls = [orjson.loads(line)["url"] for line in file.read_bytes().splitlines()]
     assert sorted(urls) == [A, B]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv", "x.csv.zst", "x.sqlite"])
+def test_a_file_that_is_added_to_keeps_what_it_has(store, tmp_path, name):
+    for url in (A, B):
+        output = RunOutput(str(tmp_path / name), ("url", "title"), Settings(), append=True)
+        output.add(url)
+        assert output.write(store) == f"1 records in {tmp_path / name}"
+
+    assert read_earlier(tmp_path / name) == (2, {A, B})

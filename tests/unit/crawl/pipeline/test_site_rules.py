@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.site_rules import other_spelling, take_up_site_rules
+from aragog.crawl.pipeline.site_rules import install_site_rules, other_spelling
 from aragog.errors import ConfigError
 from aragog.settings import Settings
 from urlspelling import normalize, use_site_rules
@@ -17,14 +17,14 @@ def with_rules(tmp_path):
     def take_up(text):
         path = tmp_path / "sites.toml"
         path.write_bytes(text)
-        take_up_site_rules(Settings(site_rules_file=path))
+        install_site_rules(Settings(site_rules_file=path))
 
     yield take_up
     use_site_rules([])
 
 
 def test_without_a_file_urls_are_normalized_by_the_packaged_rules():
-    take_up_site_rules(Settings())
+    install_site_rules(Settings())
 
     assert normalize(URL) == "http://operator.test/?a=3&b=1&x=2"
 
@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_used_is_named(with_rules, text, problem):
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"site_rules_file: .*missing.toml cannot be read"):
-        take_up_site_rules(Settings(site_rules_file=tmp_path / "missing.toml"))
+        install_site_rules(Settings(site_rules_file=tmp_path / "missing.toml"))
 
 
 @pytest.mark.parametrize(

@@ -170,25 +170,26 @@ class Compactor:
         self, claim: LaneClaim, lanes: Sequence[int] | None, limit: int
     ) -> CompactionReport:
         """Compact lanes that were claimed."""
-        with self._abandoned_on_error(claim) as held:
+        with self._abandoned_on_error(claim):
             if lanes is None:
                 chosen = self._planner.of_all(limit)
             else:
                 chosen = self._planner.of_lanes(lanes, limit)
                 self._adapt(len(lanes), chosen)
-            if not chosen.plan or not self._store(held, chosen):
+            planned = self._store(claim, chosen) if chosen.plan else None
+            if planned is None:
                 self._claims.end(claim)
                 return CompactionReport(left=chosen.left)
-            return replace(self._execute(held[0], chosen.plan), left=chosen.left)
+        with self._abandoned_on_error(planned):
+            return replace(self._execute(planned, chosen.plan), left=chosen.left)
 
     @contextmanager
-    def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[list[LaneClaim]]:
-        """A list with the claim as it is now, which is left to others after an exception."""
-        held = [claim]
+    def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[None]:
+        """Leave the claim to others after an exception."""
         try:
-            yield held
+            yield
         except BaseException:
-            self._claims.abandon(held[0])
+            self._claims.abandon(claim)
             raise
 
     def _adapt(self, claimed: int, chosen: Choice) -> None:
@@ -198,16 +199,14 @@ class Compactor:
         elif len(chosen.lanes) < claimed:
             self._share = max(1, 2 * len(chosen.lanes))
 
-    def _store(self, held: list[LaneClaim], chosen: Choice) -> bool:
-        """Store a plan; False if the claim was lost in the meantime: nothing may be written."""
-        key, plan = _plan_key(held[0]), chosen.plan.pack()
+    def _store(self, claim: LaneClaim, chosen: Choice) -> LaneClaim | None:
+        """Store a plan, and the claim of it; None if the claim was lost: nothing may be written."""
+        key, plan = _plan_key(claim), chosen.plan.pack()
         self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())
-        planned = self._claims.plan(held[0], chosen.lanes)
+        planned = self._claims.plan(claim, chosen.lanes)
         if planned is None:
             self._drop_plan(key)
-            return False
-        held[0] = planned
-        return True
+        return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
         """Carry out the plan of a process that died; None without such a plan."""

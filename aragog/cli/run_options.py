@@ -1,0 +1,59 @@
+"""What the options of `aragog run` come to: how URLs are enqueued, the file, the crawl's name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from aragog.cli.data_folder import command_settings
+from aragog.cli.run_output import RunOutput
+from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How the URLs of a run are enqueued."""
+
+    depth: int
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    refresh: bool
+    priority: int = PRIORITY_DEFAULT
+    output: RunOutput | None = None
+    """What the pages are written to."""
+    crawl: str = "run"
+    """The name of the crawl that the URLs belong to."""
+
+
+def output_of(
+    output: str | None, append: str | None, fields: tuple[str, ...] | None
+) -> RunOutput | None:
+    """
+    The file of the run, if it has one.
+
+    Raises:
+        UsageError: the options contradict each other. Others: see `RunOutput`.
+    """
+    if output and append:
+        raise click.UsageError("-O replaces the file, -o adds to it: give one of them")
+    file = output or append
+    if file is None:
+        if fields:
+            raise click.UsageError("--fields names the fields of the records of -O or -o")
+        return None
+    return RunOutput(file, fields, command_settings(), append=append is not None)
+
+
+def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
+    """The name of the crawl that a run with these arguments is, and its repetitions are."""
+    if file is None:
+        return "demo"
+    place = str(Path(file).absolute()) if file != "-" else file
+    text = repr((place, depth, tuple(include), tuple(exclude)))
+    stem = re.sub(r"[^A-Za-z0-9-]+", "-", Path(file).stem).strip("-")[:40] or "run"
+    return f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

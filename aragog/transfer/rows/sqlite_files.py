@@ -1,0 +1,89 @@
+"""Rows in the table `pages` of SQLite files, whose columns are added as rows bring them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from aragog.errors import ConfigError
+from aragog.transfer.rows.tables import INT64, Kinds, Rows, cell_text, table_of
+
+TABLE = "pages"
+
+
+def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
+    """Add the rows to the table, in one transaction."""
+    columns, rows = table_of(rows, names)
+    try:
+        with closing(sqlite3.connect(file)) as database:
+            wanted = _sqlite_columns(database, columns or {"url": set()})
+            marks = ", ".join("?" * len(wanted))
+            named = ", ".join(map(_quoted, wanted.values()))
+            insert = f"INSERT INTO {TABLE} ({named}) VALUES ({marks})"  # noqa: S608 - quoted
+            cells = (tuple(_sqlite_cell(row.get(name)) for name in wanted) for row in rows())
+            count = max(0, database.executemany(insert, cells).rowcount)
+            database.commit()
+    except sqlite3.Error as error:
+        raise ConfigError(f"{file}: cannot be written as SQLite: {error}") from error
+    return count
+
+
+def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
+    """The table's column of each name; adds the table and the columns that are missing."""
+    known = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
+    found: dict[str, str] = {}
+    database.execute("BEGIN IMMEDIATE")
+    for name, kinds in columns.items():
+        column = name if name in known else _distinct(name, {*known, *found.values()})
+        found[name] = column
+        if column in known:
+            continue
+        its_type = f"{_quoted(column)} {_sqlite_type(kinds)}"
+        # The first column makes the table.
+        is_new = not known and len(found) == 1
+        create, add = f"CREATE TABLE {TABLE} ({its_type})", f"ALTER TABLE {TABLE} ADD {its_type}"
+        database.execute(create if is_new else add)
+    return found
+
+
+def _distinct(name: str, taken: Iterable[str]) -> str:
+    """The name, with a number if it differs from another one only in case: SQLite's are alike."""
+    lower, number, other = {each.lower() for each in taken}, 1, name
+    while other.lower() in lower:
+        number += 1
+        other = f"{name}_{number}"
+    return other
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def _sqlite_type(kinds: Kinds) -> str:
+    if kinds and kinds <= {"int", "bool"}:
+        return "INTEGER"
+    return "REAL" if kinds and kinds <= {"int", "float"} else "TEXT"
+
+
+def _sqlite_cell(value: Any) -> Any:
+    match value:
+        case None | bool() | str() | float():
+            return value
+        case int() if -INT64 <= value < INT64:
+            return value
+        case Decimal() if value.is_finite():
+            return f"{value:f}"  # a column of numbers makes a number of it
+    return cell_text(value)
+
+
+def sqlite_urls(file: Path) -> Iterator[str | None]:
+    """The `url` of each row."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        names = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
+        column = '"url"' if "url" in names else "NULL"
+        for (url,) in database.execute(f"SELECT {column} FROM {TABLE}"):  # noqa: S608 - fixed
+            yield url

@@ -1,0 +1,108 @@
+"""
+The columns of rows in a table, and how records become columns.
+
+A record in a row becomes a column for each of its members, `NAME.MEMBER`, and so do records in it.
+Rows whose members would take more than `MOST_COLUMNS` columns keep their records as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+Row = dict[str, Any]
+Rows = Callable[[], Iterator[Row]]
+"""Begins to read the rows."""
+Kinds = set[str]
+"""What kinds of values a column has: `bool`, `int`, `float`, `str`, `texts`, `json`."""
+
+MOST_COLUMNS = 500
+INT64 = 2**63
+"""Integers of a table are below this, and at least its negative."""
+
+
+def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
+    """
+    The columns of a table, in order, and its rows, which are read once for the columns.
+
+    `names` come first, also where no row has a value; a record's members stand at its place.
+    """
+
+    def flattened() -> Iterator[Row]:
+        return map(flat, rows())
+
+    columns = _columns(flattened(), names)
+    if len(columns) > MOST_COLUMNS:
+        return _columns(rows(), names), rows
+    return columns, flattened
+
+
+def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
+    """The row with a column for each member of its records."""
+    found: Row = {}
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
+    """Each column's kinds of values; a member's column stands where its record is named."""
+    found: dict[str, Kinds] = {name: set() for name in names}
+    for row in rows:
+        for name, value in row.items():
+            kinds = found.setdefault(name, set())
+            if value is not None:
+                kinds.add(_kind(value))
+    place = {name: number for number, name in enumerate(names)}
+    split = {name: _record_of(name, place) for name in found}
+    of_records = {record for name, record in split.items() if record != name}
+    ordered = sorted(found, key=lambda name: place.get(split[name], len(place)))
+    return {name: found[name] for name in ordered if found[name] or name not in of_records}
+
+
+def _record_of(column: str, named: Mapping[str, int]) -> str:
+    """The name that was asked for of a column, which may be a member's; else the column."""
+    name = column
+    while name not in named and "." in name:
+        name = name.rpartition(".")[0]
+    return name if name in named else column
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int" if -INT64 <= value < INT64 else "json"
+        case float() | Decimal():
+            return "float"
+        case str():
+            return "str"
+        case list() if all(isinstance(item, str) for item in value):
+            return "texts"
+    return "json"
+
+
+def exact_json(value: Any) -> Any:
+    """A decimal as a JSON number with its digits; bytes that fit no format as text."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return orjson.Fragment(f"{value:f}".encode())
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def cell_text(value: Any) -> str:
+    """A value in a cell of text."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case Decimal() if value.is_finite():
+            return f"{value:f}"
+    return orjson.dumps(value, default=exact_json).decode()

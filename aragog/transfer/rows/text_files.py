@@ -1,0 +1,139 @@
+"""Rows in files of text: JSON Lines, a JSON array, CSV; each compressed by its ending."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aragog.errors import BadInput
+from aragog.transfer.json_lines import open_to_read, open_to_write
+from aragog.transfer.rows.tables import Row, Rows, cell_text, exact_json, table_of
+
+COMPRESSED = (".gz", ".zst")
+MAX_LINE_BYTES = 1 << 26
+csv.field_size_limit(MAX_LINE_BYTES)  # a page's text is longer than the default of 128 KB
+
+
+def write_lines(rows: Rows, file: Path, _names: Sequence[str]) -> int:
+    """Write a row a line."""
+    count = 0
+    with closing(open_to_write(file)) as sink:
+        for count, row in enumerate(rows(), 1):  # noqa: B007 - how many there were
+            sink.write(orjson.dumps(row, default=exact_json, option=orjson.OPT_APPEND_NEWLINE))
+    return count
+
+
+def write_json(rows: Rows, file: Path, _names: Sequence[str]) -> int:
+    """One array, with a row on each line."""
+    count = 0
+    with closing(open_to_write(file)) as sink:
+        for count, row in enumerate(rows(), 1):
+            sink.write(b"[\n" if count == 1 else b",\n")
+            sink.write(orjson.dumps(row, default=exact_json))
+        sink.write(b"\n]\n" if count else b"[]\n")
+    return count
+
+
+def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
+    """Write a header and a row a line (more where a cell has line breaks), UTF-8."""
+    columns, rows = table_of(rows, names)
+    with closing(open_to_write(file)) as sink:
+        sink.write(_csv_line(columns))
+        return _csv_rows(rows(), columns, sink)
+
+
+def _csv_rows(rows: Iterable[Row], columns: Iterable[str], sink: Any) -> int:
+    names, count = tuple(columns), 0
+    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+        sink.write(_csv_line(cell_text(row.get(name)) for name in names))
+    return count
+
+
+def _csv_line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+class CsvFile:
+    """A CSV file with a header."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        with closing(open_to_read(self._file)) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            yield from csv.DictReader(text)
+
+    def header(self) -> list[str]:
+        with closing(open_to_read(self._file)) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            return next(csv.reader(text), [])
+
+    def add(self, rows: Rows, part: Path) -> int:
+        header = self.header()
+        columns, rows = table_of(rows, header)
+        lacking = [name for name in columns if name not in header]
+        if lacking:
+            raise BadInput(
+                f"{self._file}: has no column {lacking[0]!r}; choose its columns with --fields, "
+                "or write another file"
+            )
+        with closing(open_to_write(part)) as sink:
+            return _csv_rows(rows(), header, sink)
+
+
+def line_urls(file: Path) -> Iterator[str | None]:
+    """The `url` of each line."""
+    with closing(open_to_read(file)) as stream:
+        while line := stream.readline(MAX_LINE_BYTES):
+            yield _url_of(orjson.loads(line))
+
+
+def array_urls(file: Path) -> Iterator[str | None]:
+    """The `url` of each row of a JSON array, which is read whole."""
+    with closing(open_to_read(file)) as stream:
+        rows = orjson.loads(stream.read())
+    if not isinstance(rows, list):
+        raise ValueError("not a list")  # noqa: TRY004 - a value of the file
+    yield from map(_url_of, rows)
+
+
+def _url_of(row: Any) -> str | None:
+    url = row.get("url") if isinstance(row, dict) else None
+    return url if isinstance(url, str) else None
+
+
+def csv_urls(file: Path) -> Iterator[str | None]:
+    """The `url` of each row."""
+    if not CsvFile(file).header():
+        raise ValueError("no header")
+    yield from (row.get("url") or None for row in CsvFile(file).rows())
+
+
+def append_bytes(part: Path, file: Path) -> None:
+    """Add the bytes of one file to another, which is as before if that fails."""
+    size = file.stat().st_size
+    try:
+        with part.open("rb") as more, file.open("ab") as sink:
+            if file.suffix not in COMPRESSED and not _ends_with_a_line(file):
+                sink.write(b"\n")
+            shutil.copyfileobj(more, sink)
+    except OSError:
+        os.truncate(file, size)  # once it is closed: what is buffered is written then
+        raise
+
+
+def _ends_with_a_line(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(-1, io.SEEK_END)
+        return stream.read(1) == b"\n"
