@@ -25,7 +25,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -127,14 +127,14 @@ def marks(most: int) -> list[int]:
 
 
 def measure(
-    settings: Settings, processes: int, most: int, *, one_host: bool
+    settings: Settings, processes: int, sizes: Sequence[int], *, one_host: bool
 ) -> list[tuple[int, float]]:
     """(Stored pages, CPU ms a page of the pages before that mark)."""
     writers, measured, stored = Writers(settings, processes, one_host=one_host), [], 0
     started_s = time.monotonic()
     try:
-        writers.write(most, CHUNK * processes)  # imports, connections and first files
-        for mark in marks(most):
+        writers.write(sizes[-1], CHUNK * processes)  # imports, connections and first files
+        for mark in sizes:
             cpu, pages = writers.write(stored, mark - stored), mark - stored
             measured.append((mark, 1000 * (cpu.user + cpu.kernel) / pages))
             minutes = (time.monotonic() - started_s) / 60
@@ -267,6 +267,9 @@ def main() -> None:
     parser.add_argument("--content", choices=("folder", "s3"), default="folder")
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument(
+        "--marks", type=int, nargs="+", help="pages after which a figure is printed, not --pages"
+    )
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--one-host", action="store_true", help="all pages of one host")
     parser.add_argument("--first-form", action="store_true", help="SQLite as before format 2")
@@ -276,12 +279,12 @@ def main() -> None:
     if args.rows:
         count_rows(2000)
         return
-    series = {}
+    series, sizes = {}, args.marks or marks(args.pages)
     for processes in args.processes:
         with a_store(args.engine, args.content, first_form=args.first_form) as settings:
             name = f"{args.engine}, {args.content}, {processes} writing"
-            series[name] = measure(settings, processes, args.pages, one_host=args.one_host)
-    table = Table("store", *(f"{mark:,}" for mark in marks(args.pages)))
+            series[name] = measure(settings, processes, sizes, one_host=args.one_host)
+    table = Table("store", *(f"{mark:,}" for mark in sizes))
     for name, points in series.items():
         table.add_row(name, *(f"{ms:.2f}" for _, ms in points))
     Console().print(table)

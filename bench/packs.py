@@ -3,10 +3,13 @@ Measure what content costs in packs, beside one object a page.
 
     python -m bench.packs [--pages 2000] [--reads 500] [--seconds 12]
     python -m bench.packs --s3
+    python -m bench.packs --set news [--pages 600]
+    python -m bench.packs --pages 100000 --seconds 0.5
 
 Each layout is written by a process of its own, which does with batches of 25 pages what a process
 of `store` does: with packs, 40 batches wait for one pack. CPU is that of the process alone. Bytes
-on disk are blocks of the file system. With `--s3` content goes to a private S3 server on loopback,
+on disk are blocks of the file system. Bodies are generated, 57 KB of HTML, or those of a set of real
+pages (`bench.crawl.page_sets`), each with a line of its own so that none is stored twice. With `--s3` content goes to a private S3 server on loopback,
 and with it the reads.
 
 Puts are counted for pages that arrive evenly, each rate for some seconds: a pack is two puts, one
@@ -27,6 +30,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -38,10 +42,12 @@ from aragog.bootstrap.stores import url_store
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
+from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from bench import figures
+from bench.crawl import page_sets
 from bench.quick import add_quick
 from bench.urlstore import BATCH, pages_of
 from zengraph.tables.memory import MemoryTables
@@ -60,6 +66,7 @@ HEADERS = tuple(
         "Set-Cookie: session=0123456789abcdef0123456789abcdef; Path=/; HttpOnly; Secure",
     )
 )  # fmt: skip
+GENERATED = "generated"
 HELD = 40
 """Batches that wait for one pack: `workers.store_batches`."""
 
@@ -74,10 +81,30 @@ class Layout(NamedTuple):
     reads_ms: tuple[float, ...]
 
 
-def pages(count: int, first: int = 0) -> list[PageWrite]:
+def pages(count: int, first: int = 0, kind: str = GENERATED) -> list[PageWrite]:
     """Pages as fetches bring them, with the headers of their responses."""
     made = pages_of(count, seed=first, first=first)
+    if kind != GENERATED:
+        made = [_with_body(page, _body(kind, n)) for n, page in enumerate(made, first)]
     return [replace(page, report=_report(page)) for page in made]
+
+
+@cache
+def _bodies(kind: str) -> tuple[bytes, ...]:
+    pages_of_kind = page_sets.ALL[kind]()
+    return tuple((pages_of_kind.folder / path).read_bytes() for path in pages_of_kind.paths)
+
+
+def _body(kind: str, number: int) -> bytes:
+    bodies = _bodies(kind)
+    return bodies[number % len(bodies)] + b"\n<!-- %d -->" % number
+
+
+def _with_body(page: PageWrite, body: bytes) -> PageWrite:
+    if page.content is None:
+        return page
+    content = replace(page.content, body=compress(body), length_bytes=len(body))
+    return replace(page, content=content)
 
 
 def _report(page: PageWrite) -> FetchRecord:
@@ -88,9 +115,10 @@ def _report(page: PageWrite) -> FetchRecord:
     )  # fmt: skip
 
 
-def body_bytes(count: int) -> float:
+def body_bytes(count: int, kind: str) -> float:
     """The mean size of their compressed bodies."""
-    return sum(len(page.content.body) for page in pages_of(count) if page.content) / count
+    some = min(count, 500)
+    return sum(len(page.content.body) for page in pages(some, 0, kind) if page.content) / some
 
 
 def puts_at(rate: int, seconds: float) -> float:
@@ -111,12 +139,12 @@ def puts_at(rate: int, seconds: float) -> float:
     return 2 * len(files.stored) * 1000 / taken
 
 
-def write_layout(settings: Settings, count: int, reads: int, pipe: Connection) -> None:
+def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Connection) -> None:
     """Write pages in one layout, read some of them, and send the `Layout`."""
     with closing(url_store(settings)) as store:
         cpu_s = 0.0
         for first in range(0, count, BATCH * HELD):
-            some = pages(min(BATCH * HELD, count - first), first)
+            some = pages(min(BATCH * HELD, count - first), first, kind)
             before_s = time.process_time()
             _write(store, some)
             cpu_s += time.process_time() - before_s
@@ -139,9 +167,16 @@ def _write(store: UrlStore, some: Sequence[PageWrite]) -> None:
 
 
 def _read(store: UrlStore, count: int, reads: int) -> list[float]:
-    urls = [page.url for page in pages_of(count)]
-    drawn = random.Random(1)
-    times = []
+    """Read pages of all ages, drawn from some of the batches that were written."""
+    drawn, times = random.Random(1), []
+    firsts = range(0, count, BATCH * HELD)
+    chosen = drawn.sample(firsts, min(len(firsts), 5))
+    urls = [
+        page.url
+        for first in chosen
+        for page in pages_of(min(BATCH * HELD, count - first), seed=first, first=first)
+    ]
+    store.content(urls[0])  # imports
     for url in drawn.choices(urls, k=reads):
         before_s = time.perf_counter()
         assert store.content(url) is not None
@@ -149,11 +184,11 @@ def _read(store: UrlStore, count: int, reads: int) -> list[float]:
     return sorted(times)
 
 
-def measured(settings: Settings, count: int, reads: int) -> Layout:
+def measured(settings: Settings, count: int, reads: int, kind: str) -> Layout:
     """One layout, in a process of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=write_layout, args=(settings, count, reads, theirs))
+    process = context.Process(target=write_layout, args=(settings, count, reads, kind, theirs))
     process.start()
     theirs.close()
     result: Layout = ours.recv()
@@ -161,7 +196,7 @@ def measured(settings: Settings, count: int, reads: int) -> Layout:
     return result
 
 
-def compare(count: int, reads: int, *, s3: bool) -> dict[str, Layout]:
+def compare(count: int, reads: int, kind: str, *, s3: bool) -> dict[str, Layout]:
     """Both layouts, one after the other, each in a store of its own."""
     found = {}
     for layout in ("objects", "packs"):
@@ -173,7 +208,7 @@ def compare(count: int, reads: int, *, s3: bool) -> dict[str, Layout]:
                 content = _s3(stack, folder)
             content = replace(content, layout=layout)
             settings = replace(Settings(), data_dir=folder / "data", content=content)
-            found[layout] = measured(settings, count, reads)
+            found[layout] = measured(settings, count, reads, kind)
     return found
 
 
@@ -189,9 +224,9 @@ def _s3(stack: ExitStack, folder: Path) -> ContentSettings:
     )
 
 
-def report(found: dict[str, Layout], count: int, *, s3: bool) -> None:
+def report(found: dict[str, Layout], count: int, kind: str, *, s3: bool) -> None:
     """Print the layouts side by side."""
-    table = Table(title=f"{count:,} pages, {'S3' if s3 else 'folder'}")
+    table = Table(title=f"{count:,} pages ({kind}), {'S3' if s3 else 'folder'}")
     for heading in ("", *found):
         table.add_column(heading, justify="right")
     rows = {
@@ -219,16 +254,19 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=12.0, help="of each rate")
     parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--set", choices=page_sets.ALL, default=GENERATED, help="real pages")
     add_quick(parser, pages=100, reads=20, seconds=0.5)
     options = parser.parse_args()
     puts = {rate: puts_at(rate, options.seconds) for rate in RATES}
     for rate, count in puts.items():
         Console().print(f"{rate:>5,} pages/s: {count:.1f} puts for 1,000 pages")
-    found = compare(options.pages, options.reads, s3=options.s3)
-    report(found, options.pages, s3=options.s3)
+    found = compare(options.pages, options.reads, options.set, s3=options.s3)
+    report(found, options.pages, options.set, s3=options.s3)
     packs = found["packs"]
     if packs.disk_bytes:
-        figures.report(pack_record=packs.disk_bytes / options.pages - body_bytes(options.pages))
+        figures.report(
+            pack_record=packs.disk_bytes / options.pages - body_bytes(options.pages, options.set)
+        )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """
-Check WARC and WACZ exports with the programs that others read them with: `make archives`.
+Check packs and exports (WARC, WACZ) with the programs that others read them with: `make archives`.
 
     python scripts/check_archives.py [--pages N] [STEM | FILE.wacz ...]
 
 cdxj-indexer must write the same index, `wacz validate` must accept the WACZ, pywb must replay every
 capture with its body by aragog's index, and the package surt must give the same keys for thousands
-of odd URLs. Without arguments it exports pages of its own. STEM is that of `aragog store export
-STEM --format warc`. The programs are in .venv-archives (`scripts/setup archives`).
+of odd URLs. pywb must replay packs in gzip as well. Without arguments it exports pages of its own.
+STEM is that of `aragog store export STEM --format warc`. The programs are in .venv-archives
+(`scripts/setup archives`).
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ from warcio.archiveiterator import ArchiveIterator
 
 from aragog.addons.wacz.export import export_wacz
 from aragog.errors import InvalidUrl
-from aragog.settings import StoreSettings
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
+from aragog.settings import ContentSettings, StoreSettings
 from aragog.transfer.warc import export_warc, index_of
 from aragog.urlstore.cdxj import surt_key
+from aragog.urlstore.compression import compress
+from aragog.urlstore.content import FolderPacks
 from aragog.urlstore.content.memory import MemoryContent
+from aragog.urlstore.records import ContentWrite, PageWrite
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 from zengraph.tables.memory import MemoryTables
@@ -69,6 +74,7 @@ def main() -> None:
                 check_wacz(path)
             else:
                 check_warc(sorted(path.parent.glob(f"{path.name}-*.warc.gz")), Path(folder))
+        check_packs(Path(folder), options.pages)
     check_keys()
 
 
@@ -105,6 +111,42 @@ def own_exports(folder: Path, pages: int) -> list[Path]:
     export_warc(store.zen, store.bodies, folder / "own", max_file_bytes=pages * 100)
     export_wacz(store.zen, store.bodies, folder / "own.wacz")
     return [folder / "own", folder / "own.wacz"]
+
+
+def check_packs(folder: Path, pages: int) -> None:
+    """Let pywb replay every page of packs in gzip, as a content folder has them, and revisits."""
+    options = ContentSettings(pack_compression="gzip", pack_bytes=20_000)
+    packs = FolderPacks(folder / "content")
+    store = UrlStore(
+        MemoryTables(), MemoryContent(), StoreSettings(), packs=packs, content_settings=options
+    )
+    urls = [url for url in odd_urls(pages) if "//%C3" not in url]
+    for round_number in range(2):
+        for at in range(0, len(urls), 25):
+            store.write_pages(
+                [fetched(url, n, round_number) for n, url in enumerate(urls[at : at + 25], at)]
+            )
+    store.close()
+    files = sorted((folder / "content" / "packs").glob("*/*.warc.gz"))
+    check_warc(files, folder)
+
+
+def fetched(url: str, number: int, round_number: int) -> PageWrite:
+    """A page with the report of its fetch; half of them change from one round to the next."""
+    at_ms = 1_700_000_000_000 + number * 1000 + round_number * 86_400_000
+    body = f"<title>{number}</title><p>Page {number}, {round_number * (number % 2)}".encode()
+    headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Encoding", "gzip"))
+    report = FetchRecord(
+        url=url, outcome=OutcomeKind.FETCHED, final_url=url, status=200, fetched_at_ms=at_ms,
+        headers=headers, address="192.0.2.7", content_type="text/html", body_bytes=len(body),
+    )  # fmt: skip
+    meta = {"status": "200", "fetched_at_ms": str(at_ms), "content_type": "text/html"}
+    content = ContentWrite(compress(body), "zstd", len(body), meta)
+    facts = {"url": url, "final_url": url, "fetched_at_ms": at_ms, "status": 200}
+    return PageWrite(
+        url=url, final_url=url, canonical_url=url, fetched_at_ms=at_ms, facts=facts,
+        content=content, report=report,
+    )  # fmt: skip
 
 
 def check_warc(files: list[Path], folder: Path) -> None:

@@ -37,6 +37,7 @@ pytest_plugins = [
     "tests.support.small_disk",
     "tests.support.tables",
     "tests.support.stores",
+    "tests.support.pack_places",
     "tests.support.pipeline_stand",
     "tests.support.crawl_stand",
     "tests.support.cli",

@@ -122,10 +122,15 @@ class AsyncClient:
     token_view = _awaits(administration.token_view)
 
     async def content(
-        self, url: str, *, form: str = ORIGINAL, purpose: str | None = None
+        self,
+        url: str,
+        *,
+        form: str = ORIGINAL,
+        purpose: str | None = None,
+        at_ms: int | None = None,
     ) -> bytes | None:
         """The page's content as it was fetched, or its main text; see `Client.content`."""
-        call = partial(self.client.content, url, form=form, purpose=purpose)
+        call = partial(self.client.content, url, form=form, purpose=purpose, at_ms=at_ms)
         return await self._in_thread(call)
 
     async def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -185,6 +185,8 @@ class HttpBackend:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
             headers["Range"] = f"bytes={begin}-{end}"
         params = {"url": request.url}
+        if request.at_ms is not None:
+            params["at_ms"] = str(request.at_ms)
         if request.form != ORIGINAL:
             params["as"] = request.form
         if request.purpose is not None:

@@ -174,18 +174,25 @@ class Client(AbstractContextManager["Client"]):
     token_view = _calls(administration.token_view)
 
     def content(
-        self, url: str, *, form: str = ORIGINAL, purpose: str | None = None
+        self,
+        url: str,
+        *,
+        form: str = ORIGINAL,
+        purpose: str | None = None,
+        at_ms: int | None = None,
     ) -> bytes | None:
         """
         The page's content as it was fetched, or None.
 
         With the form `text` or `markdown` it is the page's main text in UTF-8. With a purpose
         (`search`, `ai-input` or `ai-train`) None also where the site refuses this use of the page.
+        With an instant, the body that the page had then, if it is kept
+        (`content.keep_versions`).
         """
         body = b""
         while True:
             part: ContentPart | None = self.content_part(
-                url, offset_bytes=len(body), form=form, purpose=purpose
+                url, offset_bytes=len(body), form=form, purpose=purpose, at_ms=at_ms
             )
             if part is None:
                 return None

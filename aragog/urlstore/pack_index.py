@@ -1,11 +1,15 @@
-"""The CDXJ index of a pack, made from its bytes. Pure."""
+"""The CDXJ index of a pack, made from its bytes, and packs made of records of others. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from aragog.errors import CorruptContent
 from aragog.urlstore import cdxj
 from aragog.urlstore.packs import frames
-from aragog.urlstore.page_records import capture_of, read_record
+from aragog.urlstore.packs.frames import Compression
+from aragog.urlstore.packs.pointers import index_name
+from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
 
 
 def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
@@ -20,6 +24,18 @@ def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
     except CorruptContent as error:
         problem = error.reason
     return index_bytes(lines), problem
+
+
+def pack_of(name: str, records: Iterable[bytes], at_ms: int) -> bytes:
+    """A pack of compressed records, with a first record of its own."""
+    compression: Compression = "gzip" if name.endswith(".gz") else "zstd"
+    first = frames.compress(warcinfo_record(name, at_ms), compression)
+    return b"".join([first, *records])
+
+
+def index_of(name: str) -> str:
+    """The name of a pack's index."""
+    return index_name(name)
 
 
 def index_bytes(lines: list[str]) -> bytes:

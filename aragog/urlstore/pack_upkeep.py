@@ -148,10 +148,11 @@ class PackUpkeep:
             if any(one.owners for one in records):
                 self._rewrite(packs, [name], report)
                 return
-            packs.files.delete(name)
             PackRecords(self.zen, packs).forget(records)
             report.deleted += 1
             report.freed_bytes += len(data)
+        # Also what is gone already: a bucket may still have versions of it.
+        packs.files.delete(name)
         packs.catalog.forget(name)
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:

@@ -6,23 +6,12 @@ import pytest
 
 from aragog.errors import ContentUnavailable
 from aragog.urlstore.bodies import pointer_of
-from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.content import MemoryPacks
 from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 SECRET = "the secret of this page"
-
-
-@pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
-def files(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPacks()
-    if request.param == "folder":
-        return FolderPacks(tmp_path / "content")
-    from aragog.urlstore.content.s3_packs import S3Packs
-
-    return S3Packs(request.getfixturevalue("s3_settings"))
 
 
 def write_together(stand, pages):

@@ -7,7 +7,6 @@ import pytest
 from aragog.errors import BadInput, ContentUnavailable, CorruptContent
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
-from aragog.urlstore.content import FolderPacks, MemoryPacks
 from aragog.urlstore.pack_files import MemoryPacks as Memory
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.pack_stand import fetched, pack_stand
@@ -15,17 +14,6 @@ from tests.support.stores import NOW_MS, node_id
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 PACK = "20261129/101502-00112233445566aa.warc.zst"
-
-
-@pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
-def files(request, tmp_path):
-    if request.param == "memory":
-        return MemoryPacks()
-    if request.param == "folder":
-        return FolderPacks(tmp_path / "content")
-    from aragog.urlstore.content.s3_packs import S3Packs
-
-    return S3Packs(request.getfixturevalue("s3_settings"))
 
 
 def test_what_was_put_is_read_in_parts_and_whole(files):

@@ -55,6 +55,29 @@ def s3_settings(s3_server: S3Server, s3_credentials: None) -> ContentSettings:
     )
 
 
+@pytest.fixture(scope="session")
+def versioned_s3_server() -> Iterator[S3Server]:
+    """One server for the whole run whose buckets may keep versions."""
+    with folder_of_a_server("s3-versions") as folder:
+        server = S3Server(folder, versions=True)
+        with start_or_skip(server.start, S3):
+            yield server
+
+
+@pytest.fixture
+def versioned_s3_settings(versioned_s3_server: S3Server, s3_credentials: None) -> ContentSettings:
+    """An empty bucket that keeps all versions of its objects."""
+    bucket = f"versions-{next(_numbers)}"
+    versioned_s3_server.create_bucket(bucket)
+    versioned_s3_server.keep_versions(bucket)
+    return ContentSettings(
+        engine="s3",
+        s3_bucket=bucket,
+        s3_endpoint=versioned_s3_server.endpoint,
+        s3_region="us-east-1",
+    )
+
+
 @pytest.fixture
 def s3_content(s3_settings: ContentSettings) -> S3Content:
     """The store in that bucket."""

@@ -6,6 +6,7 @@ import click
 
 from aragog.cli.store.importing import import_
 from aragog.cli.store.listing import list_
+from aragog.cli.store.pack_copies import export_packs
 from aragog.cli.store.tables import adopt, copy, create_tables, pack, repair, repair_graph, upgrade
 from aragog.cli.store.takedowns import lift_takedown, takedown, takedowns
 from aragog.cli.store.transfer import export, export_parts
@@ -18,7 +19,7 @@ def store() -> None:
 
 for command in (
     create_tables, upgrade, repair, repair_graph, adopt, copy, pack,
-    export, export_parts, import_, list_,
+    export, export_parts, export_packs, import_, list_,
     takedown, takedowns, lift_takedown,
 ):  # fmt: skip
     store.add_command(command)

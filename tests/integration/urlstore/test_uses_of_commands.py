@@ -4,6 +4,7 @@ import gzip
 import zipfile
 
 import pytest
+import zstandard
 from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
@@ -108,12 +109,25 @@ def test_an_export_for_a_use_has_no_page_that_is_not_for_it(tmp_path, kind, purp
         assert (text_of(url).encode() in written) == (purpose in purposes)
 
 
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_a_copy_of_packs_for_a_use_has_no_page_that_is_not_for_it(tmp_path, purpose):
+    run("store", "export-packs", tmp_path / "out", "--for", purpose)
+
+    written = b"".join(map(contents, (tmp_path / "out").glob("*/*.warc.zst")))
+    for url, (_, purposes) in PAGES.items():
+        assert (text_of(url).encode() in written) == (purpose in purposes)
+
+
 def contents(file):
     """What a file holds, with the files in it."""
     if file.suffix == ".wacz":
         with zipfile.ZipFile(file) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
         return b"".join(gzip.decompress(d) if n.endswith(".gz") else d for n, d in parts.items())
+    if file.suffix == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(
+            file.read_bytes(), read_across_frames=True
+        ).read()  # fmt: skip
     return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
 
 

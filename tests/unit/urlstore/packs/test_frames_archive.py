@@ -3,6 +3,7 @@
 import io
 import json
 
+import fastwarc
 import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
@@ -51,6 +52,29 @@ def test_warcio_reads_all_records_with_correct_digests(compression):
         ("warcinfo", None), ("response", A), ("response", B),
     ]  # fmt: skip
     assert [body for _, _, body in found[1:]] == [b"the body of a", b"of b"]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip"])
+def test_fastwarc_reads_a_pack_as_it_is_stored(compression, tmp_path):
+    """It decompresses both forms itself."""
+    stand, name, _ = a_pack(compression)
+    packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
+    stand.store.write_pages(packing.wait())
+    found = []
+    for number, pack in enumerate(stand.names()):
+        path = tmp_path / f"{number}{name[name.index('.') :]}"
+        path.write_bytes(stand.files.read_all(pack))
+        for record in fastwarc.ArchiveIterator(str(path)):
+            kind = record.headers["WARC-Type"]
+            if kind != "warcinfo":
+                url, status = record.headers["WARC-Target-URI"], record.http_headers.status_code
+                found.append((kind, url, status, bytes(record.reader.read())))
+
+    assert sorted(found) == [
+        ("response", A, 200, b"the body of a"),
+        ("response", B, 200, b"of b"),
+        ("revisit", A, 200, b""),
+    ]
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])

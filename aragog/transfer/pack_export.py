@@ -1,0 +1,221 @@
+"""
+Export the content of a whole store as a copy of its packs, less what may not be given out.
+
+A pack whose records may all be given out is copied as it is. Of another one the records that may be
+are copied, compressed as they are. Left out is what no page has any more (replaced, removed, taken
+down), what has expired, and what a site refuses for the use. Pages that are stored as objects are
+written as `warc` does.
+
+Packs are written whole, index first, so a pack that is there is complete: an export that was
+interrupted anywhere is repeated, and reads the others only. A pack that is rewritten meanwhile has
+its records in a later one, which is read as well. Memory is bounded by one pack.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aragog.errors import BadInput, ConfigError, CorruptContent
+from aragog.transfer.import_export import NodeSelection, NodeSource
+from aragog.transfer.parts import PURPOSE_FILE
+from aragog.transfer.warc import COLUMNS, export_warc
+from aragog.urlstore import nodes
+from aragog.urlstore.bodies import Packs, pointer_of
+from aragog.urlstore.content import FileFolder
+from aragog.urlstore.nodes import facts_of
+from aragog.urlstore.pack_index import index_of, pack_index, pack_of
+from aragog.urlstore.pack_upkeep import PackedRecord, PackUpkeep
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.dictionaries import dictionary_of
+from aragog.urlstore.records import is_allowed, is_expired
+from aragog.urlstore.store import UrlStore
+from zengraph.records import Row
+
+OBJECTS = "objects"
+"""The folder of the files with pages that are stored as objects."""
+
+
+@dataclass(slots=True)
+class PackExportReport:
+    """The result of an export."""
+
+    whole: int = 0
+    """Packs that were copied as they are."""
+    partial: int = 0
+    """Packs of which records were left out."""
+    records: int = 0
+    """Records in all files that this run wrote."""
+    problems: int = 0
+    """Packs and pages that could not be read."""
+
+
+def export_packs(
+    store: UrlStore,
+    folder: Path,
+    *,
+    purpose: str | None = None,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> PackExportReport:
+    """
+    Copy the packs of a store into `folder`, with the names that they have in the store.
+
+    With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
+    whose `unavailable_after` has passed. A pack that is damaged is reported with its name and
+    skipped. Repeat the call after an interruption. What is fetched meanwhile may be left out.
+
+    Raises:
+        BadInput: the folder has an export for another use.
+        ConfigError: the folder cannot be written.
+        StoreUnavailable, ContentUnavailable: every pack in the folder is complete.
+    """
+    _check_purpose(folder, purpose)
+    export = _PackExport(store, FileFolder(folder), purpose, on_problem, on_progress)
+    if store.bodies.packs is not None:
+        export.copy_packs(store.bodies.packs)
+    export.write_objects(folder)
+    return export.report
+
+
+class _PackExport:
+    """One run."""
+
+    def __init__(
+        self,
+        store: UrlStore,
+        target: FileFolder,
+        purpose: str | None,
+        on_problem: Callable[[str, str], None],
+        on_progress: Callable[[int], None],
+    ) -> None:
+        self._store = store
+        self._target = target
+        self._purpose = purpose
+        self._on_problem = on_problem
+        self._on_progress = on_progress
+        self._now_ms = store.clock.clock.now_ms()
+        self._later: set[str] = set()
+        """Packs that records have moved to, and that are not copied yet."""
+        self.report = PackExportReport()
+
+    def copy_packs(self, packs: Packs) -> None:
+        """Copy what is there, then what has come into being by rewrites meanwhile."""
+        for _ in range(2):
+            for file in packs.files.packs():
+                self._copy(packs, file.name)
+        while self._later:
+            self._copy(packs, self._later.pop())
+
+    def write_objects(self, folder: Path) -> None:
+        """Write the pages that are stored as objects; their folder appears when it is complete."""
+        done = self.report.records
+        if (folder / OBJECTS).exists():
+            return
+        begun = folder / f".{OBJECTS}-{socket.gethostname()}-{os.getpid()}"
+        shutil.rmtree(begun, ignore_errors=True)
+        try:
+            begun.mkdir()
+            with closing(self._of_objects()) as rows:
+                report = export_warc(
+                    self._store.zen,
+                    self._store.bodies,
+                    begun / OBJECTS,
+                    NodeSelection(nodes=rows),
+                    purpose=self._purpose,
+                    on_problem=self._on_problem,
+                    on_progress=lambda count: self._on_progress(done + count),
+                )
+            begun.rename(folder / OBJECTS)
+        finally:
+            shutil.rmtree(begun, ignore_errors=True)
+        self.report.records += report.records
+        self.report.problems += report.problems
+
+    def _of_objects(self) -> NodeSource:
+        for key, row in self._store.zen.nodes.scan(names=COLUMNS):
+            where = nodes.content_cell(row)
+            if where is not None and where[0] == nodes.CONTENT_KEY:
+                yield key, row
+
+    def _copy(self, packs: Packs, name: str) -> None:
+        path = self._target.folder / name
+        if path.exists() or (data := packs.files.read_all(name)) is None:
+            return
+        try:
+            made = self._given_out(packs, name, data)
+        except CorruptContent as error:
+            self.report.problems += 1
+            self._on_problem(f"pack {name}", error.reason)
+            return
+        if made is None:
+            return
+        index, _ = pack_index(name, made)
+        self._target.replace_file(self._target.folder / index_of(name), index)
+        self._target.replace_file(path, made)
+        self.report.records += index.count(b"\n")
+        self._on_progress(self.report.records)
+
+    def _given_out(self, packs: Packs, name: str, data: bytes) -> bytes | None:
+        """The bytes of a pack, or those of what of it may be given out; None: nothing may."""
+        upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
+        erased, is_whole = packs.catalog.erased(name), True
+        has_dictionary = dictionary_of(data) is not None
+        kept: list[bytes] = []
+        for record in upkeep.records(name, data):
+            owners = tuple(one for one in record.owners if self._may_give(one[1]))
+            self._note_moved(name, record)
+            if owners == record.owners and owners and record.pointer.offset not in erased:
+                # A dictionary may hold text of pages that are left out, so it does not go along.
+                frame = frames.compress(record.record, "zstd") if has_dictionary else record.frame
+                kept.append(frame)
+                continue
+            is_whole = False
+            if owners:  # of another page, it has nothing but the body
+                kept.append(upkeep.alone(replace(record, owners=owners)).frame)
+        if is_whole:
+            self.report.whole += 1
+            return data
+        if not kept:
+            return None
+        self.report.partial += 1
+        return pack_of(name, kept, self._now_ms)
+
+    def _note_moved(self, name: str, record: PackedRecord) -> None:
+        for _, row in record.known:
+            pointer = pointer_of(row)
+            if pointer is None or pointer.pack == name or record.owners:
+                continue
+            if not (self._target.folder / pointer.pack).exists():
+                self._later.add(pointer.pack)
+
+    def _may_give(self, row: Row) -> bool:
+        facts = facts_of(row)
+        is_there = nodes.SENTINEL in row and not nodes.is_taken_down(row)
+        is_fresh = not is_expired(facts, self._now_ms)
+        return is_there and is_fresh and is_allowed(facts, self._purpose)
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    """The WARC files of an export, in the order of their names."""
+    yield from sorted(folder.glob("[!.]*/*.warc.*"))
+
+
+def _check_purpose(folder: Path, purpose: str | None) -> None:
+    """Note the use of an export in its folder; raises BadInput if the folder has another."""
+    file = folder / PURPOSE_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        known = file.read_text() if file.exists() else ""
+        is_begun = any(files_of(folder)) or file.exists()
+        if is_begun and known != (purpose or ""):
+            one, other = (f"for {name}" if name else "for any use" for name in (known, purpose))
+            raise BadInput(f"{folder}: has packs {one}, not {other}; use another folder")
+        file.write_text(purpose or "")
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,326 @@
+"""
+Processes that write, rewrite and take down packs are killed at every step, on real places.
+
+Each test kills a process at one step after the other, until it comes to its end. After each kill
+another process does the rest, and nothing is lost, doubled or left over.
+"""
+
+import dataclasses
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from aragog.runtime.clock import ManualClock
+from aragog.settings import ContentSettings
+from aragog.urlstore import nodes
+from aragog.urlstore.bodies import pointer_of
+from aragog.urlstore.content import FolderContent, FolderPacks
+from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.packs.pointers import index_name
+from tests.support.hooked_tables import HookedTables
+from tests.support.killed_process import Steps, killed_at
+from tests.support.pack_stand import HOUR_MS, PackStand, fetched, pack_stand
+from tests.support.stores import NOW_MS, node_id
+from zengraph.tables.sqlite import SqliteTables
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+A, B, C = (f"http://{name}.example/" for name in "abc")
+SECRET = "the secret of this page"
+FAR_MS = 4_000_000_000_000
+"""An instant at which every file that a test wrote is old."""
+
+
+@dataclass
+class Place:
+    """A folder or a bucket for one run of a test, and SQLite tables beside it."""
+
+    folder: Path
+    s3: ContentSettings | None = None
+    client: object = None
+
+    def stores(self) -> tuple[PackFiles, ContentStore]:
+        """What holds packs, and what holds objects."""
+        if self.s3 is None:
+            return FolderPacks(self.folder / "content"), FolderContent(self.folder / "content")
+        from aragog.urlstore.content.s3 import S3Content
+        from aragog.urlstore.content.s3_packs import S3Packs
+
+        return S3Packs(self.s3), S3Content(self.s3)
+
+    def opened(self, steps: Steps | None = None, at_ms: int = NOW_MS, **settings) -> PackStand:
+        """A process on the place; `steps` counts what it changes."""
+        packs, objects = self.stores()
+        tables = SqliteTables(self.folder / "tables", shards=1)
+        if steps is not None and self.s3 is None:
+            tables = HookedTables(tables, steps)
+            steps.watch_folder(self.folder / "content")
+        elif steps is not None:  # the writes to the tables between two requests: as on a folder
+            for one in (packs, objects):
+                steps.watch_bucket(one._client())
+        return pack_stand(tables, packs, objects, ManualClock(at_ms), **settings)
+
+    def everything(self) -> bytes:
+        """All bytes that are there, with all versions of a bucket; packs are decompressed."""
+        return b"\n".join(itertools.chain.from_iterable(map(_readable, self.files())))
+
+    def files(self) -> list[tuple[str, bytes]]:
+        """Names and bytes of all files or objects."""
+        if self.s3 is None:
+            paths = (p for p in sorted((self.folder / "content").rglob("*")) if p.is_file())
+            return [(path.name, path.read_bytes()) for path in paths]
+        found, marks = [], {}
+        while True:
+            page = self.client.list_object_versions(
+                Bucket=self.s3.s3_bucket, Prefix=self.s3.s3_prefix, **marks
+            )
+            for item in page.get("Versions", ()):
+                named = {"Bucket": self.s3.s3_bucket, "Key": item["Key"]}
+                if item["VersionId"] not in ("", "null"):
+                    named["VersionId"] = item["VersionId"]
+                found.append((item["Key"], self.client.get_object(**named)["Body"].read()))
+            if not page.get("IsTruncated"):
+                return found
+            marks = {"KeyMarker": page["NextKeyMarker"],
+                     "VersionIdMarker": page["NextVersionIdMarker"]}  # fmt: skip
+
+
+def _readable(file: tuple[str, bytes]):
+    from aragog.errors import CorruptContent
+    from aragog.urlstore.packs import frames
+
+    name, data = file
+    yield name.encode()
+    if ".warc." not in name:
+        yield data
+        return
+    try:
+        for frame in frames.split(data):
+            yield frames.decompress(frame.data)
+    except CorruptContent:
+        yield data  # half of a pack
+
+
+S3, VERSIONS = (
+    pytest.param("s3", marks=pytest.mark.s3),
+    pytest.param("s3 with versions", marks=pytest.mark.s3),
+)
+
+
+@pytest.fixture(params=["folder", S3, VERSIONS])
+def places(request, tmp_path):
+    """A maker of places."""
+    numbers = itertools.count()
+
+    def make() -> Place:
+        number = next(numbers)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if request.param == "folder":
+            return Place(folder)
+        fixture = "s3_settings" if request.param == "s3" else "versioned_s3_settings"
+        settings = request.getfixturevalue(fixture)
+        server = "s3_server" if request.param == "s3" else "versioned_s3_server"
+        client = request.getfixturevalue(server).client()
+        return Place(folder, dataclasses.replace(settings, s3_prefix=f"{number}/"), client)
+
+    return make
+
+
+def kill_at_every_step(places, prepare, work):
+    """
+    Yield a place for each step at which `work` can be killed, and one where it came to its end.
+
+    `prepare` gets the stand that fills the place, `work` that of the process that is killed.
+    """
+    for step in itertools.count(1):
+        place = places()
+        stand = place.opened(layout="packs")
+        prepare(stand)
+        stand.store.close()
+
+        def killed(steps, place=place):
+            work(place.opened(steps))
+
+        was_killed = killed_at(step, killed)
+        yield place, step
+        if not was_killed:
+            assert step > (2 if place.s3 else 10)
+            return
+
+
+def write(stand, pages):
+    packing = stand.store.pack_pages(pages, now=True)
+    stand.store.write_pages(packing.wait())
+    packing.settle()
+
+
+def body(stand, url):
+    found = stand.store.content(url)
+    return None if found is None else found.body.decode()
+
+
+def check_pointers(stand, urls):
+    """No node points to bytes that are not there, or to other ones."""
+    for url in urls:
+        row = stand.store.zen.nodes.get(node_id(url))
+        if nodes.content_cell(row) is not None:
+            assert stand.store.bodies.get(row) is not None
+        if pointer := pointer_of(row):
+            assert stand.store.bodies.read(pointer).body
+
+
+def let_upkeep_pass(place):
+    """A day with upkeep every six hours, by a process of its own; returns its stand."""
+    stand = place.opened(at_ms=NOW_MS + HOUR_MS)
+    for _ in range(4):
+        assert stand.upkeep(hours=6).problems == []
+    return stand
+
+
+# Writing
+
+
+OLD = [fetched(A, "the first text of a"), fetched(B, "the text of b")]
+BATCH = [
+    fetched(A, "the second text of a", NOW_MS + 1000),
+    fetched(B, "the text of b", NOW_MS + 1000),
+    fetched(C, "the text of c", NOW_MS + 1000),
+]
+
+
+@pytest.mark.parametrize(
+    ("places", "other_ms"),
+    [
+        ("folder", None),
+        ("folder", 500),
+        ("folder", 1500),
+        pytest.param("s3", 1500, marks=pytest.mark.s3),
+        pytest.param("s3 with versions", 500, marks=pytest.mark.s3),
+    ],
+    indirect=["places"],
+)
+def test_a_batch_killed_at_any_step_runs_again_and_loses_nothing(places, other_ms):
+    """`other_ms`: another process writes page A in between, fetched before or after the batch."""
+    other = [] if other_ms is None else [fetched(A, "the other text of a", NOW_MS + other_ms)]
+    newest = "the other text of a" if other_ms == 1500 else "the second text of a"
+
+    for place, step in kill_at_every_step(
+        places, lambda stand: write(stand, OLD), lambda stand: write(stand, BATCH)
+    ):
+        stand = place.opened(at_ms=NOW_MS + 2000)
+        check_pointers(stand, (A, B, C))
+        assert body(stand, B) == "the text of b"
+        assert body(stand, A) in ("the first text of a", "the second text of a")
+        if other:
+            write(stand, other)
+        write(stand, BATCH)
+        assert (body(stand, A), body(stand, B), body(stand, C)) == (
+            newest, "the text of b", "the text of c",
+        ), f"killed at step {step}"  # fmt: skip
+        stand.store.close()
+
+        stand = let_upkeep_pass(place)
+        check_pointers(stand, (A, B, C))
+        assert body(stand, A) == newest
+        assert place.everything().count(b"the text of c") == 1
+        check_order(stand, place)
+
+
+def check_order(stand, place):
+    """
+    Each pack has its index, and repair finds at most dead records that nobody counted as dead.
+
+    A process that is killed between two writes leaves them; they are known to the node of their
+    URL, so a takedown removes them, and a repair counts them.
+    """
+    stand.clock.advance_ms(FAR_MS - stand.clock.now_ms())
+    repaired = stand.store.maintenance.repair(wait=False).repaired
+    assert set(repaired) <= {"record of a pack that no page has"}
+    assert stand.store.maintenance.repair(wait=False).repaired == {}
+    names = {name for name, _ in place.files()}
+    assert {index_name(name) for name in names if ".warc." in name} <= names
+    stand.store.close()
+
+
+# Upkeep
+
+
+def pages_of_a_half_dead_pack(stand):
+    write(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
+    write(stand, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
+    stand.store.takedowns.take_down(url=f"{A}0")
+
+
+def some_rounds(stand):
+    for hours in (13, 1, 1):
+        stand.upkeep(hours=hours)
+
+
+def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
+    for place, step in kill_at_every_step(places, pages_of_a_half_dead_pack, some_rounds):
+        stand = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
+        check_pointers(stand, (f"{A}1", f"{A}2"))
+        assert body(stand, f"{A}0") is None
+        for _ in range(4):
+            stand.upkeep(hours=6)
+        assert (body(stand, f"{A}1"), body(stand, f"{A}2")) == (SECRET, "old 2")
+        left = place.everything()
+        assert f"{A}0".encode() not in left, f"killed at step {step}"
+        # The copy of a killed run that the page's node knows already may stay as dead space.
+        assert left.count(SECRET.encode()) in (1, 2)
+        check_order(stand, place)
+
+
+# Takedowns
+
+
+def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
+    def prepare(stand):
+        write(stand, [fetched(A, SECRET), fetched(B, "stays")])
+        write(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
+        objects = stand.reopened(layout="objects")
+        objects.store.write_pages([fetched(f"{A}object", SECRET)])
+
+    def take_down(stand):
+        stand.store.takedowns.take_down(host="a.example")
+
+    for place, step in kill_at_every_step(places, prepare, take_down):
+        stand = place.opened(at_ms=NOW_MS + 1000)
+        take_down(stand)
+        assert body(stand, A) is None
+        assert body(stand, f"{A}object") is None
+        stand.store.close()
+        stand = let_upkeep_pass(place)
+        left = place.everything()
+        assert SECRET.encode() not in left, f"killed at step {step}"
+        assert b"a.example" not in left
+        assert body(stand, B) == "stays"
+        check_order(stand, place)
+
+
+# Objects that move into packs
+
+
+def test_objects_are_moved_into_packs_whatever_step_is_killed(places):
+    def prepare(stand):
+        objects = stand.reopened(layout="objects")
+        objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
+
+    def move(stand):
+        stand.store.maintenance.pack_objects()
+
+    for place, step in kill_at_every_step(places, prepare, move):
+        stand = place.opened(at_ms=NOW_MS + 1000)
+        assert (body(stand, A), body(stand, B)) == ("one", "two")
+        move(stand)
+        assert (body(stand, A), body(stand, B)) == ("one", "two")
+        assert list(stand.content.keys()) == [], f"killed at step {step}"
+        stand.store.close()
+        stand = let_upkeep_pass(place)
+        assert (body(stand, A), body(stand, B)) == ("one", "two")
+        assert place.everything().count(b"\r\n\r\ntwo") == 1
+        check_order(stand, place)

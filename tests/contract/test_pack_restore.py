@@ -1,0 +1,107 @@
+"""A store with packs is restored from a backup: the tables first, the packs after them."""
+
+import shutil
+
+import pytest
+
+from aragog.transfer.copy import copy_packs, copy_tables
+from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.packs.pointers import index_name
+from tests.support.pack_stand import fetched, pack_stand
+from tests.support.stores import NOW_MS
+from zengraph.tables.memory import MemoryTables
+
+A, B, C = (f"http://{name}.example/" for name in "abc")
+SECRET = "the secret of this page"
+FAR_MS = 4_000_000_000_000
+"""An instant at which every file that a test wrote is old."""
+
+
+def write(stand, *pages):
+    """Write pages, with all bodies in one pack."""
+    packing = stand.store.pack_pages(pages, now=True)
+    stand.store.write_pages(packing.wait())
+    packing.settle()
+
+
+def by_name(source, target):
+    """Copy the files as `cp -r` and `aws s3 sync` do."""
+    shutil.copytree(source.folder / "packs", target.folder / "packs", dirs_exist_ok=True)
+
+
+@pytest.fixture(params=["store copy", "files by name"])
+def backup(request, tmp_path):
+    """(the packs of a store, those of its backup, what copies the first to the second)."""
+    if request.param == "store copy":
+        return MemoryPacks(), MemoryPacks(), copy_packs
+    return FolderPacks(tmp_path / "data"), FolderPacks(tmp_path / "backup"), by_name
+
+
+def test_a_backup_made_while_everything_runs_is_restored(backup):
+    files, kept, copy = backup
+    stand = pack_stand(files=files)
+    write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
+    write(stand, fetched(B, SECRET), fetched(C, "stays"))
+
+    tables = MemoryTables(stand.clock)
+    copy_tables(stand.tables, tables)
+    write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)))
+    assert stand.upkeep().rewritten == 1
+    copy(files, kept)
+    again = pack_stand(tables, kept, clock=stand.clock)
+
+    assert [again.store.content(f"{A}{n}").body for n in range(5)] == [
+        f"old {n}".encode() for n in range(5)
+    ]
+    assert again.store.content(B).body == SECRET.encode()
+    again.clock.advance_ms(FAR_MS - again.clock.now_ms())
+    found = again.store.maintenance.repair(wait=False).repaired
+    assert set(found) == {"record of a pack that no page has"}  # what was written after the tables
+    again.store.takedowns.take_down(url=B)
+    for _ in range(24):
+        again.upkeep(hours=1)
+    left = again.everything()
+    assert SECRET.encode() not in left
+    assert b"new" not in left
+    assert again.store.content(C).body == b"stays"
+    assert [again.store.content(f"{A}{n}").body for n in range(5)] == [
+        f"old {n}".encode() for n in range(5)
+    ]
+    assert again.store.maintenance.repair(wait=False).repaired == {}
+
+
+def test_a_page_whose_pack_was_deleted_before_it_was_copied_is_fetched_again(backup):
+    """The copy of the packs began more than 15 minutes after a rewrite."""
+    files, kept, copy = backup
+    stand = pack_stand(files=files)
+    write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(3)))
+    write(stand, fetched(B, "stays"))
+    tables = MemoryTables(stand.clock)
+    copy_tables(stand.tables, tables)
+    write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(2)))
+    stand.upkeep()
+    assert stand.upkeep(hours=1).deleted == 1
+    copy(files, kept)
+
+    again = pack_stand(tables, kept, clock=stand.clock)
+    again.clock.advance_ms(FAR_MS - again.clock.now_ms())
+    found = again.store.maintenance.repair(wait=False).repaired
+    assert found["content missing or damaged"] == 3
+    assert all(again.store.get(f"{A}{n}").due_at_ms is not None for n in range(3))
+    assert again.store.content(B).body == b"stays"
+
+
+def test_a_copy_that_was_cut_off_is_continued_and_its_indexes_are_complete():
+    stand, kept = pack_stand(), MemoryPacks()
+    for n in range(4):
+        write(stand, fetched(f"{A}{n}", f"text {n}"))
+    first, second, *_ = stand.names()
+    kept.put(first, stand.files.stored[first][:-7], b"")
+
+    copied = []
+    copy_packs(stand.files, kept, on_progress=lambda name, _: copied.append(name))
+
+    assert copied == stand.names()
+    assert kept.stored == stand.files.stored
+    assert kept.indexes == stand.files.indexes
+    assert index_name(second) in kept.indexes

@@ -1,0 +1,184 @@
+"""The export of a whole store as a copy of its packs, less what may not be given out."""
+
+import io
+import itertools
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from aragog.errors import BadInput
+from aragog.transfer.pack_export import export_packs, files_of
+from aragog.urlstore import nodes
+from aragog.urlstore.bodies import pointer_of
+from aragog.urlstore.content import FolderPacks
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.pointers import index_name
+from tests.support.killed_process import killed_at
+from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
+from tests.support.stores import NOW_MS, node_id
+
+A, B, C, D = (f"http://{name}.example/" for name in "abcd")
+
+
+def write(stand, *pages):
+    """Write pages, with all bodies in one pack."""
+    packing = stand.store.pack_pages(pages, now=True)
+    stand.store.write_pages(packing.wait())
+    packing.settle()
+
+
+def read(folder):
+    """(type, URL, body) of all records in an export, by warcio."""
+    found = []
+    for path in files_of(folder):
+        data = path.read_bytes()
+        plain = b"".join(frames.decompress(frame.data) for frame in frames.split(data))
+        for record in ArchiveIterator(io.BytesIO(plain), check_digests="raise"):
+            url = record.rec_headers.get_header("WARC-Target-URI")
+            found.append((record.rec_type, url, record.content_stream().read().decode()))
+    return found
+
+
+def bodies(folder):
+    return Counter(body for kind, _, body in read(folder) if kind in ("response", "resource"))
+
+
+def test_packs_whose_records_may_all_be_given_out_are_copied_byte_by_byte(tmp_path):
+    stand = pack_stand(files=FolderPacks(tmp_path / "content"))
+    write(stand, fetched(A, "one"), fetched(B, "two"))
+    write(stand, fetched(A, "one", NOW_MS + 1000), fetched(C, "three"))
+
+    report = export_packs(stand.store, tmp_path / "out")
+
+    assert (report.whole, report.partial, report.records) == (2, 0, 4)
+    for name in stand.names():
+        for one in (name, index_name(name)):
+            copied = (tmp_path / "out" / one).read_bytes()
+            assert copied == (tmp_path / "content" / "packs" / one).read_bytes()
+    kinds = Counter(kind for kind, _, _ in read(tmp_path / "out"))
+    assert kinds == {"warcinfo": 2, "response": 3, "revisit": 1}
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip"])
+def test_what_may_not_be_given_out_is_in_no_file(tmp_path, compression):
+    stand = pack_stand(pack_compression=compression)
+    soon = {"unavailable_after_ms": NOW_MS + HOUR_MS}
+    expiring = fetched(f"{A}expiring", "SECRET expiring")
+    write(
+        stand,
+        fetched(f"{A}replaced", "SECRET replaced"),
+        fetched(f"{A}removed", "SECRET removed"),
+        fetched(f"{A}taken", "SECRET taken down"),
+        replace(expiring, facts={**expiring.facts, **soon}),
+        fetched(B, "public"),
+    )
+    write(stand, fetched(f"{A}replaced", "new", NOW_MS + 1000))
+    stand.store.remove(f"{A}removed")
+    stand.store.takedowns.take_down(url=f"{A}taken")
+    stand.clock.advance_ms(2 * HOUR_MS)
+
+    report = export_packs(stand.store, tmp_path)
+
+    assert (report.whole, report.partial) == (1, 1)
+    assert bodies(tmp_path) == {"new": 1, "public": 1}
+    for path in files_of(tmp_path):
+        assert b"SECRET" not in b"".join(
+            frames.decompress(frame.data) for frame in frames.split(path.read_bytes())
+        )
+        lines = (tmp_path / index_name(str(path.relative_to(tmp_path)))).read_text().splitlines()
+        for line in lines:
+            place = json.loads(line.split(" ", 2)[2])
+            at = int(place["offset"])
+            frame = path.read_bytes()[at : at + int(place["length"])]
+            assert place["url"].encode() in frames.decompress(frame)
+
+
+def test_a_record_that_two_pages_have_is_written_for_the_one_that_may_be_given_out(tmp_path):
+    stand = pack_stand()
+    write(stand, fetched(A, "shared"), fetched(C, "other"))
+    row = stand.store.zen.nodes.get(node_id(A))
+    stand.store.bodies.packs.catalog.share(pointer_of(row), B)
+    cells = {c: row[c].value for c in (*nodes.CONTENT, nodes.SENTINEL) if c in row}
+    stand.store.zen.nodes.put(node_id(B), {**cells, nodes.URL: B.encode()}, at_ms=NOW_MS)
+    stand.store.takedowns.take_down(url=A)
+
+    export_packs(stand.store, tmp_path)
+
+    assert bodies(tmp_path) == {"shared": 1, "other": 1}
+    assert A not in [url for _, url, _ in read(tmp_path)]
+
+
+def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
+    stand = pack_stand()
+    stand.reopened(layout="objects").store.write_pages([fetched(A, "an object")])
+    write(stand, fetched(B, "in a pack"))
+
+    assert export_packs(stand.store, tmp_path).records == 2
+    assert bodies(tmp_path) == {"an object": 1, "in a pack": 1}
+    assert export_packs(stand.store, tmp_path).records == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_an_export_that_is_killed_at_any_step_is_completed_by_the_next(tmp_path):
+    stand = pack_stand()
+    for n in range(3):
+        write(stand, fetched(f"{A}{n}", f"text {n}"))
+    for step in itertools.count(1):
+        folder = tmp_path / str(step)
+
+        def work(steps, folder=folder):
+            steps.watch_folder(folder)
+            export_packs(stand.store, folder)
+
+        was_killed = killed_at(step, work)
+        export_packs(stand.store, folder)
+
+        assert bodies(folder) == {f"text {n}": 1 for n in range(3)}
+        if not was_killed:
+            assert step > 15
+            break
+
+
+def test_what_upkeep_moves_during_an_export_is_in_it(tmp_path):
+    stand = pack_stand()
+    write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
+    write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)))
+    listed = stand.files.packs
+
+    def moving():
+        names = list(listed())
+        stand.upkeep()
+        stand.upkeep(hours=1)
+        yield from names
+
+    stand.files.packs = moving
+    export_packs(stand.store, tmp_path)
+
+    assert set(bodies(tmp_path)) == {"new 0", "new 1", "new 2", "new 3", "old 4"}
+
+
+def test_a_damaged_pack_is_reported_and_the_others_are_copied(tmp_path):
+    stand = pack_stand()
+    write(stand, fetched(A, "one"))
+    write(stand, fetched(B, "two"))
+    (first, _) = stand.names()
+    stand.files.stored[first] = stand.files.stored[first][:-5]
+    problems = []
+
+    report = export_packs(stand.store, tmp_path, on_problem=lambda *each: problems.append(each))
+
+    assert report.problems == len(problems) > 0
+    assert {what for what, _ in problems} == {f"pack {first}"}
+    assert sum(bodies(tmp_path).values()) == 1
+
+
+def test_a_folder_is_for_one_use(tmp_path):
+    stand = pack_stand()
+    write(stand, fetched(A, "one"))
+    export_packs(stand.store, tmp_path, purpose="search")
+
+    with pytest.raises(BadInput, match="for search, not for any use"):
+        export_packs(stand.store, tmp_path)

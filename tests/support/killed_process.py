@@ -1,0 +1,102 @@
+"""
+Work in a process that is killed, with SIGKILL, as one of its steps begins.
+
+Steps are the writes to the tables, row by row, and the changes in a folder or a bucket. A file or
+an object that is being written at that moment is left half written.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.support.waiting import WITHIN_S
+
+FORK = multiprocessing.get_context("fork")
+_CHANGES = {"os.rename": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1, "os.link": 2, "open": 1}
+"""Audit events before a change, and how many paths each names first."""
+
+
+class Steps:
+    """Counts the steps of this process, and ends it at one of them."""
+
+    def __init__(self, last: int) -> None:
+        self._left = last
+
+    def __call__(self, partly: Callable[[], object] = lambda: None) -> None:
+        """A step begins; `partly`: does half of it, before the process is killed."""
+        self._left -= 1
+        if self._left == 0:
+            partly()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch_folder(self, folder: Path) -> None:
+        """Count what is created, written, renamed and deleted below a folder."""
+        place, write = str(folder), os.write
+
+        def hook(event: str, arguments: tuple[object, ...]) -> None:
+            count = _CHANGES.get(event)
+            if count is None or (event == "open" and not _is_writing(arguments)):
+                return
+            if any(str(path).startswith(place) for path in arguments[:count]):
+                self()
+
+        def half(file: int, data: bytes) -> int:
+            self(lambda: write(file, data[: len(data) // 2]))
+            return write(file, data)
+
+        sys.addaudithook(hook)
+        os.write = half  # type: ignore[assignment]
+
+    def watch_bucket(self, client: object) -> None:
+        """Count the requests of a boto3 client that change something, and their answers."""
+        for name in ("PutObject", "DeleteObject", "DeleteObjects", "CreateMultipartUpload",
+                     "UploadPart", "CompleteMultipartUpload"):  # fmt: skip
+            client.meta.events.register(f"before-send.s3.{name}", self._before_request)
+            client.meta.events.register(f"after-call.s3.{name}", lambda **_: self())
+
+    def _before_request(self, request, **_: object) -> None:
+        self(lambda: _send_half(request))
+
+
+def killed_at(step: int, work: Callable[[Steps], None]) -> bool:
+    """Do the work in a fork that is killed as its step of that number begins; False: it ended."""
+
+    def child() -> None:
+        work(Steps(step))
+        os._exit(0)
+
+    process = FORK.Process(target=child)
+    process.start()
+    process.join(WITHIN_S)
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
+def _is_writing(arguments: tuple[object, ...]) -> bool:
+    flags = arguments[2]
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+def _send_half(request) -> None:
+    """Send the head of a request and half of its body, if it has one."""
+    body = request.body or b""
+    data = bytes(body.read() if hasattr(body, "read") else body)
+    if not data:
+        return
+    url = urlsplit(request.url)
+    headers = {"Host": url.netloc, **request.headers}
+    lines = [f"{request.method} {url.path}?{url.query} HTTP/1.1"]
+    lines += [f"{name}: {_text(value)}" for name, value in headers.items()]
+    with socket.create_connection((url.hostname, url.port)) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + data[: len(data) // 2])
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

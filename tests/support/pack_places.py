@@ -1,0 +1,20 @@
+"""What holds packs, once for each kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.pack_files import PackFiles
+
+
+@pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
+def files(request: pytest.FixtureRequest) -> PackFiles:
+    """Files of packs, empty: in memory, in a folder, in a bucket."""
+    if request.param == "memory":
+        return MemoryPacks()
+    if request.param == "folder":
+        return FolderPacks(request.getfixturevalue("tmp_path") / "content")
+    from aragog.urlstore.content.s3_packs import S3Packs
+
+    return S3Packs(request.getfixturevalue("s3_settings"))

@@ -1,0 +1,72 @@
+"""`in_store_thread`: batches that wait for packs hold no thread that has connections."""
+
+import contextvars
+import threading
+
+import pytest
+
+from aragog.workers import services
+from tests.support.waiting import wait_until
+
+WRITING = 2
+BATCHES = 12
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch, tmp_path):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_SETTINGS", "")
+    monkeypatch.setenv("ARAGOG_WORKERS__STORE", str(WRITING))
+    services._store_threads.cache_clear()
+    yield
+    services._store_threads.cache_clear()
+
+
+def test_what_is_done_comes_back_and_so_does_what_went_wrong():
+    def wrong():
+        raise ValueError("it went wrong")
+
+    assert services.in_store_thread(lambda: 7) == 7
+    with pytest.raises(ValueError, match="it went wrong"):
+        services.in_store_thread(wrong)
+
+
+def test_the_work_has_the_context_of_its_task():
+    name = contextvars.ContextVar("name", default="none")
+    name.set("a trace")
+
+    assert services.in_store_thread(name.get) == "a trace"
+
+
+def test_as_many_threads_write_as_the_settings_say_whatever_waits():
+    inside, most, done = set(), 0, []
+    lock, go_on = threading.Lock(), threading.Event()
+    packed = threading.Event()
+
+    def write():
+        nonlocal most
+        with lock:
+            inside.add(threading.get_ident())
+            most = max(most, len(inside))
+        go_on.wait(60)
+        with lock:
+            inside.discard(threading.get_ident())
+
+    def batch():
+        services.in_store_thread(lambda: None)
+        packed.wait(60)  # for its pack
+        services.in_store_thread(write)
+        done.append(1)
+
+    waiting = [threading.Thread(target=batch) for _ in range(BATCHES)]
+    for thread in waiting:
+        thread.start()
+    assert services.in_store_thread(lambda: "free") == "free"  # although all of them wait
+    packed.set()
+    wait_until(lambda: len(inside) == WRITING)
+    go_on.set()
+    for thread in waiting:
+        thread.join(60)
+
+    assert len(done) == BATCHES
+    assert most == WRITING
