@@ -30,7 +30,8 @@ from aragog.urlstore.bodies import Packs, pointer_of
 from aragog.urlstore.content import FileFolder
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.pack_index import index_of, pack_index, pack_of
-from aragog.urlstore.pack_upkeep import PackedRecord, PackUpkeep
+from aragog.urlstore.pack_records import PackedRecord
+from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import dictionary_of
 from aragog.urlstore.records import is_allowed, is_expired
