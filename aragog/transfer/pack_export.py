@@ -32,8 +32,6 @@ from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.pack_index import index_of, pack_index, pack_of
 from aragog.urlstore.pack_records import PackedRecord
 from aragog.urlstore.pack_upkeep import PackUpkeep
-from aragog.urlstore.packs import frames
-from aragog.urlstore.packs.dictionaries import dictionary_of
 from aragog.urlstore.records import is_allowed, is_expired
 from aragog.urlstore.store import UrlStore
 from zengraph.records import Row
@@ -166,15 +164,12 @@ class _PackExport:
         """The bytes of a pack, or those of what of it may be given out; None: nothing may."""
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
-        has_dictionary = dictionary_of(data) is not None
         kept: list[bytes] = []
         for record in upkeep.records(name, data):
             owners = tuple(one for one in record.owners if self._may_give(one[1]))
             self._note_moved(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
-                # A dictionary may hold text of pages that are left out, so it does not go along.
-                frame = frames.compress(record.record, "zstd") if has_dictionary else record.frame
-                kept.append(frame)
+                kept.append(record.own_frame)
                 continue
             is_whole = False
             if owners:  # of another page, it has nothing but the body

@@ -53,6 +53,11 @@ class PackedRecord:
         return frames.decompress(self.frame, self.dictionary)
 
     @property
+    def own_frame(self) -> bytes:
+        """The record without the pack's dictionary, which may have text of other pages."""
+        return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
+
+    @property
     def block(self) -> WarcBlock:
         """The record, read."""
         return read_record(self.record)

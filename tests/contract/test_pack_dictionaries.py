@@ -8,6 +8,7 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from aragog.errors import CorruptContent
+from aragog.transfer.pack_export import export_packs, files_of
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks, MemoryPacks
 from aragog.urlstore.pack_index import pack_index
@@ -338,3 +339,22 @@ def test_a_record_whose_dictionary_is_another_one_is_damage():
 def test_records_with_nothing_in_common_have_no_dictionary():
     assert dictionaries.Dictionary.trained([b"a"]) is None
     assert HOUR_MS == 3_600_000
+
+
+def test_an_export_without_some_pages_has_no_dictionary(tmp_path):
+    stand = pack_stand()
+    site(stand)
+    stand.upkeep(hours=1)
+    stand.upkeep(hours=1)
+    assert len(dictionary_bytes(stand)) == 1
+    stand.store.takedowns.take_down(url=f"{HOST}7")
+
+    report = export_packs(stand.store, tmp_path)
+
+    assert (report.whole, report.partial) == (0, 1)
+    (path,) = files_of(tmp_path)
+    data = path.read_bytes()
+    plain = b"".join(record for _, record in frames.records(data))
+    assert dictionaries.dictionary_of(data) is None
+    assert not any(piece in plain for piece in pieces_of(7))
+    assert all(piece in plain for n in range(PAGES) if n != 7 for piece in pieces_of(n))

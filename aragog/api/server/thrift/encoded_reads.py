@@ -3,7 +3,7 @@ Records for Thrift from the store's own values: the table's `get` and `get_many`
 
 Calls that name fields and want no facts are read together. That takes half the CPU of the table's
 operations for `get`, and less than half for `getMany` (docs/adr/0109). Their records are encoded
-by a template (docs/adr/0130).
+by a template (docs/adr/0126).
 """
 
 from __future__ import annotations

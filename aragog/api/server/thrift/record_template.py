@@ -1,7 +1,7 @@
 """
 The replies to `get` and `getMany`, with one formatting of bytes for each record.
 
-With thriftpy2's encoder the server answers a fifth fewer calls of `getMany` (docs/adr/0130).
+With thriftpy2's encoder the server answers a fifth fewer calls of `getMany` (docs/adr/0126).
 """
 
 from __future__ import annotations
