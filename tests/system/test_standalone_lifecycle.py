@@ -211,7 +211,7 @@ def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(m
 
 
 def what_it_shows_answers(reported):
-    addresses = re.findall(r"http://([\d.]+):(\d+)", reported.stdout)
+    addresses = set(re.findall(r"http://([\d.]+):(\d+)", reported.stdout))
     assert len(addresses) == 2
     assert reported.stderr == ""
     for host, port in addresses:

@@ -171,11 +171,11 @@ def test_a_second_member_gets_partitions_whose_records_wait(make_topic, client, 
             wait_until(second.source._consumer.assignment)
             assert topic.committed("aragog") == 0
             with redis.Redis.from_url(server.url) as admin:
-                admin.delete("aragog:in_flight")
-            wait_until(lambda: topic.committed("aragog") >= 200)
-            with redis.Redis.from_url(server.url) as admin:
-                admin.delete("aragog:in_flight")
-            wait_until(lambda: topic.committed("aragog") == 400)
+                wait_until(
+                    lambda: topic.committed("aragog") == 400,
+                    every_s=0.5,
+                    meanwhile=lambda: admin.delete("aragog:in_flight"),
+                )
 
 
 def test_no_url_is_lost_when_the_reader_is_killed(make_topic, client):
