@@ -191,6 +191,10 @@ RUN_BY = {
         "tests/integration/s3/test_s3_server.py::test_the_settings_that_make_s3_prints_work"
     ),
     ("docs/s3.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/same-content.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/same-content.md", "sh"): (
+        "tests/integration/urlstore/test_same_content_cli.py::test_the_commands_of_the_page_list_pages"
+    ),
     ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/standing.md", "text"): (

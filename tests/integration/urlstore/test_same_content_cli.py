@@ -10,6 +10,7 @@ from aragog.cli import main
 from aragog.settings import load_settings
 from aragog.urlstore.records import Likeness
 from richpins.text_sketch import sketch_of
+from tests.support.documented import blocks
 from tests.support.stores import body, page
 
 A, B, C = (f"https://example.com/{name}" for name in "abc")
@@ -42,6 +43,15 @@ def test_near_copies_are_listed_with_the_bits_that_differ(run):
     assert listed.keys() == {B, C}
     assert listed[C] in ("0 bits", "1 bits", "2 bits", "3 bits")
     assert run("--same-content", "--within", "3", "--limit", "1").stdout.count("\n") == 1
+
+
+def test_the_commands_of_the_page_list_pages(run):
+    (block,) = blocks("docs/same-content.md", "sh")
+    same, near = (line.split() for line in block.splitlines())
+
+    assert same[:3] == near[:3] == ["aragog", "links", A]
+    assert run(*same[3:]).stdout == f"{B}\tsame\n"
+    assert len(run(*near[3:]).stdout.splitlines()) == 2
 
 
 @pytest.mark.parametrize(
