@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from functools import cache
 from typing import TypeVar
 
@@ -40,7 +41,7 @@ def components(
     settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
 ) -> Components:
     """
-    The parts that the dashboard and `explain` read; nothing is connected yet.
+    The parts that the dashboard and `explain` read; nothing is connected yet. `close` them.
 
     Args:
         settings: of the system.
@@ -54,6 +55,7 @@ def components(
     broker = settings.broker
     overrides = _once(lambda: overrides_of(settings))
     pinlater = kind_of(broker.url) == "pinlater"
+    own = ExitStack()
     return Components(
         user_agent=settings.fetch.user_agent,
         preferences=settings.preferences,
@@ -71,7 +73,8 @@ def components(
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,
         limiter=_once(lambda: limiter(settings, overrides())),
-        store=_once(lambda: store or url_store(settings, clock)),
+        store=_once(lambda: store or own.enter_context(closing(url_store(settings, clock)))),
+        close=own.close,
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         servers=RedisServers(settings, redis_urls(broker.url) if pinlater else ()).clients,
         folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from contextlib import closing
 from dataclasses import asdict
 
 import click
@@ -26,8 +27,8 @@ def domain() -> None:
     """Show why domains wait, and change their rates."""
 
 
-def _components() -> Components:
-    return components(command_settings())
+def _components() -> closing[Components]:
+    return closing(components(command_settings()))
 
 
 def _who() -> str:
@@ -45,7 +46,8 @@ def _who() -> str:
 @as_json
 def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -> None:
     """List domains whose names contain SEARCH, a page at a time; without SEARCH, all."""
-    rows, following = find_domains(_components(), sort, search, cursor)
+    with _components() as opened:
+        rows, following = find_domains(opened, sort, search, cursor)
     if as_json:
         echo_json({"domains": [asdict(row) for row in rows], "cursor": following})
         return
@@ -76,7 +78,9 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 @REASON
 def rate(name: str, qps: float | None, reason: str) -> None:
     """Limit NAME to QPS requests a second; without QPS, restore its usual rate."""
-    _changed(change_domain(_components(), name, "rate", who=_who(), reason=reason, qps=qps), "rate")
+    with _components() as opened:
+        key = change_domain(opened, name, "rate", who=_who(), reason=reason, qps=qps)
+    _changed(key, "rate")
 
 
 @domain.command()
@@ -89,7 +93,8 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
     remove its quiet hours.
     """
     who = _who()
-    key = change_domain(_components(), name, "quiet", who=who, reason=reason, hours=hours)
+    with _components() as opened:
+        key = change_domain(opened, name, "quiet", who=who, reason=reason, hours=hours)
     _changed(key, "quiet hours")
 
 
@@ -98,7 +103,9 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
 @REASON
 def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
-    _changed(change_domain(_components(), name, "stop", who=_who(), reason=reason), "stop")
+    with _components() as opened:
+        key = change_domain(opened, name, "stop", who=_who(), reason=reason)
+    _changed(key, "stop")
 
 
 @domain.command()
@@ -106,7 +113,9 @@ def stop(name: str, reason: str) -> None:
 @REASON
 def resume(name: str, reason: str) -> None:
     """Resume a domain that was stopped."""
-    _changed(change_domain(_components(), name, "resume", who=_who(), reason=reason), "resume")
+    with _components() as opened:
+        key = change_domain(opened, name, "resume", who=_who(), reason=reason)
+    _changed(key, "resume")
 
 
 def _changed(key: str, what: str) -> None:
@@ -122,7 +131,8 @@ def _changed(key: str, what: str) -> None:
 @as_json
 def history(name: str | None, limit: int, *, as_json: bool) -> None:
     """List changes and who made them, of all domains or of NAME, latest first."""
-    changes = live_overrides(_components()).history(limit, name)
+    with _components() as opened:
+        changes = live_overrides(opened).history(limit, name)
     if as_json:
         echo_json([asdict(change) for change in changes])
         return

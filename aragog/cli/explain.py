@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 
 import click
@@ -28,7 +29,8 @@ from aragog.urlstore.freshness import Freshness
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explain(url: str, *, as_json: bool) -> None:
     """Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links."""
-    explanation = explain_url(url, components(command_settings()))
+    with closing(components(command_settings())) as opened:
+        explanation = explain_url(url, opened)
     if as_json:
         echo_json(to_json(explanation, BUILT_IN))
         return
@@ -73,7 +75,8 @@ def status(*, as_json: bool) -> None:
 def _waits(settings: Settings) -> dict[str, int]:
     """What URLs wait for, from a sample; empty where the broker is not pinlater."""
     try:
-        return waits(components(settings))
+        with closing(components(settings)) as opened:
+            return waits(opened)
     except BrokerUnavailable:
         return {}
 
@@ -82,11 +85,8 @@ def _freshness(settings: Settings) -> dict[str, Freshness]:
     """Freshness by page type, from a sample of the store; empty if there is no store yet."""
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return {}
-    store = url_store(settings)
-    try:
+    with closing(url_store(settings)) as store:
         return store.maintenance.freshness()
-    finally:
-        store.close()
 
 
 def _fresh_table(fresh: dict[str, Freshness]) -> Table:

@@ -54,6 +54,8 @@ class Components:
     """Returns the same one each time, with these overrides; raises `ConfigError` as they do."""
     store: Callable[[], UrlStore]
     """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
+    close: Callable[[], None]
+    """Closes that store, unless it was given."""
     admin: Admin | None
     """The queues; None when the broker is not pinlater, which alone reports them."""
     servers: Callable[[], Mapping[str, redis.Redis]]

@@ -36,10 +36,15 @@ LONGEST_FIRST = (
 )
 
 
+APART = ("test_reports_with_servers.py",)
+"""Files whose tests wait, each for itself: seven minutes if they waited one after the other."""
+
+
 def scope_of(nodeid: str) -> str:
-    """The unit of work that a test belongs to: a shared server's name, or its file."""
+    """The unit of work that a test belongs to: a shared server's name, its file, or itself."""
     named = (server for server in ONE_WORKER if server in nodeid)
-    return next(named, nodeid.partition("::")[0])
+    file = nodeid.partition("::")[0]
+    return next(named, nodeid if file.endswith(APART) else file)
 
 
 def rank(nodeid: str) -> int:

@@ -99,7 +99,7 @@ def test_all_extras_together_install_without_a_compiler(wheel, libraries, tmp_pa
     program = (
         "from importlib.util import find_spec; from aragog.runtime.extras import *; "
         "print(*(name for name in MODULE_OF if has(name)), "
-        "*(name for name in ('mcp', 'scrapy') if find_spec(name)))"
+        "*(name for name in ('mcp', 'scrapy', 'confluent_kafka') if find_spec(name)))"
     )
     reported = wheels.run(bin_ / "python", "-P", "-c", program, cwd=tmp_path)
 
@@ -110,11 +110,13 @@ def test_all_extras_together_install_without_a_compiler(wheel, libraries, tmp_pa
         "thrift",
         "flower",
         "parquet",
+        "pdf",
         "text",
         "identity",
         "http2",
         "mcp",
         "scrapy",
+        "confluent_kafka",
     ]
 
 
