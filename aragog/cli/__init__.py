@@ -78,7 +78,11 @@ COMMANDS = {
         "Extract the fields of stored pages again; nothing is fetched.",
     ),
     "show": LazyCommand("aragog.cli.show", "show", "Show the fields and facts of URL."),
-    "links": LazyCommand("aragog.cli.show", "links", "List the links from URL, or to it."),
+    "links": LazyCommand(
+        "aragog.cli.show",
+        "links",
+        "List the links from URL, or to it, or the pages with the same content.",
+    ),
     "content": LazyCommand(
         "aragog.cli.show",
         "content",

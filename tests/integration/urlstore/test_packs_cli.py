@@ -24,6 +24,8 @@ def place(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_SETTINGS": ""}
 
     class Place:
+        folder = tmp_path
+
         def store(self, text, at_ms, more):
             opened = url_store(load_settings(environ=environ | more))
             opened.write_pages([page(URL, at_ms, content=body(text))])
@@ -42,7 +44,7 @@ def place(tmp_path):
 
 
 def test_the_commands_of_the_page_move_objects_and_show_an_earlier_version(place):
-    pack, at = (one.strip() for one in blocks("docs/packs.md", "sh"))
+    pack, export, at = (one.strip() for one in blocks("docs/packs.md", "sh"))
     place.store("<p>of October", FIRST_MS, AS_OBJECTS)
     assert not place.files("*.warc.zst")
 
@@ -52,3 +54,7 @@ def test_the_commands_of_the_page_move_objects_and_show_an_earlier_version(place
 
     assert place.run(f"aragog content {URL}", WITH_VERSIONS) == "<p>of late November"
     assert place.run(at, WITH_VERSIONS) == "<p>of October"
+    for command in export.splitlines():
+        place.run(command.replace("/data", str(place.folder)), WITH_VERSIONS)
+    for name in ("archive", "for-search"):
+        assert place.files(f"{name}/**/*.warc.*")

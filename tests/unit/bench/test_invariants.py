@@ -179,7 +179,7 @@ def test_a_part_that_a_transformation_changes_is_named(reading, part, changes):
 
 
 def test_the_invariants_hold_for_the_documents_of_the_project(tmp_path):
-    write(tmp_path, limit=6)
+    write(tmp_path, limit=8)
     tasks = tasks_of([tmp_path], every=3, limit=None)
 
     counts = run(tasks, workers=1)

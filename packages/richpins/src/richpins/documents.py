@@ -42,7 +42,8 @@ _LEAST_WORDS, _LEAST_LETTERS = 12, 0.7
 """A shorter text, or one of figures and signs, has no language that can be told."""
 _DETECTED_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-_BLANKS = re.compile(r"[ \t]+\n")
+# Only from the first blank of a run: else each of many would look for the end of the line.
+_BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
 # Names that programs give, and no author.
 _NO_TITLE = re.compile(
