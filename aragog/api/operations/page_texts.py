@@ -23,7 +23,6 @@ from aragog.pages.main_text import FIELDS, VERSION_FIELD, TextFinder, load
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
-from richpins.documents import is_read
 from richpins.main_text import FORMS as TEXT_FORMS
 from richpins.main_text import MARKDOWN
 
@@ -74,6 +73,8 @@ class PageTexts:
         stored = self._stored(store, url, form, finder)
         if stored is not None:
             return stored
+        from richpins.documents import is_read  # noqa: PLC0415 - with its parsers
+
         page = store.content(url)
         if page is None or not is_read(page.meta.get("content_type")):
             return None

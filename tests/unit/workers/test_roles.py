@@ -145,7 +145,7 @@ def test_a_worker_of_one_of_them_is_not_bounded(unbounded):
     ("threads", "queues", "upkeep"),
     [
         (8, {"upkeep", "watches"}, 7),
-        (13, {"upkeep", "watches", "webhooks"}, 8),
+        (13, {"upkeep", "watches", "webhooks"}, 9),
         (16, {"upkeep", "watches", "robots"}, 7),
         (2, {"upkeep", "watches"}, 1),
     ],
