@@ -7,7 +7,7 @@ another process does the rest, and nothing is lost, doubled or left over.
 
 import dataclasses
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,9 @@ from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
+MOST_FILES_LEFT = 800
+"""Each of 250 stores leaves its mapped file of generations until the process ends."""
+
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"
 FAR_MS = 4_000_000_000_000
@@ -41,6 +44,7 @@ class Place:
     folder: Path
     s3: ContentSettings | None = None
     client: object = None
+    stands: list[PackStand] = field(default_factory=list)
 
     def stores(self) -> tuple[PackFiles, ContentStore]:
         """What holds packs, and what holds objects."""
@@ -61,7 +65,14 @@ class Place:
         elif steps is not None:  # the writes to the tables between two requests: as on a folder
             for one in (packs, objects):
                 steps.watch_bucket(one._client())
-        return pack_stand(tables, packs, objects, ManualClock(at_ms), **settings)
+        self.stands.append(pack_stand(tables, packs, objects, ManualClock(at_ms), **settings))
+        return self.stands[-1]
+
+    def close(self) -> None:
+        """Close what was opened: there is a place for each step."""
+        for stand in self.stands:
+            stand.store.close()
+        self.stands.clear()
 
     def everything(self) -> bytes:
         """All bytes that are there, with all versions of a bucket; packs are decompressed."""
@@ -147,6 +158,7 @@ def kill_at_every_step(places, prepare, work):
 
         was_killed = killed_at(step, killed)
         yield place, step
+        place.close()
         if not was_killed:
             assert step > (2 if place.s3 else 10)
             return

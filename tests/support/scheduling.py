@@ -20,6 +20,7 @@ LONGEST_FIRST = (
     "rabbitmq",
     "kafka",
     "tests/reports/",
+    "test_pack_kills",
     "system/test_standalone_lifecycle",
     "pinlater/test_pinlater_faults",
     "politeness/test_interval_promise",
@@ -36,8 +37,8 @@ LONGEST_FIRST = (
 )
 
 
-APART = ("test_reports_with_servers.py",)
-"""Files whose tests wait, each for itself: seven minutes if they waited one after the other."""
+APART = ("test_reports_with_servers.py", "test_pack_kills.py")
+"""Files whose tests take minutes together and share nothing: each is handed out by itself."""
 
 
 def scope_of(nodeid: str) -> str:

@@ -9,12 +9,14 @@ import re
 from base64 import b64decode
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-from richpins.compared_text import compared_text, text_without_links
-from richpins.document import Document
 from richpins.text_sketch import LEAST_WORDS, sketch_of
+
+if TYPE_CHECKING:
+    from richpins.document import Document
 
 SKETCH_BYTES = 24
 MOST_PAIRS = 256
@@ -40,6 +42,11 @@ class PageTraits:
 
 def traits_of(page: Document, url: str = "") -> PageTraits:
     """The traits of the page of a URL."""
+    from richpins.compared_text import (  # noqa: PLC0415 - with its parsers
+        compared_text,
+        text_without_links,
+    )
+
     return traits_of_texts(compared_text(page), text_without_links(page), url)
 
 
