@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from aragog.errors import BadInput, ConfigError, ServiceUnavailable
 from aragog.runtime.extras import require
@@ -22,6 +22,9 @@ NAME = r"[A-Za-z0-9._-]{1,249}"
 """What Kafka allows as the name of a topic; the names of groups are kept to it."""
 ANSWER_WITHIN_S = 20.0
 _RETRY_S = 0.2
+# By hand: newer Pythons refuse several hosts of which one is an IPv6 address.
+_SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
+_ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
 _FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
 
 
@@ -45,24 +48,17 @@ class TopicAddress:
         Raises:
             BadInput: it has another form.
         """
-        parts = urlsplit(text)
-        topic = parts.path.removeprefix("/")
-        servers = parts.netloc.split(",")
-        if (
-            parts.scheme != "kafka"
-            or parts.fragment
-            or not re.fullmatch(NAME, topic)
-            or not all(re.fullmatch(r"[^\s@:/]+:\d{1,5}|\[[0-9a-fA-F:.]+\]:\d{1,5}", server)
-                       for server in servers)
-        ):  # fmt: skip
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
             raise BadInput(f"{text[:200]!r} is not the address of a topic: {_FORM}")
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        servers, topic, query = match.groups(default="")
+        options = dict(parse_qsl(query, keep_blank_values=True))
         if unknown := options.keys() - {"config", "name"}:
             raise BadInput(f"{min(unknown)[:100]}: a topic's address has `config` and `name` alone")
         name = options.get("name", "")
         if name and not re.fullmatch(NAME, name):
             raise BadInput(f"name: {name[:100]!r} is not one; use letters, digits, '.', '_', '-'")
-        return cls(parts.netloc, topic, name, options.get("config", ""))
+        return cls(servers, topic, name, options.get("config", ""))
 
     def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
