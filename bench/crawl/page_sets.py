@@ -115,7 +115,11 @@ def _cached(name: str, make: Callable[[Path], None]) -> Path:
             pages = Path(directory) / "pages"
             pages.mkdir()
             make(pages)
-            pages.rename(folder)
+            try:
+                pages.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was faster
+                    raise
     return folder
 
 
