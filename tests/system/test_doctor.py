@@ -343,7 +343,7 @@ def test_a_system_that_does_not_run_is_found(tmp_path):
         port = environ[f"ARAGOG_SERVING__{name.upper()}_PORT"]
         assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port} of this machine")
     before = CliRunner().invoke(main, ["doctor", "--json", "--no-workers"], env=environ)
-    assert before.exit_code == 0
+    assert before.exit_code == 0, before.output
 
 
 @pytest.fixture

@@ -271,12 +271,13 @@ def test_a_refresh_of_a_url_that_was_taken_down_is_refused(browser, system):
     store = url_store(system.settings)
     store.takedowns.take_down(url=gone)
     store.close()
-    _, page = browser.get("/aragog/url", url=gone)
-    token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
 
-    status, _ = browser.post("/aragog/url", url=gone, _xsrf=token)
+    def is_refused():
+        _, page = browser.get("/aragog/url", url=gone)
+        token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+        return browser.post("/aragog/url", url=gone, _xsrf=token)[0] == 409
 
-    assert status == 409
+    wait_until(is_refused)  # every process reads new takedowns within a second
 
 
 def test_nothing_ended_in_a_traceback(browser, system):
