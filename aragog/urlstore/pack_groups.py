@@ -16,9 +16,9 @@ LEAST_RAW_BYTES = 1_048_576
 LEAST_HOST_BYTES = 262_144
 """As much, compressed without one."""
 LEAST_SHARE = 0.5
-"""Fresh packs are rewritten if hosts with so many bytes have this share of theirs."""
+"""Fresh packs are rewritten if large hosts have this share of their bytes."""
 GROUP_BYTES = 67_108_864
-"""So many bytes of packs are rewritten together; their records are in memory meanwhile."""
+"""Bytes of packs that are rewritten together; their records are in memory meanwhile."""
 WAIT_MS = 3_600_000
 """Fresh packs of fewer bytes wait so long for others."""
 

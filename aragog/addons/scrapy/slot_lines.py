@@ -26,7 +26,7 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
-"""Requests of one domain that a process holds: those of `HELD_S`, but so many."""
+"""Requests of one domain that a process holds: those of `HELD_S`, within these bounds."""
 HELD_S = 2.0
 LONGEST_WAIT_S = 10.0
 """Of a domain that gives no slot for longer (a pause, a stop), no request is held."""

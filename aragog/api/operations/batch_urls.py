@@ -30,7 +30,7 @@ def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
 
 def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any]) -> Sequence[Any]:
     """
-    The results with `TakenDown` where there is None because the URL was taken down.
+    The results, with `TakenDown` in place of None for each URL that was taken down.
 
     One small read and one multi-get if any is None, and nothing otherwise.
 

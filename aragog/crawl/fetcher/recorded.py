@@ -44,7 +44,7 @@ class RecordedResponse(NamedTuple):
 
 def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
     """
-    Read one response; `read` returns up to so many of its next bytes, b"" at its end.
+    Read one response; `read(n)` returns at most n of its next bytes, b"" at its end.
 
     Memory is bounded by the limits.
 

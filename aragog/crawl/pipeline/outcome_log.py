@@ -23,7 +23,7 @@ from pinlater.redis.scripts import load_script
 KEPT = 10
 KEPT_S = 86_400
 REFUSALS = 10
-"""So many refusals in a row, and no other answer between them: the domain refuses us."""
+"""Refusals in a row, without another answer between them, that mean: the domain refuses us."""
 REFUSING_KEPT_S = 30 * 86_400
 MOST_REFUSING = 10_000
 # One byte for each outcome, in stored strings: never changed.

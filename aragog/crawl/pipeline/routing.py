@@ -79,7 +79,7 @@ class OwnTask:
     queue: str
 
 
-# One script call of pinlater's takes so many.
+# As many as one script call of pinlater's takes.
 MOST_AT_ONCE = 200
 # Of a message, in Flower and the logs.
 MOST_SHOWN_URLS = 3

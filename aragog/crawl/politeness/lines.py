@@ -30,7 +30,7 @@ from pinlater.redis.scripts import load_script
 LOOK_LEASE_MS = 10_000
 # Entries that were taken return to their lines after this. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# One call puts at most so many entries into lines, because Redis serves nobody else meanwhile.
+# The most entries that one call puts into lines, because Redis serves nobody else meanwhile.
 MOST_AT_ONCE = 1_000
 
 

@@ -37,7 +37,7 @@ from aragog.pages.preferences import (
     refused_purpose,
 )
 
-# Of a file, so many bytes count (RFC 9309, 2.5).
+# Bytes of a file that count (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
 # Sitemap lines kept per file.
 MAX_SITEMAPS = 100

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 STATE = struct.Struct("<ddiIIHBIIIB")
 # These four are as in lua/prelude.lua. An interval is not made longer than this because of latency.
 LONGEST_GENTLE_US = 10_000_000.0
-# After so many responses the usual latency of a domain is known.
+# Responses after which the usual latency of a domain is known.
 _LEARNED = 8
 # A step of the latency factor.
 _GENTLE_STEP = math.log(100) / 255

@@ -56,7 +56,7 @@ class NoCrawls:
         return Crawls()
 
 
-class Wanted(NamedTuple):
+class RemainingJobs(NamedTuple):
     """The jobs of a batch that a crawl still wants; the others have ended."""
 
     jobs: list[UrlJob]
@@ -88,7 +88,7 @@ class CrawlChecks:
             crawls = self.registry.read()
         return crawls.of_number(job.crawl)
 
-    def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> Wanted:
+    def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> RemainingJobs:
         """
         The jobs that go on, in order, each for a crawl that wants it.
 
@@ -96,7 +96,7 @@ class CrawlChecks:
         """
         crawls = self.registry.crawls()
         if crawls.are_undisturbed or self.in_flight is None:
-            return Wanted(list(jobs), [])
+            return RemainingJobs(list(jobs), [])
         paused = crawls.paused if pausing else frozenset()
         held = self._held(jobs, crawls, paused)
         going: list[UrlJob] = []
@@ -110,7 +110,7 @@ class CrawlChecks:
                 going.append(job)
             elif reply is Held.WAITS:
                 waiting.append(job)
-        return Wanted(going, waiting)
+        return RemainingJobs(going, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
         """Take those of these URLs that were cancelled out of the sets of their crawls."""

@@ -25,7 +25,7 @@ END, ERRORS = "end", "errors"
 LEAST_URLS = 20
 """A share of fewer URLs says nothing."""
 HOURS = 24
-"""The share of failures is that of so many hours."""
+"""Hours over which the share of failures is taken."""
 
 
 @dataclass(frozen=True, slots=True)

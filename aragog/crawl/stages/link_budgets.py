@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 LOOK_AFTER_S = 60
 """Held links of a host are looked at by upkeep if nobody did for so long."""
 MOST_HOSTS = 200
-"""So many hosts in one round of upkeep."""
+"""Hosts in one round of upkeep."""
 TRIES = 3
 _OPTIONS = (
     "depth", "refresh", "priority", "url_filter", "request_id", "purposes", "found_on",

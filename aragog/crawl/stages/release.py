@@ -61,11 +61,11 @@ MOST_LINES = 200
 LOOK_AGAIN_MS = 500
 # The line of an origin whose robots.txt fails is looked at this often, if nobody reports its rules.
 RULES_LOOK_MS = 30_000
-# So many URLs leave the line of an origin's robots.txt with one look.
+# URLs that leave the line of an origin's robots.txt with one look.
 MOST_FOR_RULES = 1_000
 # The line of a paused crawl, if nobody reports that it was resumed.
 PAUSED_LOOK_MS = 5_000
-# Where URLs of crawls that ended were found in a line, a look takes up to so many of it.
+# Entries that a look takes of a line in which URLs of crawls that ended were found, at most.
 MOST_ENDED = 200
 # The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
 # at; this is for a change that no process has seen, and for the end of quiet hours.

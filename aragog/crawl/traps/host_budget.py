@@ -34,7 +34,7 @@ to templates that are on trial themselves; for nothing; for what others said bef
 """
 LEAST_NEW_PAIRS, LEAST_NEW_SHARE = 3, 1 / 14
 """
-So many new pairs among half of the pairs of a page, and such a share of them, are new content.
+The new pairs among half of the pairs of a page, and their share, that make new content.
 """
 HOST_TRIALS, TRIALS_PER_PAGE = 6.0, 0.05
 """
@@ -42,23 +42,23 @@ What a host may spend on templates that never brought anything, and what each us
 """
 TWINS = 3
 """
-After so many pages that were the same without a part of their URL, the part is without meaning.
+Pages that were the same without a part of their URL, after which the part has no meaning.
 """
 LEAST_BROUGHT = 5
-"""So many of its pages must have brought something before all of its links are followed."""
+"""Pages of it that must have brought something before all of its links are followed."""
 PROVEN = 1
-"""After so many pages that brought something, a template is worth being linked to."""
+"""Pages that brought something, after which a template is worth being linked to."""
 MOST_BY_LINKS = 6.0
 """The budget that a template can have by links alone: it is not proven by them."""
 LEAST_PROMISED, MOST_PROMISES = 1.0, 12
-"""So many promises leave so much of a budget: what they lead to decides."""
+"""After `MOST_PROMISES`, this much of a budget is left: what they lead to decides."""
 BEYOND = 3
-"""After so many such pages with numbers above all that brought something, higher ones wait."""
+"""Such pages with numbers above all that brought something, after which higher ones wait."""
 MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
 MIRRORS, LAST = 8, 3
-"""A text may be at so many URLs, as the versions of a manual are."""
+"""URLs at which one text may be, as the versions of a manual are."""
 LABYRINTH_PAGES = 30
-"""A template is a labyrinth if links of so many pages lead on in it and none of them leads back."""
+"""Pages whose links lead on in a template, none of them back, after which it is a labyrinth."""
 SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES = 4_096, 2_048, 8_192
 
 
@@ -365,7 +365,7 @@ class HostBudget:
             one.add(change)
 
     def _twin(self, parts: Sequence[UrlPart], traits: PageTraits) -> str:
-        """The part of a URL without which the page is the same; "": there is none that is known."""
+        """The part of a URL without which the page is the same; "": no such part is known."""
         found = ""
         for part in parts:
             other = self.pages.get(part.without)

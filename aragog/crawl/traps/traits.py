@@ -23,8 +23,8 @@ MOST_PAIRS = 256
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
 _LEAST_ALIKE = 0.75
 """
-By so many of the bins that two sketches have: fewer than in the store, because a time of day
-differs.
+The share of the bins of two sketches that must agree: less than in the store, because a time of
+day differs.
 """
 
 

@@ -29,7 +29,7 @@ from pinlater.redis.scripts import load_script
 KEPT_S = 7 * 86_400
 MOST_HELD = 5_000
 LOOKED_AT = 500
-"""So many of a host's held links are looked at together."""
+"""Held links of a host that are looked at together."""
 FRESH_S = 1.0
 MOST_DECISIONS = 10_000
 _MARK = 8

@@ -29,7 +29,7 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # After a read that failed, while the lease lasts.
 RETRY_S = 1.0
-# So many times in a row a call may find that the ring changed.
+# How often in a row a call may find that the ring changed.
 ATTEMPTS = 8
 MOST_ARRIVED = 200_000
 log = logging.getLogger(__name__)

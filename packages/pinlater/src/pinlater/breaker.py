@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 ERRORS_IN_A_ROW = 3
-"""A server is left out after so many."""
+"""Failures in a row after which a server is left out."""
 SLOW_S = 1.0
 """A single response that took longer is enough."""
 PROBE_EVERY_S = 5.0

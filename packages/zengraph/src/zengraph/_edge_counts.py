@@ -16,7 +16,7 @@ from zengraph._simple_edge_rows import EdgeKey, count_cell, count_of
 from zengraph.tables import CellTable
 
 _FEW = 2
-"""So many counts are increased one by one: an edge has two."""
+"""Counts up to this number are increased one by one: an edge has two."""
 
 
 class EdgeCounts:
@@ -31,7 +31,7 @@ class EdgeCounts:
         return edge_type in self._counted
 
     def stored(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """The stored count; 0 if there is none."""
+        """The stored count; 0 without one."""
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
         return count_of(None if cell is None else cell.value)

@@ -41,7 +41,7 @@ from zengraph.tables import Put, Tables, newest_ms
 MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
 PAGE_BYTES = 4_194_304
-"""A page of nodes or edges ends once their properties have so many bytes."""
+"""Bytes of properties at which a page of nodes or edges ends."""
 
 MOST_SORTED_BYTES = 500
 """Bytes of a value by which `lookup_prefix` finds and sorts it."""

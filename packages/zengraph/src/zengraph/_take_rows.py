@@ -48,7 +48,7 @@ def is_state(key: bytes) -> bool:
 
 
 def request_of(request_id: str | None) -> bytes:
-    """The 16 bytes that stand for the id of a request; zeros: there is none."""
+    """The 16 bytes that stand for the id of a request; zeros: without an id."""
     return _NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 

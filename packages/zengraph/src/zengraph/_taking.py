@@ -38,7 +38,7 @@ from zengraph.tables import Tables
 MOST_TAKEN = 1000
 """Edges that one call takes at most."""
 MOST_TAKEN_BYTES = 1_048_576
-"""A take ends before `count` where the properties of its edges have so many bytes."""
+"""Bytes of properties of edges at which a take ends before `count`."""
 RECEIPTS_MS = 86_400_000
 """How long a repeated take with the same id gets the same edges."""
 
@@ -46,7 +46,7 @@ _MOST_EDGE_BYTES = 4_194_304
 _TRIES = 50
 _PAUSE_S = 0.002
 _SWEPT_EACH = 16
-"""Each so many takes with an id delete old receipts of their list."""
+"""Takes with an id after which old receipts of their list are deleted."""
 _SWEPT_AT_ONCE = 200
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_of
 
 _LONG = 40
-"""So many letters in a row hardly ever stand twice in a page."""
+"""Letters in a row that hardly ever stand twice in a page."""
 _NEAR = 400
 """Letters within which the next word of a block is searched for."""
 _SEED = 12

@@ -150,7 +150,7 @@ class EdgeListsContract:
     # Takes
 
     def fill(self, graph: Graph, count: int) -> None:
-        """Put a pool of so many edges, with scores from 0."""
+        """Put a pool of `count` edges, with scores from 0."""
         graph.put_edges(
             [
                 NewEdge(EdgeKey(A, POOL, node(n)), n, {"why": b"%d" % n, "empty": b""})

@@ -26,7 +26,7 @@ from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
 from zengraph.tables.sqlite.large_rows import LargePackedRows
 
 _COUNTED_BYTES = 65_536
-"""Rows are counted together until they have so many: a call for each costs 5 % of a read."""
+"""Rows are counted together up to this number: a call for each costs 5 % of a read."""
 _ROWS_A_STATEMENT = 32
 """Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
 
