@@ -28,8 +28,6 @@ from zengraph.tables.sqlite import SqliteTables
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
-MOST_FILES_LEFT = 800
-"""Each of 250 stores leaves its mapped file of generations until the process ends."""
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"

@@ -1,6 +1,8 @@
 """Content in packs: the same store, whatever holds the files."""
 
+import gc
 import itertools
+import weakref
 
 import pytest
 
@@ -11,6 +13,8 @@ from aragog.urlstore.pack_files import MemoryPacks as Memory
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.pack_stand import fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
+from tests.support.waiting import wait_until
+from zengraph.tables.sqlite import SqliteTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 PACK = "20261129/101502-00112233445566aa.warc.zst"
@@ -216,3 +220,32 @@ def test_a_pack_that_cannot_be_put_writes_no_page():
         stand.store.write_pages([fetched(A, "text")])
 
     assert stand.store.get(A) is None
+
+
+def test_a_store_that_was_closed_is_freed_with_its_files(tmp_path):
+    """The writer of packs was registered for the end of the process, with all that it needs."""
+    stand = pack_stand(SqliteTables(tmp_path / "tables", shards=1), pack_wait_s=600)
+    packing = stand.store.pack_pages([fetched(A, "one")])
+    writer = weakref.ref(stand.store.bodies.packs.writer)
+    stand.store.close()
+    packing.settle()
+    assert stand.names()  # closing put the open pack
+
+    del stand, packing
+
+    def is_freed():
+        gc.collect()
+        return writer() is None
+
+    assert wait_until(is_freed, within_s=20, every_s=0.05)  # its thread ends first
+
+
+def test_a_writer_that_was_closed_puts_later_packs_in_time():
+    stand = pack_stand(pack_wait_s=0.05)
+    for n in range(2):
+        packing = stand.store.pack_pages([fetched(f"{A}{n}", f"text {n}")])
+        stand.store.write_pages(packing.wait())
+        packing.settle()
+        stand.store.bodies.packs.writer.close()
+
+    assert len(stand.names()) == 2

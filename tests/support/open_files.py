@@ -17,19 +17,14 @@ _LINUX = Path("/proc/self/fd")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def closed_files(request: pytest.FixtureRequest) -> Iterator[None]:
-    """
-    Fail a module that leaves many files open; another module would fail in its place.
-
-    A module may have a bound of its own, `MOST_FILES_LEFT`.
-    """
-    most = getattr(request.module, "MOST_FILES_LEFT", MOST_LEFT)
+def closed_files() -> Iterator[None]:
+    """Fail a module that leaves many files open; another module would fail in its place."""
     before = _open_files()
     yield
     if _count_left(before) > COLLECTED_FROM:
         gc.collect()  # stores that commands opened in this process
     left = _open_files() - before
-    assert left.total() <= most, f"files left open, by name: {left.most_common(5)}"
+    assert left.total() <= MOST_LEFT, f"files left open, by name: {left.most_common(5)}"
 
 
 def _count_left(before: Counter[str]) -> int:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from secrets import token_hex
 
 from aragog.errors import TRANSIENT, ContentUnavailable
@@ -161,8 +162,8 @@ class PackWriter:
         self._wait_s = wait_s
         self._open: _Pack | None = None
         self._closer: threading.Thread | None = None
+        self._is_put_at_exit = False
         self._start()
-        atexit.register(self.close)
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False) -> PackTicket:
         """
@@ -177,6 +178,7 @@ class PackWriter:
             if self._open is None:
                 self._open = _Pack(time.monotonic())
                 self._changed.notify()
+                self._put_at_exit()
             pack = self._open
             ticket = PackTicket(self, pack, len(pack.records), len(records))
             pack.records += records
@@ -215,12 +217,27 @@ class PackWriter:
         if is_last and pack.name:
             self._catalog.settled(pack.name)
 
+    def _put_at_exit(self) -> None:
+        """Put the open pack if the process ends without `close`."""
+        if not self._is_put_at_exit:
+            atexit.register(self.close)
+            self._is_put_at_exit = True
+
     def close(self) -> None:
-        """Put the open pack; for the end of a process."""
+        """
+        Put the open pack, and end the thread that would; at the latest as the process ends.
+
+        The writer can be used again, and is closed again then.
+        """
         if os.getpid() != self._pid:
             return
         with self._changed:
             pack, self._open = self._open, None
+            self._closer = None
+            self._changed.notify_all()
+            # What is registered would keep the writer and its tables until the process ends.
+            atexit.unregister(self.close)
+            self._is_put_at_exit = False
         if pack is not None:
             self._put(pack)
 
@@ -231,17 +248,22 @@ class PackWriter:
 
     def _close_in_time(self) -> None:
         """Put each pack whose time is over."""
+        me = threading.current_thread()
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._open is not None)
+                self._changed.wait_for(lambda: self._open is not None or self._closer is not me)
                 pack = self._open
-                assert pack is not None  # noqa: S101 - it was waited for
-            time.sleep(max(0.0, pack.opened_s + self._wait_s - time.monotonic()))
-            with self._changed:
-                if self._open is not pack:
+                if pack is None or self._closer is not me:
+                    return
+                left_s = max(0.0, pack.opened_s + self._wait_s - time.monotonic())
+                if self._changed.wait_for(partial(self._is_over, pack, me), left_s):
                     continue
                 self._open = None
             self._put(pack)
+
+    def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
+        """Whether nobody waits for this thread to put the pack."""
+        return self._open is not pack or self._closer is not closer
 
     def _put(self, pack: _Pack) -> None:
         """Put a pack; what goes wrong is raised by the tickets."""
