@@ -20,7 +20,16 @@ from functools import partial
 from typing import Any, Protocol
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import TABLES, TOGETHER, Cell, CellSize, Row, RowSizes
+from zengraph.tables import (
+    TABLES,
+    TOGETHER,
+    Cell,
+    CellSize,
+    Row,
+    RowExtent,
+    RowSizes,
+    extents_of,
+)
 from zengraph.tables._packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
 from zengraph.tables.sqlite.large_rows import LargePackedRows
@@ -71,6 +80,10 @@ class Layout(Protocol):
     def sizes(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         """See `CellTable.sizes_many`."""
 
+    def extents(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        """See `CellTable.extents_many`."""
+        return extents_of(self.sizes(db, rows))
+
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""
 
@@ -104,6 +117,8 @@ class Packed(Layout):
         some = f"CASE WHEN length(data)<={LARGE_BYTES} THEN data ELSE length(data) END"
         self._get = f"SELECT {some} FROM {name} WHERE row=?"  # noqa: S608
         self._get_some = _get_some(name, f"row, {some}")
+        # A packed row begins with the number of its cells.
+        self._extent = f"SELECT length(data), substr(data, 1, 2) FROM {name} WHERE row=?"  # noqa: S608
         self._put = (
             f"INSERT INTO {name} (row, data) VALUES (?, ?) "  # noqa: S608
             "ON CONFLICT (row) DO UPDATE SET data=excluded.data"
@@ -162,6 +177,17 @@ class Packed(Layout):
             row: self._large.sizes(db, row) if type(data) is int else sizes_of(unpack(data))
             for row, data in self._measured(db, rows)
         }
+
+    def extents(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        extents: dict[bytes, RowExtent] = {}
+        large: list[bytes] = []
+        for row in rows:
+            for size, count in db.execute(self._extent, (row,)):
+                if size > LARGE_BYTES:
+                    large.append(row)
+                else:
+                    extents[row] = RowExtent(size, int.from_bytes(count))
+        return extents | extents_of(self.sizes(db, large)) if large else extents
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         puts: dict[bytes, list[CellPut]] = {}

@@ -27,6 +27,7 @@ from zengraph.tables import (
     CellTable,
     Put,
     Row,
+    RowExtent,
     RowRange,
     RowSizes,
     Salvaged,
@@ -95,6 +96,13 @@ class SqliteTable(CellTable):
             with self._shards.reading(first_byte) as db:
                 sizes_of |= self._layout.sizes(db, some)
         return sizes_of
+
+    def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        extents: dict[bytes, RowExtent] = {}
+        for first_byte, some in self._grouped(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                extents |= self._layout.extents(db, some)
+        return extents
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
