@@ -38,7 +38,8 @@ from zengraph.tables import (
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes
 from zengraph.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
-from zengraph.tables.sqlite.layout import LAYOUTS, Layout
+from zengraph.tables.sqlite.layout import Layout
+from zengraph.tables.sqlite.layouts import LAYOUTS
 from zengraph.tables.sqlite.salvage import salvage_damaged
 
 _COUNTER_BYTES = 8
