@@ -44,7 +44,7 @@ class JobConsumer:
         self.pollers: list[ShardPoller] = [
             s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
         ]
-        self._openings = gates.Openings()
+        self._allowances = gates.Allowances()
         self._turn: deque[tuple[ShardPoller, str]] = deque()
         self._look_s: dict[tuple[str, str], float] = {}
         self._nearly_full: set[tuple[str, str]] = set()
@@ -90,7 +90,7 @@ class JobConsumer:
             if taken >= room:
                 break
             (poller, queue), now_s = turn, self._clock.monotonic_s()
-            place, kept = (poller.shard.name, queue), gates.kept_room(queue)
+            place, kept = (poller.shard.name, queue), gates.reserved_room(queue)
             free = self._free(queue, room - taken)
             spare = free - kept.jobs
             if spare > 0 and place in self._nearly_full:
@@ -105,41 +105,43 @@ class JobConsumer:
                 self._look_s[place] = now_s
             if self._look_s[place] > now_s:
                 continue
-            opening, read_at_s = self._openings.left(queue, now_s)
-            if opening.jobs == 0:
+            allowance, read_at_s = self._allowances.left(queue, now_s)
+            if allowance.jobs == 0:
                 # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
                 self._look_s[place] = read_at_s
                 continue
             if spare <= 0:
                 self._nearly_full.add(place)
-                opening = opening._replace(lowest=min(opening.lowest, kept.lowest))
+                allowance = allowance._replace(lowest=min(allowance.lowest, kept.lowest))
             self._turn.remove(turn)
             self._turn.append(turn)
             most = spare if spare > 0 else free
-            taken += self._claim(poller, queue, min(most, MAX_BATCH), opening)
+            taken += self._claim(poller, queue, min(most, MAX_BATCH), allowance)
         return taken
 
     def _free(self, queue: str, room: int) -> int:
-        """How many more jobs of a queue this process may have, of so many of all queues."""
+        """How many more jobs of a queue this process may have; `room` is that of all queues."""
         held = partial(self.claims.held, queue)
         limit = gates.limit_of(queue, held)
         return room if limit is None else min(room, limit - held())
 
-    def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
+    def _claim(
+        self, poller: ShardPoller, queue: str, limit: int, allowance: gates.Allowance
+    ) -> int:
         shard, now_s = poller.shard, self._clock.monotonic_s()
         place = shard.name, queue
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        self._look_s[place] = now_s + self._pause_s(poller, queue, opening)
-        if opening.lowest == gates.NOTHING:
+        self._look_s[place] = now_s + self._pause_s(poller, queue, allowance)
+        if allowance.lowest == gates.NOTHING:
             return 0
-        if opening.jobs is not None:
-            limit = min(limit, opening.jobs)
+        if allowance.jobs is not None:
+            limit = min(limit, allowance.jobs)
         if shard is not cluster.first and not cluster.usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
-            share=cluster.share, lowest=opening.lowest,
+            share=cluster.share, lowest=allowance.lowest,
         )  # fmt: skip
         try:
             with cluster.watched(shard):
@@ -148,7 +150,7 @@ class JobConsumer:
             if shard is cluster.first:
                 raise
             return 0
-        self._openings.count_claimed(queue, len(claimed.claims))
+        self._allowances.count_claimed(queue, len(claimed.claims))
         if claimed.more:
             self._look_s[place] = now_s
         elif claimed.next_due_ms is not None:
@@ -164,11 +166,11 @@ class JobConsumer:
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
-    def _pause_s(self, poller: ShardPoller, queue: str, opening: gates.Opening) -> float:
+    def _pause_s(self, poller: ShardPoller, queue: str, allowance: gates.Allowance) -> float:
         """How long after a look the next one is at the latest."""
         if (poller.shard.name, queue) in self._nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        if opening.is_wide and (poller.shard.name, queue) not in self._unheard:
+        if allowance.is_wide and (poller.shard.name, queue) not in self._unheard:
             return poller.look_every_s
         return min(poller.look_every_s, gates.ASK_EVERY_S)
 
@@ -210,7 +212,7 @@ class JobConsumer:
         for queue in queues:
             if queue in self.queues:
                 self._look_s[poller.shard.name, queue] = 0.0
-                if self._free(queue, room) <= gates.kept_room(queue).jobs:
+                if self._free(queue, room) <= gates.reserved_room(queue).jobs:
                     self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: ServerShard, queue: str) -> None:
