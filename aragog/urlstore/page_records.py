@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """What follows the body of a record."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +245,12 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Headers as received, but those that describe encodings have other names."""
-    return [
-        (f"X-Crawler-{name}" if name.lower() in ENCODING_HEADERS else name, one_line(value))
-        for name, value in headers
-    ]
+    return [(_archived_name(name), one_line(value)) for name, value in headers]
+
+
+@lru_cache(maxsize=1024)
+def _archived_name(name: str) -> str:
+    return f"X-Crawler-{name}" if name.lower() in ENCODING_HEADERS else name
 
 
 def network_fields(
@@ -271,7 +275,9 @@ def status_line(status: int) -> str:
 
 def one_line(value: str) -> str:
     """A header's value without line breaks, which would begin a header of its own."""
-    return " ".join(value.split("\n")).replace("\r", " ").strip()
+    if "\n" in value or "\r" in value:
+        value = value.replace("\n", " ").replace("\r", " ")
+    return value.strip()
 
 
 def iso_date(at_ms: int) -> str:
@@ -297,7 +303,7 @@ def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
         ("WARC-Payload-Digest", f"sha256:{page.digest}"),
         *network,
         *([(PAGES, _CONTROL.sub("", " ".join(page.pages)))] if page.pages else []),
-        (META, json.dumps(dict(page.meta), separators=(",", ":"))),
+        (META, _compact(dict(page.meta))),
     ]
 
 

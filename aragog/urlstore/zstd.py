@@ -78,7 +78,8 @@ def is_checked(frame: bytes) -> bool:
     try:
         if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
             return False
-        return end_of_frame(frame, 0) == len(frame) and content_size(frame) is not None
+        has_size = frame[4] >> 5  # a single segment, or bytes for the size
+        return bool(has_size) and end_of_frame(frame, 0) == len(frame)
     except IndexError:
         return False
 
