@@ -126,6 +126,8 @@ class ContentWrite:
     """The size of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
     """Facts of the fetch; its headers are in the report."""
+    digest: str | None = None
+    """The SHA-256 of the body in hex, where it is known already; None: it is computed."""
     packed: PackedContent | None = None
     """Where the body is already, if it was put into a pack before the write."""
 
