@@ -27,6 +27,7 @@ KAFKA = (
     "tests/integration/kafka/test_kafka_page.py"
     "::test_the_commands_and_records_are_as_the_page_shows_them"
 )
+TABLE = "tests/integration/table/test_table_page.py::test_the_page_builds_keeps_and_reads_a_table"
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
@@ -105,6 +106,9 @@ RUN_BY = {
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),
+    ("docs/table.md", "python"): TABLE,
+    ("docs/table.md", "sh"): TABLE,
+    ("docs/table.md", "toml"): TABLE,
     ("docs/kafka.md", "console"): KAFKA,
     ("docs/kafka.md", "json"): KAFKA,
     ("docs/mcp.md", "json"): (

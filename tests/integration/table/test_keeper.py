@@ -219,13 +219,13 @@ def test_a_page_that_became_an_alias_leaves_it(shop):
 
 
 def test_pages_refused_for_a_use_are_not_in_a_table_for_it(shop):
-    refused = {"outcome": "Fetched", "status": 200, "page_preferences": "ai-train=n (x)"}
-    allowed = {**refused, "page_preferences": "ai-train=y (x)"}
+    refused = {"outcome": "Fetched", "status": 200, "page_preferences": "search=n (x)"}
+    allowed = {**refused, "page_preferences": "search=y (x)"}
     shop.put(1, 2, facts=allowed)
-    shop.keep(purpose="ai-train")
+    shop.keep(purpose="search")
     shop.put(2, 3, price=2, facts=refused)
 
-    (done,) = shop.keep(purpose="ai-train")
+    (done,) = shop.keep(purpose="search")
 
     assert done.left == 2
     assert shop.prices() == {"a/1": 1}
