@@ -109,6 +109,10 @@ RUN_BY = {
     ("docs/table.md", "python"): TABLE,
     ("docs/table.md", "sh"): TABLE,
     ("docs/table.md", "toml"): TABLE,
+    ("docs/from-scrapy.md", "python: from scrapy_deltafetch"): (
+        "tests/system/test_scrapy_packages.py"
+        "::test_scrapy_deltafetch_with_the_lines_of_the_page"
+    ),
     ("docs/kafka.md", "console"): KAFKA,
     ("docs/kafka.md", "json"): KAFKA,
     ("docs/mcp.md", "json"): (
