@@ -31,8 +31,8 @@ class AragogAddon:
     Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) get the download handlers only.
 
     Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
-    for redirects and images as well, so Scrapy's own middleware does not request it once more; where
-    a project has another handler, such as a browser's, that middleware stays and is on.
+    for redirects and images as well, so Scrapy's own middleware does not request it once more.
+    Where a project has another handler, such as a browser's, that middleware stays and is on.
     AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
     that have no effect are logged.
     """
