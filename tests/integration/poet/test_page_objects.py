@@ -3,7 +3,6 @@
 import csv
 import json
 import shlex
-import sys
 import uuid
 from contextlib import closing
 
@@ -33,7 +32,7 @@ def store(tmp_path, monkeypatch):
     """A store with a page of quotes and the pages of its authors."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.syspath_prepend(str(tmp_path))
     with closing(url_store(load_settings())) as opened:
         for path, body in quotes_site.site().items():
             if path == "/" or path.startswith("/author/"):
@@ -115,7 +114,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
 
     said = run("x.jsonl", "--page-object", f"{name}:More", code=1)
 
-    assert "stored pages cannot give it what it asks for" in said
+    assert "stored pages cannot give it" in said
     assert not (tmp_path / "x.jsonl").exists()
 
 
