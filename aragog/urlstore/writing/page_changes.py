@@ -30,15 +30,16 @@ def changes_of(
     """
     The entries of the plan's page, and of the URL that was fetched if it is redirected now.
 
-    With `all_pages`, also those of the first fetch of a page that nobody watches, and of one whose
-    record became that of another URL without a redirect.
+    With `all_pages`, also those of the first fetch of a page that nobody watches, without values,
+    and of one whose record became that of another URL without a redirect.
     """
     found = redirected(plan, all_pages=all_pages)
     kind = _kind(plan, following, all_pages=all_pages)
     if kind is None:
         return found
+    is_unwatched_new = kind == "new" and not _is_told_of_first(plan)
     changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-    fields = {name: _values(plan, name) for name in changed}
+    fields = {} if is_unwatched_new else {name: _values(plan, name) for name in changed}
     hashes = _hashes(plan)
     at_ms = plan.page.fetched_at_ms
     mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
@@ -52,8 +53,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return _kind_of_failure(plan)
     is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
     if following.first:
-        # A reader who deleted a page that was withdrawn must learn that it is back.
-        is_told = all_pages or is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
+        is_told = all_pages or _is_told_of_first(plan)
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
@@ -61,6 +61,12 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return "content"
     is_later = plan.facts_at_ms <= plan.at_ms
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
+
+
+def _is_told_of_first(plan: PageWritePlan) -> bool:
+    """Whether the first fetch is a change in every feed, with the values of its fields."""
+    # A reader who deleted a page that was withdrawn must learn that it is back.
+    return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
