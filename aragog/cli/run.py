@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -58,6 +59,9 @@ from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
+FRONT_AFTER_S = 10.0
+"""A run that stops at its end serves Flower and the API from then on: their start takes a second of
+CPU, which the first pages would wait for, and a short run ends before anybody looks."""
 
 
 @click.command()
@@ -176,10 +180,18 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
     if running_pid(settings.data_dir.absolute() / "run"):
         result = crawl.run(lambda: not stopped)
     else:
-        with running(settings, console) as supervisor:
+        if not keep:
+            system.check(settings)
+        front = system.FRONT_PROCESSES if keep else ("beat",)
+        with running(settings, console, front=front) as supervisor:
+            serving_from_s = math.inf if keep else time.monotonic() + FRONT_AFTER_S
 
             def tick() -> bool:
+                nonlocal serving_from_s
                 report_deaths(supervisor, console)
+                if time.monotonic() > serving_from_s:
+                    serving_from_s = math.inf
+                    system.start_front(supervisor, settings)
                 return not stopped
 
             result = crawl.run(tick)

@@ -263,7 +263,9 @@ class UrlStore:
         """
         return self._batches.write(pages)
 
-    def pack_pages(self, pages: Sequence[PageWrite], *, now: bool = False) -> PackingPages:
+    def pack_pages(
+        self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
+    ) -> PackingPages:
         """
         Put the bodies of pages into a pack with those of other batches, before `write_pages`.
 
@@ -274,8 +276,18 @@ class UrlStore:
         Args:
             pages: as for `write_pages`.
             now: somebody waits for one of them, so the pack is put at once.
+            urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
         """
-        return self._packing.add(pages, now=now)
+        return self._packing.add(pages, now=now, urls=urls)
+
+    def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
+        """
+        Put the pack of `pack_pages` without waiting for more pages, if none is on its way.
+
+        None is, when all URLs in flight wait for the pack; `in_flight` counts them, and is called
+        only if some wait. Too low a count costs a smaller pack.
+        """
+        self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
         """
