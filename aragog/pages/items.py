@@ -20,9 +20,11 @@ in a file, or in an installed module.
 A page stores the items of a kind in one field, `items.cards`, which is JSON:
 
     {"v": 1, "site": "shop.example", "items": [{"key": "L-1", "values": {…}}, …],
-     "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"]}
+     "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
+     "link": "url", "parents": {"category": ["cards", "category"]}}
 
-`dropped`, `unreadable`, `follow` and `link` are left out where they are empty.
+All but the first three are left out where they are empty. `link` names the field with the URL of an
+item's own page, if items of that page take values over from it; those say so in `parents`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
 VERSION = 1
+_REST = ("dropped", "unreadable", "follow", "link", "parents")
 PYTHON = "python"
 Load = Callable[[str], Any]
 """Returns what a name such as `shop.py:Lamp` stands for; raises ConfigError."""
@@ -68,7 +71,9 @@ class PageItems:
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of an item's own page; empty: it has none."""
+    """The field with the URL of the page whose items take values over; empty: none does."""
+    parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Fields whose values come from the item that links to this page: its kind and its field."""
 
     def stored(self) -> dict[str, Any]:
         """As JSON."""
@@ -76,7 +81,7 @@ class PageItems:
             {"key": each.key, "values": dict(each.values)} if each.key else {"values": each.values}
             for each in self.items
         ]
-        more = {name: getattr(self, name) for name in ("dropped", "unreadable", "follow", "link")}
+        more = {name: getattr(self, name) for name in _REST}
         given = {name: value for name, value in more.items() if value}
         return {"v": VERSION, "site": self.site, "items": items, **given}
 
@@ -94,6 +99,7 @@ class PageItems:
                 wire.get("unreadable", {}),
                 tuple(wire.get("follow", ())),
                 wire.get("link", ""),
+                {name: (str(of), str(it)) for name, (of, it) in wire.get("parents", {}).items()},
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             return cls("", ())
@@ -175,8 +181,21 @@ class SiteKinds:
         for name, each in self.of(page.url).items():
             items = find(each.kind, page.document, page)
             if items:
-                result[name] = _as_stored(each, items).stored()
+                result[name] = self._as_stored(each, items).stored()
         return result
+
+    def _as_stored(self, each: SiteKind, found: FoundItems) -> PageItems:
+        kind = each.kind
+        link = (kind.link or "") if self.handed_down(kind.name) else ""
+        return PageItems(
+            each.site,
+            found.items,
+            found.dropped,
+            found.unreadable,
+            found.follow,
+            link,
+            kind.parents if found.items else {},
+        )
 
     def types(self, kind: str) -> dict[str, FieldType]:
         """The types of the fields of a kind; of two sites with different types neither."""
@@ -222,11 +241,6 @@ def _kind(name: str, rules: Any, load: Load) -> ItemKind:
     table = dict(rules)
     source = table.pop(PYTHON, None)
     return kind_of(name, table, None if source is None else load(str(source)))
-
-
-def _as_stored(each: SiteKind, found: FoundItems) -> PageItems:
-    link = each.kind.link or ""
-    return PageItems(each.site, found.items, found.dropped, found.unreadable, found.follow, link)
 
 
 def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:

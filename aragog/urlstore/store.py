@@ -22,6 +22,7 @@ from aragog.urlstore.feed import Feed
 from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.item_reader import Items
 from aragog.urlstore.link_edges import LINK, LinkEdges
 from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
@@ -60,6 +61,7 @@ class UrlStore:
 
     Attributes:
         pages: records, histories and lists of URLs.
+        items: what pages have many of.
         fields: what the fields of a page are set, deleted and replaced by.
         links: outlinks and inlinks.
         aliases: which URLs stand for the same page.
@@ -112,6 +114,7 @@ class UrlStore:
             takedown, tombstones, nodes, write_clock, Trust(zen, merger, refresh), self.serves
         )
         self.pages = Pages(zen)
+        self.items = Items(zen, self.pages)
         self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
             LinkReader(links.lists, outlinks, merger),

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import kind_in
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
@@ -31,8 +32,7 @@ def changes_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> l
     kind = _kind(plan, following)
     if kind is None:
         return found
-    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-    fields = {name: _values(plan, name) for name in changed}
+    fields = {**{name: _values(plan, name) for name in _changed(plan)}, **plan.item_news}
     hashes = _hashes(plan)
     at_ms = plan.page.fetched_at_ms
     mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
@@ -44,7 +44,7 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return "given_up"
     if is_failed_fetch(plan.page):
         return _kind_of_failure(plan)
-    is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
+    is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
         # A reader who deleted a page that was withdrawn must learn that it is back.
         is_told = is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
@@ -55,6 +55,11 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return "content"
     is_later = plan.facts_at_ms <= plan.at_ms
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
+
+
+def _changed(plan: PageWritePlan) -> list[str]:
+    """The changed fields that readers are told of; items have news of their own."""
+    return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:

@@ -50,7 +50,6 @@ def test_a_page_stores_its_items_in_one_field_with_what_was_dropped():
         ],
         "dropped": {"price: nothing found": 1},
         "follow": ["https://www.shop.example/c/lamps?page=2"],
-        "link": "url",
     }
     assert analysis.fields["site.heading"] == b'"Lamps"'
     assert analysis.provenance["items.cards"] == "extractor items"
