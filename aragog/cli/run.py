@@ -243,13 +243,14 @@ class Crawl:
         """
         with closing(url_store(self.settings)) as store:
             output, refresh = self.options.output, self.options.refresh
-            on_stored = output.add if output else None
+            on_stored = partial(output.add, store=store) if output else None
             tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
             with closing(tracker), Aragog(self.settings) as client:
                 self._start()
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 ask = partial(self._ask, client, tracker)
-                snapshot = watch(tracker, ask, self.console, tick, self._causes(tracker))
+                causes = self._causes(tracker)
+                snapshot = watch(tracker, ask, self.console, self._with_texts(store, tick), causes)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
             said = output.write(store) if output else ""
@@ -259,6 +260,17 @@ class Crawl:
             if output:
                 note(completeness(output, tracker), err=True)
         return RunResult(enqueued_all and not tracker.in_flight, lines)
+
+    def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
+        """A `tick` that also goes on with the texts of pages that are stored."""
+        output = self.options.output
+
+        def both() -> bool:
+            if output:
+                output.go_on(store)
+            return tick()
+
+        return both
 
     def _start(self) -> None:
         """Start the crawl that this run is, or go on with it."""
