@@ -85,6 +85,12 @@ CPU, which the first pages would wait for, and a short run ends before anybody l
     help="Fields of the records of --output, separated by commas: `price` is the field of a rule "
     "or extractor, else of the page. Default: those of rules and extractors, else all.",
 )
+@click.option(
+    "--items",
+    type=FieldNames(),
+    help="Write a record of each item of these kinds instead, separated by commas. Default: all "
+    "kinds of `extract`, if it has no other rules.",
+)
 @click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
@@ -99,6 +105,7 @@ def run(
     output: str | None,
     append: str | None,
     fields: tuple[str, ...] | None,
+    items: tuple[str, ...] | None,
     crawl: str | None,
     *,
     refresh: bool,
@@ -116,7 +123,7 @@ def run(
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
-    written = output_of(output, append, fields)
+    written = output_of(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
     options = RunOptions(depth, include, exclude, refresh, priority, written, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -116,28 +116,42 @@ class Items:
                 return found[0]
         return None
 
-    def all(self, kind: str, site: str, *, purpose: str | None = None) -> Iterator[StoredItem]:
-        """All items of a kind of one site's rules, in constant memory."""
+    def all(
+        self, kind: str, site: str, *, below: str = "", purpose: str | None = None
+    ) -> Iterator[StoredItem]:
+        """
+        All items of a kind of one site's rules, each with a key once, in constant memory.
+
+        Args:
+            kind: as the settings name it.
+            site: the host of its rules.
+            below: only items of pages of this host and those below it; empty: of all.
+            purpose: as for `page`.
+        """
         reading = _Reading(self._index, self._pages, kind, purpose)
         with closing(self._index.of_kind(site, kind)) as entries:
             for some in _batches(entries, _AT_ONCE * 5):
-                yield from reading.items(some, site, below=site)
+                yield from reading.items(some, site, below=below or site)
 
-    def of_pages(self, kind: str, records: Iterable[Record]) -> Iterator[StoredItem]:
+    def on_pages(
+        self,
+        kind: str,
+        urls: Iterable[str],
+        on_page: Callable[[PageItems], object] = lambda _: None,
+    ) -> Iterator[StoredItem]:
         """
-        The items of some records that were read with the kind's field, in their order.
+        The items of some pages, in their order; one that several pages have comes several times.
 
-        An item that several pages have comes once, as the page has it that was fetched last.
+        `on_page` gets what each page that has any stores of them. Constant memory.
         """
         reading = _Reading(self._index, self._pages, kind, None)
-        newest: dict[tuple[str, str], StoredItem] = {}
-        for record in records:
-            for each in reading.of_record(record):
-                name = (each.site, each.key or f"\n{each.page_url}\n{len(newest)}")
-                before = newest.get(name)
-                if before is None or before.fetched_at_ms < each.fetched_at_ms:
-                    newest[name] = each
-        yield from newest.values()
+        left = iter(urls)
+        while some := list(islice(left, _AT_ONCE)):
+            for record in self._pages.get_many(some, [field_of(kind)]):
+                if record is None or not record.fields:
+                    continue
+                on_page(PageItems.read(record.fields[field_of(kind)]))
+                yield from reading.of_record(record)
 
     def history(self, kind: str, site: str, key: str) -> list[ItemVersion]:
         """
