@@ -142,16 +142,6 @@ class RunOutput:
         self.kept = 0
         """How many of them are of pages that an earlier file has, and the run did not reach."""
 
-<<<<<<< HEAD
-    def add(self, url: str, store: UrlStore | None = None) -> None:
-        """
-        Add the page of a canonical URL; a page that is there already stays once.
-
-        With the store, its main texts are found while the run goes on.
-        """
-        if store is not None and url not in self._urls:
-            self._texts.begin(store, url)
-=======
     @property
     def has_items(self) -> bool:
         """Whether the records are items of pages."""
@@ -162,9 +152,14 @@ class RunOutput:
         """Pages of the run."""
         return len(self._urls)
 
-    def add(self, url: str) -> None:
-        """Add the page of a canonical URL; a page that is there already stays once."""
->>>>>>> items
+    def add(self, url: str, store: UrlStore | None = None) -> None:
+        """
+        Add the page of a canonical URL; a page that is there already stays once.
+
+        With the store, its main texts are found while the run goes on.
+        """
+        if store is not None and url not in self._urls:
+            self._texts.begin(store, url)
         self._urls[url] = None
 
     def go_on(self, store: UrlStore) -> None:
