@@ -26,13 +26,12 @@ from aragog.crawl.stages.page_analysis import named_agent
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import Fetched
 from aragog.observability.formatting import counted, plain
-from aragog.pages.written_rules import flat_rules, is_flat, settings_text
+from aragog.pages.written_rules import settings_text
 from aragog.settings import Settings, load_settings
 from richpins import documents
 from richpins.document import Document
 from richpins.guesses import Guess, GuessedKind, guessed
 from richpins.items import find, kind_of
-from richpins.selectors import SelectedPage, parsed
 from urlspelling import normalize
 from urlspelling.domain import host
 
@@ -70,18 +69,26 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     settings = load_settings()
     if agent:
         settings = replace(settings, fetch=replace(settings.fetch, user_agent=agent))
-    pages = list(_pages(list(dict.fromkeys(map(normalize, urls))), settings))
-    if others := {host(page.url) for page in pages} - {host(pages[0].url)}:
-        raise click.UsageError(f"the pages are of {1 + len(others)} hosts; give those of one")
+    examples = list(dict.fromkeys(map(normalize, urls)))
+    _check_site(examples)
+    pages = list(_pages(examples, settings))
+    _check_site([page.url for page in pages])  # after redirects
     guess = guessed(pages)
     if not guess.kinds:
         echo("aragog: no rule was guessed: the pages have nothing in common that differs", err=True)
     _write(into, guess, pages, settings)
     _show(guess, pages)
     note(f"wrote {into / SETTINGS} and {into / URLS}; next:")
-    note(f"  aragog try {pages[0].url}")
-    note("  aragog run urls.txt --stop -O pages.csv")
+    note(f"  aragog try {pages[0].url} --html page.html")
+    note(f"  aragog run urls.txt --stop -O {_output(guess)}")
     sys.exit(0 if guess.kinds or guess.embedded else ABSENT)
+
+
+def _check_site(urls: Sequence[str]) -> None:
+    """Raises UsageError: rules are those of one host."""
+    hosts = sorted(set(map(host, urls)))
+    if len(hosts) > 1:
+        raise click.UsageError(f"the pages are of {', '.join(hosts)}; give those of one host")
 
 
 def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
@@ -116,26 +123,26 @@ def _show(guess: Guess, pages: Sequence[Document]) -> None:
     table.add_column(overflow="fold")
     table.add_column(style="dim")
     for kind in guess.kinds:
-        for row in _rows_of_page(kind, pages) if is_flat(guess) else _rows_of_items(kind, pages):
+        for row in _rows(kind, pages):
             table.add_row(*(Text(printable(plain(cell, MOST_CHARS))) for cell in row))
     for name, syntax in list(guess.embedded.items())[:MOST_EMBEDDED]:
         table.add_row(Text(name), Text("found without a rule"), Text(syntax))
     print_table(table)
 
 
-def _rows_of_page(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
-    page = SelectedPage(pages[0])
-    for name, rule in flat_rules(kind).items():
-        yield name, _text(parsed(rule).value(page)), rule
-
-
-def _rows_of_items(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
+def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
     yield kind.name, counted(kind.items, "item"), str(kind.table.get("each", "the page"))
     compiled = kind_of(kind.name, kind.table)
     first = next(item for page in pages for item in find(compiled, page).items)
     for name, rule in kind.table["fields"].items():
         selector = rule if isinstance(rule, str) else rule["select"]
         yield f"  {name}", _text(first.values.get(name)), selector
+
+
+def _output(guess: Guess) -> str:
+    """The file of a first run; with its kind, if there are several."""
+    names = [kind.name for kind in guess.kinds] or ["pages"]
+    return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 
 
 def _text(value: Any) -> str:

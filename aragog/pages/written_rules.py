@@ -10,34 +10,11 @@ from richpins.guesses import Guess, GuessedKind
 
 
 def settings_text(guess: Guess, site: str, agent: str) -> str:
-    """
-    A settings file with the User-Agent and the guessed rules for a host.
-
-    Pages of one kind that are one item each have rules for fields of pages, others kinds of items.
-    """
+    """A settings file with the User-Agent and the guessed kinds of items of a host."""
     lines = ["[fetch]", f"user_agent = {_quoted(agent)}"]
     for kind in guess.kinds:
-        lines += ["", *(_flat(kind, site) if is_flat(guess) else _table(kind, site))]
+        lines += ["", *_table(kind, site)]
     return "\n".join(lines) + "\n"
-
-
-def is_flat(guess: Guess) -> bool:
-    """Whether the fields are those of pages: all pages are of one kind, and one item each."""
-    return len(guess.kinds) == 1 and guess.kinds[0].is_page
-
-
-def flat_rules(kind: GuessedKind) -> dict[str, str]:
-    """The rules of a kind for fields of pages, which have no types."""
-    fields = kind.table["fields"]
-    return {
-        name: rule if isinstance(rule, str) else rule["select"] for name, rule in fields.items()
-    }
-
-
-def _flat(kind: GuessedKind, site: str) -> Iterator[str]:
-    yield f"[extract.{_quoted(site)}]"
-    for name, rule in flat_rules(kind).items():
-        yield f"{name} = {_quoted(rule)}"
 
 
 def _table(kind: GuessedKind, site: str) -> Iterator[str]:

@@ -5,8 +5,7 @@ import tomllib
 import pytest
 
 from aragog.pages.items import load_kinds
-from aragog.pages.selectors import SiteRules
-from aragog.pages.written_rules import is_flat, settings_text
+from aragog.pages.written_rules import settings_text
 from aragog.settings.loading import settings_of
 from richpins.document import parse
 from richpins.guesses import Guess, GuessedKind, guessed
@@ -24,21 +23,6 @@ def loaded(guess):
     return settings_of(tomllib.loads(settings_text(guess, "shop.example", AGENT)))
 
 
-def test_pages_of_one_kind_have_rules_for_fields_of_pages():
-    guess = Guess((kind(is_page=True),))
-
-    settings = loaded(guess)
-
-    assert is_flat(guess)
-    assert settings.fetch.user_agent == AGENT
-    rules = SiteRules(settings.extract).of("http://shop.example/")
-    assert {name: rule.text for name, rule in rules.items()} == {
-        "title": "css:h1",
-        "price": "css:.price",
-        "odd": "xpath://th[normalize-space()='A \"b\"']",
-    }
-
-
 def test_lists_are_kinds_of_items_with_types():
     fields = {"title": "css:h1", "price": PRICE}
     one = kind(
@@ -52,6 +36,7 @@ def test_lists_are_kinds_of_items_with_types():
 
     kinds = load_kinds(settings.extract).of("http://shop.example/c/1")
 
+    assert settings.fetch.user_agent == AGENT
     assert list(kinds) == ["cards", "pages"]
     cards = kinds["cards"].kind
     assert cards.each == ("css", ".card")

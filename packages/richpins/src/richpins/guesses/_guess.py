@@ -114,7 +114,9 @@ def _detail(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
     if len(fields) < 2:
         return None
     table = {"pages": pattern, "fields": {one.name: one.rule for one in fields}}
-    return _tried("page", table | _required(fields), pages, is_page=True)
+    types = {extraction.extract_from(page).type for page in pages}
+    name = types.pop() if len(types) == 1 else None
+    return _tried(name or "page", table | _required(fields), pages, is_page=True)
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
