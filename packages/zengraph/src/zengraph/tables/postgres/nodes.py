@@ -376,7 +376,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """The rows of the next page of a scan, after one with so many bytes."""
+    """The number of rows of the next page of a scan, by the bytes of the page before."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
