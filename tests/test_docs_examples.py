@@ -34,6 +34,7 @@ PAGE_OBJECTS = (
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
+NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
@@ -46,6 +47,9 @@ RUN_BY = {
         "::test_the_commands_of_the_page_move_objects_and_show_an_earlier_version"
     ),
     ("README.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
+    ("README.md", "sh: make setup"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
+    ("README.md", "toml"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
+    ("README.md", "text: title"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
     # Its second line, `make test`, runs this test.
     ("README.md", "sh: make run"): (
         "tests/system/test_run_on_a_terminal.py"

@@ -184,6 +184,9 @@ def _store_problems(settings: Settings) -> Iterator[str]:
             yield f"pipeline.store_text: must be of {', '.join(TEXT_FORMS)}, got {form!r}"
     if settings.pipeline.store_text and settings.store.max_field_bytes < 1_000_000:
         yield "store.max_field_bytes: must be at least 1000000 when pipeline.store_text is set"
+    has_kinds = any(not isinstance(v, str) for t in settings.extract.values() for v in t.values())
+    if has_kinds and settings.store.max_field_bytes < 1_000_000:
+        yield "store.max_field_bytes: must be at least 1000000 when extract has kinds of items"
     if not SCHEMA_NAME.fullmatch(settings.store.postgres_schema):
         name = settings.store.postgres_schema
         yield f"store.postgres_schema: must be lower-case letters, digits and _, got {name!r}"

@@ -197,7 +197,10 @@ class ContentSettings:
     pack_bytes: int = 8_388_608
     """A pack is put when it has this size."""
     pack_wait_s: float = 2.0
-    """Or this long after its first page; at once for a page that somebody waits for."""
+    """
+    Or this long after its first page; at once for a page that somebody waits for, and when no other
+    URL is in flight.
+    """
     dictionaries: bool = True
     """
     Upkeep rewrites packs of few hosts by host, each with a dictionary of what its pages have in

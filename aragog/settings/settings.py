@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aragog.errors import ConfigError
 from aragog.runtime.secret import SecretUrl
@@ -47,9 +48,9 @@ class Settings:
     site_rules_file: Path | None = None
     """TOML file of query parameters to keep or drop by site (docs/urls.md); must be the same on all
     machines."""
-    extract: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extract: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Host to field to rule: fields of that host's pages by CSS or XPath, as `site.FIELD`
-    (docs/extending.md)."""
+    (docs/own-fields.md). A table instead of a rule is a kind of items (docs/items.md)."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)

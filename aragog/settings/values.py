@@ -74,7 +74,7 @@ def plain(value: Any) -> Any:
         return {name: plain(item) for name, item in items if item is not None}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, str):
         return reveal(value)
@@ -109,6 +109,12 @@ def _convert(value: Any, hint: Any) -> Any:
         if not isinstance(parts, list):
             raise ValueError("a list")
         return tuple(_convert(part, args[0]) for part in parts)
+    if origin is not None and issubclass(origin, Mapping) and args[1] is Any:
+        if not isinstance(value, dict) or not all(
+            isinstance(v, str | dict) for v in value.values()
+        ):
+            raise ValueError("a table of strings and tables")
+        return value
     if origin is not None and issubclass(origin, Mapping) and typing.get_origin(args[1]):
         if not isinstance(value, dict):
             raise ValueError("a table of tables, in the settings file")

@@ -8,7 +8,7 @@ record is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aragog.urlstore import nodes
@@ -86,9 +86,11 @@ class Packing:
         self._takedowns = takedowns
         self._same = SameContent(zen)
 
-    def add(self, pages: Sequence[PageWrite], *, now: bool) -> PackingPages:
+    def add(self, pages: Sequence[PageWrite], *, now: bool, urls: int) -> PackingPages:
         """
         Add the bodies of pages to the open pack; `now`: somebody waits for one of them.
+
+        `urls` is how many URLs of the batch wait for the pack.
 
         Two multi-gets, and a few reads more where another page has one of the bodies. Where new
         bodies are objects, nothing is done.
@@ -104,7 +106,17 @@ class Packing:
             for at in with_body
             if (page := pages[at]).content and self._is_wanted(page, *rows[page.canonical_url])
         }
-        return self._packed(packs, pages, wanted, now=now)
+        return self._packed(packs, pages, wanted, now=now, urls=urls)
+
+    def put_if_last(self, in_flight: Callable[[], int]) -> None:
+        """
+        Put the open pack if every URL that is in flight waits for it: nothing more will come.
+
+        `in_flight` counts them; it is called only if URLs wait for a pack.
+        """
+        writer = self._packs.writer if self._packs else None
+        if writer and (waiting := writer.waiting_urls()) and in_flight() <= waiting:
+            writer.put_open()
 
     def _packed(
         self,
@@ -113,6 +125,7 @@ class Packing:
         wanted: Mapping[int, tuple[WarcPage, str, Row]],
         *,
         now: bool,
+        urls: int,
     ) -> PackingPages:
         """Add the records of pages: what they are made of, canonical URL and node of each."""
         is_stored = {
@@ -138,7 +151,7 @@ class Packing:
             elif content is not None:
                 records.append(packs.record_of(whole, content.body))
             added.append(_Added(at, whole.digest, original is not None, shared))
-        ticket = packs.writer.add(records, now=now) if records else None
+        ticket = packs.writer.add(records, now=now, urls=urls) if records else None
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:

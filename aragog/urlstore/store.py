@@ -22,6 +22,7 @@ from aragog.urlstore.feed import Feed
 from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.item_reader import Items
 from aragog.urlstore.link_edges import LINK, LinkEdges
 from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
@@ -60,6 +61,7 @@ class UrlStore:
 
     Attributes:
         pages: records, histories and lists of URLs.
+        items: what pages have many of.
         fields: what the fields of a page are set, deleted and replaced by.
         links: outlinks and inlinks.
         aliases: which URLs stand for the same page.
@@ -112,6 +114,7 @@ class UrlStore:
             takedown, tombstones, nodes, write_clock, Trust(zen, merger, refresh), self.serves
         )
         self.pages = Pages(zen)
+        self.items = Items(zen, self.pages)
         self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
             LinkReader(links.lists, outlinks, merger),
@@ -263,7 +266,9 @@ class UrlStore:
         """
         return self._batches.write(pages)
 
-    def pack_pages(self, pages: Sequence[PageWrite], *, now: bool = False) -> PackingPages:
+    def pack_pages(
+        self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
+    ) -> PackingPages:
         """
         Put the bodies of pages into a pack with those of other batches, before `write_pages`.
 
@@ -274,8 +279,18 @@ class UrlStore:
         Args:
             pages: as for `write_pages`.
             now: somebody waits for one of them, so the pack is put at once.
+            urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
         """
-        return self._packing.add(pages, now=now)
+        return self._packing.add(pages, now=now, urls=urls)
+
+    def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
+        """
+        Put the pack of `pack_pages` without waiting for more pages, if none is on its way.
+
+        None is, when all URLs in flight wait for the pack; `in_flight` counts them, and is called
+        only if some wait. Too low a count costs a smaller pack.
+        """
+        self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
         """

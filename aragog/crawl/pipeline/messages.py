@@ -49,6 +49,8 @@ class UrlJob:
     """The normalized URL."""
     depth: int = 0
     """How many link hops may still be followed from it, within its registered domain."""
+    pages: int = 0
+    """How many pages of a listing led to it, one after the other (`list_pages`)."""
     refresh: bool = False
     """Fetch although it is stored already, conditionally where its validators are known."""
     sitemap: bool = False
@@ -142,6 +144,7 @@ class UrlJob:
 _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "url": (str, 0, 0),
     "depth": (int, 0, 1 << 31),
+    "pages": (int, 0, 1 << 31),
     "refresh": (int, 0, 1),
     "sitemap": (int, 0, 1),
     "priority": (int, 0, 9),

@@ -60,6 +60,9 @@ class InFlight(Protocol):
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """Count what became of URLs; the crawl that wants each next, or None."""
 
+    def count(self) -> int:
+        """How many URLs are in flight; some may have expired."""
+
 
 class Walks(Protocol):
     """Walks of the sitemaps of sites (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""

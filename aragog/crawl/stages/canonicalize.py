@@ -40,6 +40,7 @@ from aragog.crawl.stages.page_updates import (
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.logs import log_url
+from aragog.pages.items import load_kinds
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -155,7 +156,9 @@ class CanonicalizeStage:
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the links of pages whose fetch brought nothing new, as the store has them."""
-        jobs = [r.job for r in results if r.fetch.outcome in STANDING and r.job.depth > 0]
+        has_lists = bool(load_kinds(self.settings.extract))
+        standing = [r.job for r in results if r.fetch.outcome in STANDING]
+        jobs = [job for job in standing if job.depth > 0 or has_lists]
         if not jobs:
             return
         records: list[tuple[UrlJob, Record | None]] = []

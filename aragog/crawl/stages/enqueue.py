@@ -53,6 +53,8 @@ class EnqueueOptions:
 
     depth: int = 0
     """How many link hops to follow from each URL, within its registered domain."""
+    pages: int = 0
+    """How many pages of a listing led to the URLs."""
     refresh: bool = False
     """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT

@@ -98,16 +98,22 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     return count
 
 
-def urls_of(file: Path) -> Iterator[str | None]:
-    """The `url` of each row, None for a row without one; raises whatever the file's reader does."""
-    return _READERS[kind_of(file)](file)
+def urls_of(file: Path, column: str = "url") -> Iterator[str | None]:
+    """
+    The URL of each row, None for a row without one; raises whatever the file's reader does.
+
+    Args:
+        file: of rows.
+        column: which has the URL.
+    """
+    return _READERS[kind_of(file)](file, column)
 
 
 _WRITERS: Mapping[str, Callable[[Rows, Path, Sequence[str]], int]] = {
     "jsonl": write_lines, "json": write_json, "csv": write_csv,
     "parquet": write_parquet, "sqlite": write_sqlite,
 }  # fmt: skip
-_READERS: Mapping[str, Callable[[Path], Iterator[str | None]]] = {
+_READERS: Mapping[str, Callable[[Path, str], Iterator[str | None]]] = {
     "jsonl": line_urls, "json": array_urls, "csv": csv_urls,
     "parquet": parquet_urls, "sqlite": sqlite_urls,
 }  # fmt: skip

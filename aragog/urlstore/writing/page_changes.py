@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import kind_in
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
@@ -38,8 +39,8 @@ def changes_of(
     if kind is None:
         return found
     is_unwatched_new = kind == "new" and not _is_told_of_first(plan)
-    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-    fields = {} if is_unwatched_new else {name: _values(plan, name) for name in changed}
+    values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
+    fields = {**values, **plan.item_news}
     hashes = _hashes(plan)
     at_ms = plan.page.fetched_at_ms
     mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
@@ -51,7 +52,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return "given_up"
     if is_failed_fetch(plan.page):
         return _kind_of_failure(plan)
-    is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
+    is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
         is_told = all_pages or _is_told_of_first(plan)
         return "new" if is_told and (is_changed or plan.page.content) else None
@@ -67,6 +68,11 @@ def _is_told_of_first(plan: PageWritePlan) -> bool:
     """Whether the first fetch is a change in every feed, with the values of its fields."""
     # A reader who deleted a page that was withdrawn must learn that it is back.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
+
+
+def _changed(plan: PageWritePlan) -> list[str]:
+    """The changed fields that readers are told of; items have news of their own."""
+    return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:

@@ -16,7 +16,7 @@ import orjson
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.feed import Change
+from aragog.urlstore.feed import Change, Values
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
@@ -47,6 +47,8 @@ class PageWritePlan:
     """URLs that will point to the canonical URL."""
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored ones."""
+    item_news: Mapping[str, Values] = field(default_factory=dict)
+    """What changed of the items of the page, as the change feed names it."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()

@@ -24,6 +24,7 @@ from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
@@ -31,10 +32,11 @@ from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
-from aragog.urlstore.writing import content_entries, page_plan, plan_bodies
+from aragog.urlstore.writing import content_entries, item_changes, page_plan, plan_bodies
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
+from aragog.urlstore.writing.item_changes import ItemNews
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import (
     changes_of,
@@ -163,6 +165,8 @@ class PageWriter:
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
         self._same = SameContent(zen)
+        self._items = ItemIndex(zen)
+        self._item_news = ItemNews(zen)
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -222,6 +226,8 @@ class PageWriter:
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
         """What the page adds to the change feed."""
         owners = self._find_owners(plan)
+        if not following.first or page_plan.is_watched(plan):
+            plan.item_news = self._item_news.of(plan)
         all_pages = self._refresh.report_new_pages
         plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
 
@@ -282,6 +288,7 @@ class PageWriter:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
         indexes += self._same.served(put for plan in current for put in content_entries.put(plan))
+        indexes += self._items.served(put for plan in plans for put in item_changes.puts(plan))
         nodes_of_pages = [put for plan in plans for put in _node_rows(self._zen, plan)]
         nodes_of_pages += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
@@ -296,6 +303,7 @@ class PageWriter:
     ) -> None:
         """Remove due rows of another time, fields that disappeared, entries of other bodies."""
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
+        self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
         outdated = [
             (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current
