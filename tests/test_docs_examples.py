@@ -29,6 +29,7 @@ KAFKA = (
 )
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
+ITEMS, ITEMS_PAGE = "tests/system/test_items.py", "tests/unit/pages/test_items_page.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
 NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
@@ -119,6 +120,18 @@ RUN_BY = {
     ("docs/prices.md", "sh"): PRICES,
     ("docs/prices.md", "text"): PRICES,
     ("docs/prices.md", "toml"): PRICES,
+    ("docs/items.md", 'toml: [extract."shop.example".cards]'): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/items.md", "sh"): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/items.md", 'toml: [extract."shop.example".lists]'): (
+        f"{ITEMS_PAGE}::test_the_example_of_a_value_from_the_list_page"
+    ),
+    ("docs/items.md", "toml"): f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function",
+    ("docs/items.md", "python: from dataclasses"): (
+        f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function"
+    ),
+    ("docs/items.md", "python: from aragog.client"): (
+        "tests/integration/serving/test_items_served.py::test_the_example_of_the_page_prints_the_items"
+    ),
     ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog try"): (

@@ -400,6 +400,53 @@ struct ChangesOptions {
   5: optional i32 wait_ms
   /** As in `ReadOptions`; changes of other pages have no fields. */
   6: optional string purpose
+  /** Only changes of items of this kind. */
+  7: optional string items
+  /** Only changes of the item of that kind with this key. */
+  8: optional string key
+}
+
+/** One item of a page, as the page shows it that was fetched last among those that have it. */
+struct ItemRecord {
+  1: string kind
+  /** What tells it from the others of its kind; empty: nothing does. */
+  2: string key
+  /** Field to value, each as JSON; decimals and dates are strings. */
+  3: map<string, string> values
+  /** The canonical URL of that page. */
+  4: string page_url
+  /** When that page was fetched. */
+  5: i64 fetched_at_ms
+}
+
+struct ItemPage {
+  /** In no particular order. */
+  1: list<ItemRecord> items
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+/** The values of an item since an instant. */
+struct PastItem {
+  1: i64 at_ms
+  /** Field to value, each as JSON. Absent: no page had the item. */
+  2: optional map<string, string> values
+}
+
+struct ItemsOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Only the item with this key. */
+  2: optional string key
+  /** Only items of pages whose sites do not refuse this use of them: search, ai-input, ai-train. Default: any. */
+  3: optional string purpose
+}
+
+struct ItemHistoryOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** As in `ItemsOptions`. */
+  2: optional string purpose
 }
 
 /** The old and the new value of a field, as stored; absent: there was none, or it is too long. */
@@ -570,6 +617,21 @@ service UrlStore extends Session {
 
   /** Other pages of the same host with the same body, and perhaps those with nearly the same text. */
   SamePages sameContent(1: string url, 2: i32 limit, 3: string cursor, 4: SameContentOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Items of a kind in the rules of a host, or of a host below it; an item that several pages show comes
+   * once. A part may have more items than `limit`, if they have no key.
+   */
+  ItemPage items(1: string kind, 2: string host, 3: i32 limit, 4: string cursor, 5: ItemsOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** What an item was before, newest first, on the pages that have it now, as `store.history` keeps `items.KIND`. */
+  list<PastItem> itemHistory(1: string kind, 2: string host, 3: string key, 4: ItemHistoryOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),

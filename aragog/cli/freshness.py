@@ -68,6 +68,8 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @CHANGES_PURPOSE
+@click.option("--items", metavar="KIND", help="Only changes of items of this kind.")
+@click.option("--key", help="Only changes of the item of that kind with this key.")
 @click.option("--cursor", help="Start after this change; `now`: only later ones.")
 @click.option("--to", metavar="ADDRESS", help="Send them there instead: kafka://HOST:PORT/TOPIC.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
@@ -75,6 +77,8 @@ def changes(
     owner: str | None,
     host: str | None,
     purpose: str | None,
+    items: str | None,
+    key: str | None,
     cursor: str | None,
     to: str | None,
     *,
@@ -82,7 +86,7 @@ def changes(
     as_json: bool,
 ) -> None:
     """List what changed on pages that were fetched again."""
-    selection = {"owner": owner, "host": host, "purpose": purpose}
+    selection = {"owner": owner, "host": host, "purpose": purpose, "items": items, "key": key}
     with store() as opened:
         if to is not None:
             with closing(_receiver(to)) as receiver:
@@ -102,7 +106,8 @@ def _change_pages(
     while True:
         page = answer_of(
             opened, change_feed.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
-            host=selection["host"], purpose=selection["purpose"],
+            host=selection["host"], purpose=selection["purpose"], items=selection["items"],
+            key=selection["key"],
         )  # fmt: skip
         yield page
         if page.cursor == at:

@@ -17,6 +17,7 @@ from aragog.api.operations import (
     graph_edges,
     graph_lists,
     graph_nodes,
+    item_reads,
     job_administration,
     job_queues,
     reading,
@@ -64,6 +65,8 @@ class AsyncClient:
     history = _awaits(reading.history)
     field_sizes = _awaits(field_sizes.field_sizes)
     same_content = _awaits(same_content.same_content)
+    items = _awaits(item_reads.items)
+    item_history = _awaits(item_reads.item_history)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
     changes = _awaits(change_feed.changes)

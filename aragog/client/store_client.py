@@ -25,6 +25,7 @@ from aragog.api.operations import (
     graph_edges,
     graph_lists,
     graph_nodes,
+    item_reads,
     job_administration,
     job_queues,
     reading,
@@ -116,6 +117,8 @@ class Client(AbstractContextManager["Client"]):
     history = _calls(reading.history)
     field_sizes = _calls(field_sizes.field_sizes)
     same_content = _calls(same_content.same_content)
+    items = _calls(item_reads.items)
+    item_history = _calls(item_reads.item_history)
     content_part = _calls(reading.content_part)
     watchers = _calls(reading.watchers)
     changes = _calls(change_feed.changes)

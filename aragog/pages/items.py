@@ -169,6 +169,10 @@ class SiteKinds:
             kinds = {**self._by_host.get(parent, {}), **kinds}
         return kinds
 
+    def has_follow(self, url: str) -> bool:
+        """Whether the page of a URL may name pages that continue it."""
+        return any(each.kind.follow for each in self.of(url).values())
+
     def found(self, page: Any) -> dict[str, Any]:
         """
         The items of a page (`ExtractorPage`) by kind, as they are stored.

@@ -153,7 +153,9 @@ class Items:
                 on_page(PageItems.read(record.fields[field_of(kind)]))
                 yield from reading.of_record(record)
 
-    def history(self, kind: str, site: str, key: str) -> list[ItemVersion]:
+    def history(
+        self, kind: str, site: str, key: str, *, purpose: str | None = None
+    ) -> list[ItemVersion]:
         """
         The versions of an item, newest first, as far as `store.history` keeps `items.KIND`.
 
@@ -165,7 +167,8 @@ class Items:
             pages = [
                 self._pages.history(url, field)
                 for url in sorted(urls)
-                if self._pages.get(url, ()) is not None
+                if (record := self._pages.get(url, ())) is not None
+                and is_allowed(record.facts, purpose)
             ]
             if versions := _together(pages, key):
                 return versions

@@ -10,7 +10,7 @@ from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.refresh_policy import Seen
 from richpins.items import Item
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, body, node_id, page, stand
 
 SITE, OTHER = "shop.example", "www.shop.example"
 LAMPS, DESKS, PRODUCT = (f"http://{SITE}/{path}" for path in ("c/lamps", "c/desks", "p/1"))
@@ -270,10 +270,10 @@ def test_fields_that_are_extracted_again_replace_the_items(a_stand):
     assert (listed(a_stand), records(a_stand)) == ([], 0)
 
 
-def test_repair_enters_items_that_the_index_has_lost(a_stand, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(ItemIndex, "served", lambda *_: [])
-        a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+def test_repair_enters_items_that_the_index_has_lost(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS)])
+    cells = {b"m:items.cards": cards(("1", "5"))}
+    a_stand.store.zen.nodes.put(node_id(LAMPS), cells, at_ms=NOW_MS)
     assert listed(a_stand) == []
 
     report = a_stand.store.maintenance.repair(grace_s=0)

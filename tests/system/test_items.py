@@ -7,13 +7,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.support.documented import blocks
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -110,10 +110,7 @@ def test_listings_of_20_products_give_a_row_for_each_product_once(folder, shop):
 
 def test_a_run_that_is_repeated_or_was_killed_writes_no_row_twice(folder, shop):
     process = started(folder, shop, COMMAND)
-    deadline = time.monotonic() + LIMIT_S
-    while not any("/c/lamps" in seen.path for seen in shop.seen):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: any("/c/lamps" in seen.path for seen in shop.seen), LIMIT_S)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=LIMIT_S)
 

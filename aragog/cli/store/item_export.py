@@ -16,8 +16,7 @@ from aragog.errors import ConfigError
 from aragog.pages.items import load_kinds
 from aragog.settings import Settings
 from aragog.transfer.item_rows import ItemRows
-from aragog.transfer.rows import Row, write_rows
-from aragog.transfer.rows.tables import Rows, exact_json
+from aragog.transfer.rows import Row, Rows, exact_json, write_rows
 
 
 def export_items(

@@ -50,7 +50,7 @@ class UrlJob:
     depth: int = 0
     """How many link hops may still be followed from it, within its registered domain."""
     pages: int = 0
-    """How many pages of a listing led to it, one after the other (`list_pages`)."""
+    """How many pages of a listing led to it, one after the other (`listings`)."""
     refresh: bool = False
     """Fetch although it is stored already, conditionally where its validators are known."""
     sitemap: bool = False

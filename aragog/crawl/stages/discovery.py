@@ -29,7 +29,7 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
-from aragog.crawl.stages.list_pages import ListPage, ListPages, continuation
+from aragog.crawl.stages.listings import ListingPage, Listings, continuation
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_limits import limited
 from aragog.errors import BAD_INPUT
@@ -166,7 +166,7 @@ class Discovery:
         """How many links of pages with depth left were enqueued; `others` brought no page."""
         came = [_came(result, analysis) for result, analysis in pages]
         came += [_came(result, None) for result in others]
-        count = self._list_pages.follow(map(_list_page, pages), self._enqueue_links)
+        count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
         return count + self._follow(
             [
                 _PageLinks(result.job, self._followed(result, analysis))
@@ -187,7 +187,7 @@ class Discovery:
         and two more where there are links to follow.
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
-        count = self._list_pages.follow_stored(with_page, self.store, self._enqueue_links)
+        count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
         came = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
         deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
         if self.followed_pages is None or not (deep or (self.budgets and came)):
@@ -210,9 +210,9 @@ class Discovery:
         )
 
     @property
-    def _list_pages(self) -> ListPages:
+    def _listings(self) -> Listings:
         kinds, obey = load_kinds(self.settings.extract), self.settings.politeness.obey_nofollow
-        return ListPages(kinds, self.checks, self.followed_pages, obey)
+        return Listings(kinds, self.checks, self.followed_pages, obey)
 
     def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
@@ -329,11 +329,11 @@ def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
     return ArrivedPage(url, analysis.traits, links)
 
 
-def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListPage:
+def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
     result, analysis = page
     nofollow = {link.url for link in analysis.links if link.nofollow}
     url, names = result.fetch.final_url, continuation(analysis.fields)
-    return ListPage(result.job, url, names, analysis.nofollow, nofollow)
+    return ListingPage(result.job, url, names, analysis.nofollow, nofollow)
 
 
 def _in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:

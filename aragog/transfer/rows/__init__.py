@@ -18,7 +18,8 @@ from aragog.runtime.extras import require
 from aragog.transfer.rows.parquet_files import parquet_urls, write_parquet
 from aragog.transfer.rows.sqlite_files import sqlite_urls, write_sqlite
 from aragog.transfer.rows.tables import Row as Row
-from aragog.transfer.rows.tables import Rows
+from aragog.transfer.rows.tables import Rows as Rows
+from aragog.transfer.rows.tables import exact_json as exact_json
 from aragog.transfer.rows.text_files import (
     COMPRESSED,
     CsvFile,

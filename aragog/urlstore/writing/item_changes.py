@@ -8,7 +8,6 @@ may both report it: the feed says everything at least once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import orjson
 
 from aragog.pages.items import PageItems, kind_in
 from aragog.urlstore import nodes
-from aragog.urlstore.feed import Values, shown
+from aragog.urlstore.feed import Values, item_name, shown
 from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.writing.page_plan import PageWritePlan
@@ -110,8 +109,9 @@ class ItemNews:
             news[field] = shown(cell and cell.value), shown(stored)
         seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
         for key in changed:
-            name = f"{field}[{json.dumps(key, ensure_ascii=False)}]"
-            news |= _news(name, was.get(key), new.get(key), others.get(key), seen_ms)
+            news |= _news(
+                item_name(field, key), was.get(key), new.get(key), others.get(key), seen_ms
+            )
         return news
 
     def _others(

@@ -64,6 +64,7 @@ _GROUPS = {
     "change_feed": "Read",
     "field_sizes": "Read: fields",
     "same_content": "Read: links",
+    "item_reads": "Read: items",
     "writing": "Write",
     "crawling": "Fetch",
     "crawls": "Crawls",

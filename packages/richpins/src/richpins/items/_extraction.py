@@ -188,24 +188,24 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
             yield _Element(page, node)
 
 
-class _Read(NamedTuple):
+class _FieldValue(NamedTuple):
     """What the rule of a field found: its value as JSON, or why that is none."""
 
     value: Any = None
     problem: str = ""
 
 
-def _read(rule: ItemField, scope: Selectable) -> _Read:
+def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
     found = rule.selector.value(scope) if rule.selector else None
     as_list = found if isinstance(found, list) else [found]
     texts = (cleaned(value, rule.steps) for value in as_list)
     try:
         values = [converted(text, rule.type, scope.link) for text in texts if text is not None]
     except ValueError as error:
-        return _Read(problem=str(error))
+        return _FieldValue(problem=str(error))
     if values:
-        return _Read(values if as_list is found else values[0])
-    return _Read(False if rule.type == "bool" and rule.default is None else _plain(rule.default))
+        return _FieldValue(values if as_list is found else values[0])
+    return _FieldValue(False if rule.type == "bool" and rule.default is None else _plain(rule.default))
 
 
 def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:

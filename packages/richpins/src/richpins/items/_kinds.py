@@ -99,10 +99,10 @@ def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind
     Raises:
         InvalidKind: with a line for each mistake.
     """
-    return _Reader(name, table, source).kind()
+    return _TableReader(name, table, source).kind()
 
 
-class _Reader:
+class _TableReader:
     """Reads a table and collects what is wrong with it."""
 
     def __init__(self, name: str, table: Mapping[str, Any], source: Any) -> None:

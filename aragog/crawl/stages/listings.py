@@ -36,7 +36,7 @@ CONTINUED = ":continued"
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
 
-class ListPage(NamedTuple):
+class ListingPage(NamedTuple):
     """A page and the URLs that continue it."""
 
     job: UrlJob
@@ -49,7 +49,7 @@ class ListPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ListPages:
+class Listings:
     """Follows listings."""
 
     kinds: SiteKinds
@@ -61,7 +61,7 @@ class ListPages:
         """The fields of a page that may name its continuation; empty: it is no listing."""
         return [field_of(name) for name, each in self.kinds.of(url).items() if each.kind.follow]
 
-    def follow(self, pages: Iterable[ListPage], enqueue: EnqueueLinks) -> int:
+    def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """How many URLs were enqueued."""
         chosen = {page.job.url: (page.job, self._chosen(page)) for page in pages}
         jobs = self._unfollowed([job for job, urls in chosen.values() if urls])
@@ -86,7 +86,7 @@ class ListPages:
         found = (record for record in records if record and record.canonical_url in jobs)
         return self.follow((_of_record(jobs, record, links) for record in found), enqueue)
 
-    def _chosen(self, page: ListPage) -> list[str]:
+    def _chosen(self, page: ListingPage) -> list[str]:
         crawl = self.checks.crawl_of(page.job)
         obey = self.obey_nofollow and not crawl.nofollow
         if (obey and page.nofollow) or page.job.pages >= MOST_PAGES:
@@ -126,11 +126,11 @@ class ListPages:
 
 def _of_record(
     jobs: Mapping[str, UrlJob], record: Record, links: Mapping[str, Sequence[tuple[str, str]]]
-) -> ListPage:
+) -> ListingPage:
     url = record.canonical_url
     nofollow = {target for target, rel in links.get(url, ()) if "nofollow" in rel.split()}
     page_asks = bool(record.facts.get("nofollow"))
-    return ListPage(jobs[url], url, continuation(record.fields), page_asks, nofollow)
+    return ListingPage(jobs[url], url, continuation(record.fields), page_asks, nofollow)
 
 
 def continuation(fields: Mapping[str, bytes]) -> tuple[str, ...]:
