@@ -121,6 +121,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
             parts.settings.fetch.user_agent,
         ),
         checks=parts.checks,
+        egress=parts.job_egress,
     )
 
 
@@ -141,6 +142,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             pool=fetchers.pool,
             access=parts.access,
             clock=parts.clock,
+            egress=parts.job_egress,
         ),
         room=room,
         rescheduling=parts.rescheduling,
@@ -191,13 +193,14 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
         parts.access.rules.ssrf_filter,
         clock=parts.clock,
         signer=parts.signer,
+        egress=parts.egress,
     )
-
     resources = PageResources(
         access=parts.access,
         fetcher=fetcher,
         learn_rules=lambda of: parts.sender.send_all(robots.run(RobotsBatch((of,)))),
         clock=parts.clock,
+        egress=parts.job_egress,
     )
     return RenderStage(
         spool=parts.spool,

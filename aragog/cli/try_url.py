@@ -25,6 +25,7 @@ from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
 from aragog.cli.terminal import echo, echo_json, one_line, print_table, printable
+from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.crawl.fetcher.user_agent import check_user_agent
@@ -37,6 +38,7 @@ from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.observability.formatting import plain
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.selectors import SiteRules
+from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE
 from aragog.urlstore.field_formats import FieldFormats
@@ -100,8 +102,9 @@ def _fetched(url: str, settings: Settings) -> Outcome:
     """
     check_user_agent(settings.fetch, url)
     signer = request_signer(settings.identity)
+    egress = Egress(settings.egress, settings.fetch, SystemClock())
     with (
-        Fetcher(settings.fetch, signer=signer) as fetcher,
+        Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
             for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
         ) as robots,

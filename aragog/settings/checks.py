@@ -17,6 +17,7 @@ from aragog.settings.crawling import (
     RefreshSettings,
 )
 from aragog.settings.credentials import credential_problems, header_lines
+from aragog.settings.egress import egress_problems
 from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
@@ -77,6 +78,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_redis_problems(settings),
         *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
         *_user_agent_problems(fetch.user_agent),
+        *egress_problems(settings.egress, fetch.proxy),
     ]
 
 

@@ -101,7 +101,8 @@ class FetchSettings:
     entry also allows that address, for that name only.
     """
     proxy: SecretUrl = NO_URL
-    """Proxy for every fetch (`http://…`); the SSRF filter checks the target in any case."""
+    """Proxy of URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
+    its login. The SSRF filter checks the target (docs/egress.md)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers sent to every host; no secrets. See `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
@@ -212,7 +213,8 @@ class IdentitySettings:
     """What the crawler does, in a sentence or two for that page."""
     networks: tuple[str, ...] = ()
     """Networks that requests come from, such as `203.0.113.0/28`, for the address list
-    (draft-illyes-webbotauth-jafar). Empty: none is published."""
+    (draft-illyes-webbotauth-jafar), which also has the addresses of `egress.ways`. With neither,
+    none is published."""
     serve: bool = False
     """`aragog serve` publishes the key directory, the page and the address list to everybody, at
     the path of `identity.agent`, /bot.html and /addresses.json; a proxy of that host passes these

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from aragog.crawl.egress.choice import ANY
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.crawl.fetcher.cookies import Cookies
@@ -77,6 +78,8 @@ class FetchAttempt:
         """The last request asked only for a changed page."""
         self.extra_headers: Mapping[str, str] = {}
         """Sent with each request; values of one line only."""
+        self.egress = ANY
+        """What chooses the way out of each request."""
         self.method = "GET"
         self.body = b""
         self.error_body_bytes = 0
@@ -143,6 +146,8 @@ class FetchAttempt:
             method=self.method,
             body=self.body,
         )
+        request.route = self._defaults.adapter.egress.route(url, self.egress)
+        request.crawl = self.egress.crawl
         if self._wanted is not None and self._wanted_at == url:
             request.wanted = self._wanted
         self._request = request
@@ -363,6 +368,8 @@ class FetchAttempt:
             "fetched_at_ms": self._started_at_ms,
             "total_ms": (self._defaults.clock.monotonic_s() - self._started_s) * 1000,
         }
+        if self._request is not None:
+            record["way"] = self._request.way
         if response is not None:
             record |= {
                 "status": response.head.status,

@@ -43,6 +43,7 @@ from aragog.fetch_record.outcome import (
     OutcomeKind,
     Redirected,
     Unreachable,
+    Withheld,
 )
 from aragog.observability.logs import log_url
 from aragog.settings import RenderingSettings
@@ -219,9 +220,18 @@ class _Run:
             self._defer(_continued(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(job, result_of(job, outcome), retry_at_ms)
+            self._fail(self._by_other_way(job, outcome), result_of(job, outcome), retry_at_ms)
+        elif (other := self._by_other_way(job, outcome)) is not job:
+            self._fail(other, result_of(job, outcome))
         else:
             self._done(result_of(job, outcome))
+
+    def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
+        """The job, marked if the rules choose another way out after a 403 or 429."""
+        status = outcome.status if isinstance(outcome, Busy | Withheld) else None
+        if status is None or not self.stage.requester.egress.changes_after(job, outcome, status):
+            return job
+        return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
         """Have a job wait for what its next request needs."""
@@ -229,6 +239,8 @@ class _Run:
         match outcome.cause:
             case DeferralCause.RULES:
                 self.robots_first.append(job)
+            case DeferralCause.EGRESS:
+                self.wait_for([(job, self._until(at_ms) or 0)])
             case DeferralCause.VISIT_TIME:
                 key = access.limiter.key_for(job.next_url)
                 self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])

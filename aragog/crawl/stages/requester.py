@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.spool_compression import PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import HEAD_START_MS, Access
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.revalidation import StoredValidators
 from aragog.errors import ALL
 from aragog.fetch_record.causes import RefusalCause
@@ -83,6 +85,7 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
+        egress: EgressChoice = ANY,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
@@ -107,6 +110,7 @@ class Requester:
     """Runs single fetches; each is bounded by the fetch deadline."""
     access: Access
     clock: Clock
+    egress: JobEgress = field(default_factory=JobEgress)
 
     def run(
         self,
@@ -181,6 +185,7 @@ class Requester:
             last_modified=stored.last_modified,
             validators_url=stored.url,
             hops=job.hops,
+            egress=self.egress.choice(job),
         )
         return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
