@@ -16,6 +16,7 @@ import redis
 
 from aragog.crawl.egress.health import Failing
 from aragog.runtime.clock import Clock
+from pinlater.redis.errors import redis_errors
 
 log = logging.getLogger(__name__)
 VERSION = 1
@@ -82,9 +83,10 @@ class WayBoard:
         The ways that fail on some machine, by name.
 
         Raises:
-            redis.RedisError: Redis does not answer.
+            BrokerUnavailable: Redis does not answer.
         """
-        rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        with redis_errors("redis, failing ways out"):
+            rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         found = [_failing(name.decode(), value) for name, value in rows.items()]
         oldest_ms = self._clock.now_ms() - STALE_MS
         return sorted(row for row in found if row and row.retry_at_ms > oldest_ms)
