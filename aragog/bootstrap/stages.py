@@ -27,6 +27,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.sign_in.sessions import Sessions
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_notices import CrawlNotices
@@ -45,6 +46,7 @@ from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.crawl.stages.robots import RobotsStage
+from aragog.crawl.stages.sign_in import SignIns
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
@@ -143,6 +145,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             access=parts.access,
             clock=parts.clock,
             egress=parts.job_egress,
+            sign_ins=_sign_ins(parts, fetchers),
         ),
         room=room,
         rescheduling=parts.rescheduling,
@@ -152,6 +155,22 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
         traces=parts.traces,
         checks=parts.checks,
     )
+
+
+def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
+    """What signs in; None where no site needs it."""
+    if not parts.settings.fetch.sign_in:
+        return None
+    sign_ins = SignIns(
+        settings=parts.settings.fetch.sign_in,
+        sessions=Sessions(parts.client, prefix=parts.settings.redis.prefix),
+        fetcher=fetchers.pages,
+        access=parts.access,
+        checks=parts.checks,
+        clock=parts.clock,
+    )
+    sign_ins.check()
+    return sign_ins
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:

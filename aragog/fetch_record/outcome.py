@@ -309,7 +309,7 @@ class Deferred(FetchRecord):
     cause: DeferralCause
     retry_at_ms: int | None = None
     """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock; EGRESS:
-    when a way out is tried again, by the worker's."""
+    when a way out is tried again, SIGN_IN: when it is signed in again, by the worker's."""
     reason: str = ""
 
 

@@ -31,6 +31,7 @@ from aragog.settings.servers import (
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
 from aragog.settings.settings import Settings
+from aragog.settings.sign_in import SignInSettings
 from aragog.settings.values import duration_s, plain
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "RenderingSettings",
     "ServingSettings",
     "Settings",
+    "SignInSettings",
     "StandaloneSettings",
     "StoreSettings",
     "TracingSettings",

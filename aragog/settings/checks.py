@@ -21,6 +21,7 @@ from aragog.settings.egress import egress_problems
 from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
+from aragog.settings.sign_in import sign_in_problems
 from aragog.settings.values import DURATION
 from pinlater.redis.address import is_usable
 from urlspelling.hosts import split_port
@@ -78,6 +79,7 @@ def problems_of(settings: Settings) -> list[str]:
         *_redis_problems(settings),
         *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
         *_user_agent_problems(fetch.user_agent),
+        *sign_in_problems(fetch.sign_in),
         *egress_problems(settings.egress, fetch.proxy),
     ]
 

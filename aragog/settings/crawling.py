@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.runtime.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
+from aragog.settings.sign_in import SignInSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,8 @@ class FetchSettings:
     """
     Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
     """
+    sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
+    """Origin of a site of your own to how crawls sign in there (docs/sign-in.md)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True

@@ -59,6 +59,7 @@ from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
 from aragog.crawl.identity.request_signer import RequestSigner
 from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
+from aragog.errors import ConfigError
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.observability.metrics import EGRESS_REQUESTS
@@ -279,7 +280,7 @@ class PinnedAdapter(BaseAdapter):
             raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context(peer) if target.scheme == "https" else None
-        if (proxy := by.server()) is not None:
+        if (proxy := _server_of(by)) is not None:
             connection = self._tunnel(by, proxy, peer, addresses, deadline, tls)
         else:
             session = partial(self._session, peer)
@@ -369,6 +370,14 @@ class PinnedAdapter(BaseAdapter):
     def close(self) -> None:
         """Close all idle connections."""
         self.connections.close()
+
+
+def _server_of(by: Exit) -> ProxyServer | None:
+    """The proxy of a way; one whose login is gone fails, as if the proxy refused it."""
+    try:
+        return by.server()
+    except ConfigError as error:
+        raise WayFailed(str(error)) from error
 
 
 def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:

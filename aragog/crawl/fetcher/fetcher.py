@@ -20,6 +20,7 @@ from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher import ssrf
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.attempt import FetchAttempt
+from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate, OpenGate
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
 from aragog.crawl.fetcher.ssrf import SsrfFilter
@@ -92,6 +93,7 @@ class Fetcher:
         body: bytes = b"",
         error_body_bytes: int = 0,
         egress: EgressChoice = ANY,
+        cookies: OriginCookies | None = None,
     ) -> Outcome:
         """
         Fetch `url` and return its outcome. Idempotent, but for POST.
@@ -111,6 +113,7 @@ class Fetcher:
             error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
                 `error_body`; 0: nothing.
             egress: what chooses the way out, beside the URL of each request.
+            cookies: the session of an origin, which is sent to it and learns from it.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -121,6 +124,8 @@ class Fetcher:
         attempt.method, attempt.body = method, body
         attempt.error_body_bytes = error_body_bytes
         attempt.egress = egress
+        if cookies is not None:
+            attempt.cookies = cookies
         return attempt.run()
 
     def session(self) -> requests.Session:

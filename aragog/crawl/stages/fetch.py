@@ -53,6 +53,8 @@ log = logging.getLogger(__name__)
 
 # A job that found no room in the spool comes back after this.
 ROOM_AGAIN_MS = 10_000
+# `after_status` of a job whose session had ended: it signs in again once.
+SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTED_AS = {
     OutcomeKind.REFUSED: counters.REFUSED,
@@ -205,10 +207,12 @@ class _Run:
     ) -> None:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
-        for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
+        for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
             if outcome.outcome is not OutcomeKind.DEFERRED:
                 self._note(job, Answered(outcome.outcome, outcome.status))
-            if isinstance(outcome, Fetched) and body:
+            if out and job.after_status != SIGNED_OUT:
+                self._fail(replace(job, after_status=SIGNED_OUT), result_of(job, outcome), 0)
+            elif isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
                 self._sort(job, outcome)
@@ -239,7 +243,7 @@ class _Run:
         match outcome.cause:
             case DeferralCause.RULES:
                 self.robots_first.append(job)
-            case DeferralCause.EGRESS:
+            case DeferralCause.EGRESS | DeferralCause.SIGN_IN:
                 self.wait_for([(job, self._until(at_ms) or 0)])
             case DeferralCause.VISIT_TIME:
                 key = access.limiter.key_for(job.next_url)
