@@ -14,7 +14,7 @@ import functools
 import ssl
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, assert_never
+from typing import Any
 
 import requests
 from requests.adapters import BaseAdapter
@@ -24,6 +24,7 @@ from aragog.crawl.egress.egress import Egress, Exit
 from aragog.crawl.egress.ways import ProxyServer
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.deadline import Deadline
+from aragog.crawl.fetcher.destinations import proxy_of, vetted_addresses
 from aragog.crawl.fetcher.faults import (
     BeyondProxy,
     NoPermit,
@@ -54,12 +55,11 @@ from aragog.crawl.fetcher.http1.tls import (
 )
 from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.request import PoliteRequest, Target
-from aragog.crawl.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
+from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
 from aragog.crawl.identity.request_signer import RequestSigner
 from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
-from aragog.errors import ConfigError
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.observability.metrics import EGRESS_REQUESTS
@@ -280,7 +280,7 @@ class PinnedAdapter(BaseAdapter):
             raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context(peer) if target.scheme == "https" else None
-        if (proxy := _server_of(by)) is not None:
+        if (proxy := proxy_of(by)) is not None:
             connection = self._tunnel(by, proxy, peer, addresses, deadline, tls)
         else:
             session = partial(self._session, peer)
@@ -372,14 +372,6 @@ class PinnedAdapter(BaseAdapter):
         self.connections.close()
 
 
-def _server_of(by: Exit) -> ProxyServer | None:
-    """The proxy of a way; one whose login is gone fails, as if the proxy refused it."""
-    try:
-        return by.server()
-    except ConfigError as error:
-        raise WayFailed(str(error)) from error
-
-
 def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
     """Return what can be signed of a request."""
     path, _, query = target.path.partition("?")
@@ -399,24 +391,3 @@ def _session_key(peer: Peer, address: str) -> SessionKey:
 
 class _StaleConnection(Exception):
     """The server closed an idle connection; GET and HEAD can safely be sent again."""
-
-
-def vetted_addresses(
-    ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
-) -> Sequence[Address]:
-    """
-    Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none.
-
-    `at_proxy`: its name instead, for a proxy that resolves names.
-    """
-    resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
-    resolution = resolve(host, port)
-    match resolution:
-        case Vetted(addresses=addresses):
-            return addresses
-        case Denied(reason=reason):
-            raise TargetBlocked(RefusalCause.ADDRESS, reason)
-        case Unresolved(reason=reason):
-            raise TransportError(UnreachableKind.DNS, reason)
-        case _:
-            assert_never(resolution)

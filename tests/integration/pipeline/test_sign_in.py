@@ -11,7 +11,7 @@ import pytest
 
 from aragog.crawl.sign_in.sessions import Sessions
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.stages.sign_in import AGAIN_MS
+from aragog.crawl.stages.sign_in import SignIns
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import EgressRule, EgressSettings, SignInSettings, WaySettings
@@ -147,8 +147,6 @@ def test_a_wrong_password_is_tried_seldom_and_its_urls_wait(opened, monkeypatch)
 
     assert site.rejected == 1
     assert [job.attempt for each in later for job in each.message.jobs] == [0, 0]
-    assert all(each.delay_ms for each in later)
-    assert max(each.delay_ms for each in later) <= AGAIN_MS + 1_000
 
     monkeypatch.setenv("MEMBERS_PASSWORD", PASSWORD)
     stand.sent.messages += later
@@ -196,7 +194,7 @@ def test_robots_txt_holds_for_the_form_as_well(opened):
 
     (later,) = [each for message in stand.taken() for each in apart(stand.step(message))]
 
-    assert later.delay_ms
+    assert [job.attempt for job in later.message.jobs] == [0]
     assert stand.origin.seen == []
 
 
@@ -219,3 +217,10 @@ def test_a_value_that_is_not_there_ends_the_start(opened, monkeypatch):
 
     with pytest.raises(ConfigError, match="no variable MEMBERS_PASSWORD"):
         opened(Members())
+
+
+def test_nothing_signs_in_where_no_site_is_named(crawl_stand, opened):
+    plain = crawl_stand({}).pipeline.fetch.requester.sign_ins
+
+    assert plain is None
+    assert isinstance(opened(Members()).pipeline.fetch.requester.sign_ins, SignIns)
