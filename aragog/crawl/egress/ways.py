@@ -94,7 +94,10 @@ class Way:
         Raises:
             ConfigError: it is no URL of a proxy.
         """
-        _split(url)
+        parts, _ = _split(url)
+        login = unquote(parts.username or ""), unquote(parts.password or "")
+        if max(len(text.encode()) for text in login) > _MOST_LOGIN_BYTES:
+            raise ConfigError("fetch.proxy: user and password may have 255 bytes each")
         own = reveal(url)
         return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
 

@@ -325,7 +325,8 @@ class PinnedAdapter(BaseAdapter):
                     raise
                 last_error = error
             else:
-                connection.address = address[0] if is_ip(address[0]) else None
+                is_name = not (":" in address[0] or is_ip(address[0]))
+                connection.address = None if is_name else address[0]
                 return connection
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 

@@ -355,3 +355,45 @@ def test_an_unknown_way_that_a_request_names_is_none(site, by):
 
     assert isinstance(outcome, o.Deferred)
     assert "no way out named moon" in outcome.reason
+
+
+@pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
+def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
+    far = "2001:4860:4860::8888"
+    with kind(names={far: ("127.0.0.1", site.port)}) as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url)}
+        fetcher = by(ways, everything("office"), host_map={HOST: f"[{far}]:8080"})
+
+        outcome = fetcher.fetch(f"http://{HOST}:8080/")
+
+        assert isinstance(outcome, o.Fetched), outcome
+        assert outcome.address == far
+        assert proxy.asked[0].replace("[", "").replace("]", "") == f"{far}:8080"
+
+
+def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_next(by):
+    far = "[2001:4860:4860::8888]:8080"
+    answer = b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"
+    with HttpProxy(answer=answer) as proxy:
+        ways = {
+            "here": WaySettings(addresses=("127.0.0.1",)),
+            "office": WaySettings(proxy=proxy.url),
+        }
+        fetcher = by(ways, everything("here", "office"), host_map={HOST: far})
+
+        assert fetcher.fetch(f"http://{HOST}:8080/").way == "office"
+        assert fetcher.adapter.egress.health.retry_in_ms(["here"]) == 0
+
+
+def test_a_login_that_is_gone_fails_its_way_and_not_the_batch(site, by, tmp_path):
+    file = tmp_path / "login"
+    file.write_text("me:pw")
+    with HttpProxy(login="me:pw") as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url, login=f"file:{file}")}
+        fetcher = by(ways, everything("office"))
+        file.unlink()
+
+        outcome = fetcher.fetch(site.url("/"))
+
+        assert isinstance(outcome, o.Deferred)
+        assert f"{file} cannot be read" in outcome.reason

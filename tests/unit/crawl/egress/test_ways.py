@@ -54,3 +54,9 @@ def test_a_way_without_words_has_one_key():
     way = Way.of("office", WaySettings(proxy="http://proxy:1"))
 
     assert way.key(URL, "a", 0) == way.key("http://other.test/", "b", 10**9) == "office"
+
+
+def test_a_login_that_no_proxy_can_read_is_a_config_error_without_its_text():
+    with pytest.raises(ConfigError, match="255 bytes") as caught:
+        Way.of_fetch_proxy(f"socks5://me:{'x' * 256}@proxy:1")
+    assert "xxx" not in str(caught.value)
