@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
 
+from aragog.bootstrap.dashboard import components
 from aragog.crawl.egress.board import WayBoard
+from aragog.crawl.egress.health import Failing
 from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.dashboard.explanation import explain_url
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.metrics import EGRESS_FAILURES, EGRESS_REQUESTS
-from aragog.settings import EgressRule, EgressSettings, WaySettings
+from aragog.runtime.clock import SystemClock
+from aragog.settings import (
+    EgressRule,
+    EgressSettings,
+    RedisSettings,
+    Settings,
+    StoreSettings,
+    WaySettings,
+)
+from tests.integration.pipeline.test_metric_totals import text_of
 from tests.support.crawl_stand import StandCrawls, apart
 from tests.support.origin import answer, page
 from tests.support.proxies import HttpProxy, SocksProxy, free_port
@@ -134,3 +147,34 @@ def test_robots_txt_waits_for_a_way_out_like_its_pages(crawl_stand):
         stand.crawl([], EnqueueOptions())
     assert stand.urls.pages.fetch_report("http://a.test/").status == 200
     assert [request.path for request in stand.origin.seen] == ["/robots.txt", "/"]
+
+
+def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tmp_path):
+    rules = (EgressRule(ways=("office", "far")),)
+    ways = {name: WaySettings(proxy="http://p.test:1") for name in ("office", "far")}
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=redis_url),
+        store=StoreSettings(engine="memory"),
+        egress=EgressSettings(ways, rules),
+    )
+    clock = SystemClock()
+    now_s = clock.monotonic_s()
+    board = WayBoard(redis_client, clock, prefix="aragog:")
+    board.tell("office", Failing(3, "no answer", now_s - 60, now_s + 20))
+    # A process that ended while its way failed tells nobody that it works again.
+    board.tell("far", Failing(9, "long ago", now_s - 10_000, now_s - 2_000))
+
+    text = text_of(settings)
+    with closing(components(settings)) as system:
+        explained = explain_url("http://a.test/", system)
+
+    assert 'aragog_egress_failing{way="office"} 1.0' in text
+    assert 'aragog_egress_failing{way="far"} 0.0' in text
+    assert 'aragog_egress_failing{way="direct"} 0.0' in text
+    (section,) = [each for each in explained.sections if each.title == "egress"]
+    assert [line.name for line in section.lines] == ["way out", "office fails"]
+    assert "no answer" in section.lines[1].text
+
+    board.tell("office", None)
+    assert board.read() == []
