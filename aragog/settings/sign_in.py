@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from aragog.runtime.secret import Secret, mask, reveal
 from aragog.settings.credentials import origin_of
 
 _REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.ASCII)
@@ -17,7 +18,7 @@ class SignInSettings:
 
     form: str = ""
     """Path of the page with the form, such as `/login`."""
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Secret] = field(default_factory=dict)
     """Name of a field of the form to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE`
     for what is no secret. The form is the first one that has all of them; its other fields keep the
     values of the page."""
@@ -25,6 +26,9 @@ class SignInSettings:
     """Names of the crawls that sign in. Empty: every fetch of the origin."""
     least_s: float = 60.0
     """The shortest time between two attempts to sign in; it doubles after each that fails."""
+
+    def __post_init__(self) -> None:
+        mask(self, fields={name: Secret(where) for name, where in self.fields.items()})
 
 
 def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
@@ -39,7 +43,7 @@ def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
         if not each.fields:
             yield f"{at}.fields: must name the fields of the form that are filled in"
         for name, reference in each.fields.items():
-            if not _REFERENCE.fullmatch(reference):
+            if not _REFERENCE.fullmatch(reveal(reference)):
                 yield (
                     f"{at}.fields: {name[:60]!r} must be env:NAME, file:PATH or text:VALUE (its "
                     "value is not shown)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aragog.settings.egress import EgressRule, EgressSettings
 from urlspelling.domain import host
@@ -59,6 +60,8 @@ class EgressRules:
         """The route of URLs that no rule matches."""
         self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, usual[0]})
         """All ways."""
+        # The result depends on these alone, and the pages of a batch share few hosts.
+        self._found = lru_cache(maxsize=8192)(self._first)
         self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
         """A rule asks for the name of a crawl."""
 
@@ -73,7 +76,10 @@ class EgressRules:
             return Route((choice.way,), "named by the request")
         if not (self._always or self._after):
             return self.usual
-        name = host(url)
+        return self._found(host(url), choice)
+
+    def _first(self, name: str, choice: EgressChoice) -> Route:
+        """The route of the first rule that matches a host."""
         for rule, route in self._in_order(choice.after):
             if _matches(rule, name, choice):
                 return route

@@ -21,6 +21,7 @@ class Exit(NamedTuple):
     url: str
     crawl: str
     at_ms: int
+    """Now, for the words in braces of its proxy; 0 where there are none."""
 
     def server(self) -> ProxyServer | None:
         """The proxy; None: the way is direct. Reads its login: raises ConfigError without one."""
@@ -68,8 +69,10 @@ class Egress:
 
     def exits(self, route: Route, url: str, crawl: str = "") -> Iterator[Exit]:
         """The ways of a route that work now, in order. Take the next one when one has failed."""
-        for name in self.health.usable([name for name in route.ways if name in self._ways]):
-            way, at_ms = self._ways[name], self._clock.now_ms()
+        for name in self.health.usable(route.ways):
+            if (way := self._ways.get(name)) is None:
+                continue
+            at_ms = self._clock.now_ms() if way.words else 0
             yield Exit(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
 
     def why_none(self, route: Route) -> str:

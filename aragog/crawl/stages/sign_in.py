@@ -32,6 +32,7 @@ from aragog.errors import ConfigError
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Fetched, Outcome, OutcomeKind
 from aragog.runtime.clock import Clock
+from aragog.runtime.secret import reveal
 from aragog.settings import SignInSettings
 from aragog.settings.credentials import origin_of
 from urlspelling import normalize
@@ -319,7 +320,7 @@ def _value(place: str, name: str, reference: str) -> str:
     Raises:
         ConfigError: it is not there; the message has nothing of it.
     """
-    kind, _, where = reference.partition(":")
+    kind, _, where = reveal(reference).partition(":")
     setting = f"fetch.sign_in.{place}.fields.{name}"
     if kind == "text":
         return where

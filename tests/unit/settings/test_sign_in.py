@@ -34,6 +34,7 @@ def test_a_site_to_sign_in_to_is_read_and_written_alike(tmp_path):
         (("https://members.example", "ftp://members.example"), "key 1 is not an origin"),
         (("env:MEMBERS_USER", "s3cret"), "'user' must be env:NAME"),
         (("fields =", "field ="), "did you mean"),
+        (('"env:MEMBERS_USER"', '["s3cret"]'), "a table of strings, got a hidden value"),
     ],
 )
 def test_what_is_wrong_is_named_and_no_value_shown(tmp_path, changes, expected):
