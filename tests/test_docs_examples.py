@@ -209,6 +209,8 @@ RUN_BY = {
         "tests/integration/rendering/test_renderer.py"
         "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
     ),
+    ("docs/egress.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/sign-in.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/tracing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",

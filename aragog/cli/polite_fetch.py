@@ -14,6 +14,7 @@ import click
 
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.exit_status import ABSENT
+from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
 from aragog.crawl.fetcher.user_agent import check_user_agent
@@ -23,6 +24,7 @@ from aragog.crawl.stages.page_analysis import named_agent
 from aragog.crawl.stages.robots import status_of
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
 from urlspelling.domain import host, origin
 
@@ -42,8 +44,9 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
         ConfigError: the User-Agent has no contact.
     """
     signer = request_signer(settings.identity)
+    egress = Egress(settings.egress, settings.fetch, SystemClock())
     with (
-        Fetcher(settings.fetch, signer=signer) as fetcher,
+        Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
             for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
         ) as robots,

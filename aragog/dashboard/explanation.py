@@ -72,6 +72,21 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
     yield Line("address", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
 
 
+def _egress(url: str, components: Components) -> Iterator[Line]:
+    """The ways out of a request for the URL, and which of them fail where."""
+    rules, now_ms = components.egress, components.clock.now_ms()
+    route = rules.route(url)
+    yield Line("way out", ", else ".join(route.ways), route.reason)
+    names = set(route.ways)
+    for condition, other in rules.conditional(url):
+        yield Line(condition, ", else ".join(other.ways), other.reason)
+        names |= {*other.ways}
+    for row in components.failing_ways.read():
+        if row.way in names:
+            again = f"tried again {moment(row.retry_at_ms, now_ms)}"
+            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", again)
+
+
 def _operator(url: str, components: Components) -> Iterator[Line]:
     """The operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
@@ -282,6 +297,7 @@ def _links(url: str, components: Components) -> Iterator[Line]:
 
 _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
     ("SSRF filter", _ssrf_filter),
+    ("egress", _egress),
     ("operator", _operator),
     ("robots.txt", _robots),
     ("preferences", _preferences),

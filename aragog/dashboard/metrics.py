@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -196,6 +197,16 @@ def _outages(components: Components) -> Iterator[Metric]:
         out.add_metric([part], is_out)
         failures.add_metric([part], count)
     yield from (out, failures)
+
+
+def _failing_ways(components: Components) -> Iterator[Metric]:
+    failing = GaugeMetricFamily(
+        "aragog_egress_failing", "Machines on which a way out fails.", labels=["way"]
+    )
+    counts = Counter(row.way for row in components.failing_ways.read())
+    for name in sorted(components.egress.names):
+        failing.add_metric([name], counts[name])
+    yield failing
 
 
 def _spool(components: Components) -> Iterator[Metric]:
@@ -384,6 +395,7 @@ READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
     ("totals", _measured),
     ("outages", _outages),
+    ("egress", _failing_ways),
     ("spool", _spool),
     ("crawl_log", crawl_log_metrics),
     ("queues", _queues),

@@ -178,6 +178,18 @@ TLS_FAILURES = Counter(
         "too weak", "old protocol", "other",
     ),
 )  # fmt: skip
+EGRESS_REQUESTS = Counter(
+    "aragog_egress_requests",
+    "Requests that were sent, by way out (egress.ways; direct; proxy: fetch.proxy).",
+    "way",
+    ("direct",),
+)
+EGRESS_FAILURES = Counter(
+    "aragog_egress_failures",
+    "Connections that failed because of the way out itself: a proxy that does not answer or "
+    "refuses its login, an address that is not on the machine.",
+    "way",
+)
 REFRESH_URLS = Counter(
     "aragog_refresh_urls",
     "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
@@ -199,6 +211,8 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     SLOTS,
     TLS_HANDSHAKES,
     TLS_FAILURES,
+    EGRESS_REQUESTS,
+    EGRESS_FAILURES,
     REFRESH_URLS,
     READ_CACHE_READS,
 )

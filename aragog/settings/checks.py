@@ -17,9 +17,11 @@ from aragog.settings.crawling import (
     RefreshSettings,
 )
 from aragog.settings.credentials import credential_problems, header_lines
+from aragog.settings.egress import egress_problems
 from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
+from aragog.settings.sign_in import sign_in_problems
 from aragog.settings.values import DURATION
 from pinlater.redis.address import is_usable
 from urlspelling.hosts import split_port
@@ -77,6 +79,8 @@ def problems_of(settings: Settings) -> list[str]:
         *_redis_problems(settings),
         *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
         *_user_agent_problems(fetch.user_agent),
+        *sign_in_problems(fetch.sign_in),
+        *egress_problems(settings.egress, fetch.proxy),
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.runtime.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
+from aragog.settings.sign_in import SignInSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class FetchSettings:
     entry also allows that address, for that name only.
     """
     proxy: SecretUrl = NO_URL
-    """Proxy for every fetch (`http://…`); the SSRF filter checks the target in any case."""
+    """Proxy of URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
+    its login. The SSRF filter checks the target (docs/egress.md)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers sent to every host; no secrets. See `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
@@ -113,6 +115,8 @@ class FetchSettings:
     """
     Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
     """
+    sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
+    """Origin of a site of your own to how crawls sign in there (docs/sign-in.md)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
@@ -212,7 +216,8 @@ class IdentitySettings:
     """What the crawler does, in a sentence or two for that page."""
     networks: tuple[str, ...] = ()
     """Networks that requests come from, such as `203.0.113.0/28`, for the address list
-    (draft-illyes-webbotauth-jafar). Empty: none is published."""
+    (draft-illyes-webbotauth-jafar), which also has the addresses of `egress.ways`. With neither,
+    none is published."""
     serve: bool = False
     """`aragog serve` publishes the key directory, the page and the address list to everybody, at
     the path of `identity.agent`, /bot.html and /addresses.json; a proxy of that host passes these
