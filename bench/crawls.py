@@ -171,7 +171,9 @@ def origin() -> Iterator[Origin]:
 class System:
     """`aragog up` in a folder of its own, which can be killed with all its processes."""
 
-    def __init__(self, folder: Path, port: int, broker: Shards) -> None:
+    def __init__(
+        self, folder: Path, port: int, broker: Shards, *, qps: float | None = None
+    ) -> None:
         self.folder = folder
         self.broker = broker
         os.environ.update(broker.settings())
@@ -186,6 +188,8 @@ class System:
             "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "10",
         })  # fmt: skip
+        if qps is not None:
+            os.environ["ARAGOG_POLITENESS__QPS"] = str(qps)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, but_last: bool = False) -> None:

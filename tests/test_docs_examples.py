@@ -27,6 +27,10 @@ KAFKA = (
     "tests/integration/kafka/test_kafka_page.py"
     "::test_the_commands_and_records_are_as_the_page_shows_them"
 )
+QUOTAS = (
+    "tests/integration/serving/test_token_quotas.py"
+    "::test_the_refusal_and_the_settings_are_as_the_page_shows_them"
+)
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
@@ -68,6 +72,8 @@ RUN_BY = {
         "tests/integration/pipeline/test_crawl_notices.py"
         "::test_a_notice_has_the_members_that_the_page_shows"
     ),
+    ("docs/crawls.md", 'json: {"type"'): QUOTAS,
+    ("docs/crawls.md", "toml"): QUOTAS,
     ("docs/client.md", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"

@@ -1,7 +1,10 @@
 """What a token may use, over HTTP, Thrift, Python and at the command line: refused with the figures."""
 
+import tomllib
 from contextlib import contextmanager
+from pathlib import Path
 
+import orjson
 import pytest
 from click.testing import CliRunner
 
@@ -81,6 +84,20 @@ def test_a_token_that_used_its_urls_of_the_day_is_refused_with_the_figure(system
             in (refused.json["detail"])
         )
         assert set(statuses(enqueue(api, urls(3, start=5), BOB))) == {"accepted"}
+
+
+def test_the_refusal_and_the_settings_are_as_the_page_shows_them(system):
+    blocks = Path("docs/crawls.md").read_text()
+    [line] = [line for line in blocks.splitlines() if line.startswith('{"type":"about:blank"')]
+    shown = orjson.loads(line)
+    quotas = tomllib.loads(blocks.partition("```toml\n")[2].partition("```")[0])
+    text = quotas["serving"]["quotas"]["ana"].replace("urls_a_day=100000", "urls_a_day=5")
+    with served(system, text) as (api, _):
+        enqueue(api, urls(5))
+        answer = enqueue(api, urls(1, start=5)).json
+
+    figures = {"detail": shown["detail"].replace("100,000", "5"), "most": 5, "used": 5}
+    assert answer == {**shown, **figures}
 
 
 def test_what_fits_of_a_call_is_accepted_and_the_rest_says_why(system):
