@@ -55,7 +55,9 @@ def _control() -> CrawlControl:
 @click.option("--depth", type=click.IntRange(0, 100), help="Link hops to follow from each seed.")
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
-@click.option("--max-bytes", type=COUNT, help="End the crawl once it has stored so many bytes.")
+@click.option(
+    "--max-bytes", type=COUNT, help="End the crawl once it has stored this number of bytes."
+)
 @click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
 @click.option(
@@ -69,7 +71,7 @@ def _control() -> CrawlControl:
 @click.option(
     "--max-open-hosts",
     type=click.IntRange(min=0),
-    help="Fetch URLs of so many hosts at once, in turns; 0: no bound.",
+    help="The most hosts of which URLs are fetched at once; 0: no bound.",
 )
 @click.option(
     "--purpose",

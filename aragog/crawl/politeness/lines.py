@@ -213,7 +213,7 @@ class LineServer:
         self, counts: Mapping[str, int], costs: Mapping[str, Mapping[int, int]] | None = None
     ) -> tuple[str, list[TakenEntry]]:
         """
-        Take up to so many entries from the line of each domain, the most urgent first.
+        Take up to `counts` entries from the lines of the domains, the most urgent first.
 
         Args:
             counts: by domain.

@@ -24,7 +24,7 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host of which nothing was sent for so long gives its place up."""
+"""An open host gives its place up if nothing of it was sent for this time."""
 NEW_LEASE_MS = 10_000
 """The same for one that was just opened: it may have nothing to send any more."""
 TAIL_MS = 2_000

@@ -1,4 +1,4 @@
--- hosts_ask: open hosts of a crawl that may have so many open at once, in the order in which they asked.
+-- hosts_ask: open hosts of a crawl that has a bound of open hosts, in the order in which they asked.
 --
 -- keys: open next turns
 -- args: most new_lease_ms kept_s hosts...
@@ -7,7 +7,7 @@
 -- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
 -- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
 -- ARGV[1]  the most open hosts   ARGV[2]  how long a host keeps its place that nobody serves (ms)
--- ARGV[3]  after so many seconds without a call all is forgotten   ARGV[4..]  the hosts whose URLs could be sent now
+-- ARGV[3]  seconds after the last call until all is forgotten   ARGV[4..]  the hosts whose URLs could be sent now
 --
 -- Returns how many of the asked hosts are open, these, and the others that were opened.
 -- After it every asked host is open or waits for a place.

@@ -6,7 +6,7 @@
 -- KEYS[1]  {prefix}hosts:<crawl>:open   zset  host -> until when it holds its place (ms)
 -- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
 -- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
--- ARGV[1]  after so many URLs the turn of a host is over, if others wait   ARGV[2]  how long a host keeps its place (ms)
+-- ARGV[1]  URLs after which the turn of a host is over, if others wait   ARGV[2]  how long a host keeps its place (ms)
 -- ARGV[3]  how long after its last report its requests may last (ms)
 -- ARGV[4..]  three values for each host: its name, how many URLs were sent, 1 if nothing of it waits
 --
