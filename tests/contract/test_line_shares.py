@@ -217,3 +217,16 @@ class TestCosts:
         assert USUAL_COST / costs[2] == pytest.approx(1.5, rel=0.01)
         assert USUAL_COST / costs[3] == pytest.approx(0.5, rel=0.01)
         assert costs[4] == USUAL_COST
+
+    def test_a_crawl_with_a_low_rate_takes_no_more_of_the_time_of_a_domain(self):
+        records = {
+            "slow": CrawlRecord(name="slow", number=2, rate=0.1),
+            "fast": CrawlRecord(name="fast", number=3, rate=100.0),
+            "usual": CrawlRecord(name="usual", number=4),
+        }
+        crawls = Crawls.of(records, frozenset(), (), 0)
+
+        costs = costs_of([2, 3, 4], crawls, {}, interval_s=0.1)
+
+        assert costs[3] == costs[4]
+        assert costs[2] == 100 * costs[4]

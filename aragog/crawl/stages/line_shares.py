@@ -11,14 +11,16 @@ Safe to be killed at any point: what was not reported as sent only keeps its hos
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, DueLine, Lines, is_without_slots
 from aragog.crawl.politeness.open_hosts import SentOfHost
 
 
-def costs_of(shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float]) -> dict[int, int]:
+def costs_of(
+    shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
+) -> dict[int, int]:
     """
     What a request of priority 5 adds to the virtual time of each share.
 
@@ -26,16 +28,33 @@ def costs_of(shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float]
         shares: the numbers of the crawls in a line.
         crawls: their records.
         weights: by token; 1 if it is not there.
+        interval_s: between two requests to the domain. A request of a crawl with a lower rate takes
+            the domain for longer, and costs more by as much.
     """
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    longer: dict[int, float] = {}
     for share in shares:
         record = crawls.of_number(share)
         by_token[record.token][share] = record.weight
+        if record.rate and interval_s:
+            longer[share] = max(1.0, 1 / (record.rate * interval_s))
     return {
-        share: max(1, round(USUAL_COST * sum(own.values()) / (weight * weights.get(token, 1.0))))
+        share: max(
+            1,
+            round(
+                USUAL_COST
+                * longer.get(share, 1.0)
+                * sum(own.values())
+                / (weight * weights.get(token, 1.0))
+            ),
+        )
         for token, own in by_token.items()
         for share, weight in own.items()
     }
+
+
+def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
+    return 0.0 if is_without_slots(key) else interval_us(key) / 1e6
 
 
 def bounded(crawls: Crawls) -> dict[int, int]:
@@ -56,16 +75,22 @@ class LineShares:
         crawls: as they are now.
         weights: by token, see `costs_of`.
         due: the lines.
+        interval_us: between two requests to a domain, by the key of its line.
     """
 
     def __init__(
-        self, lines: Lines, crawls: Crawls, weights: Mapping[str, float], due: Mapping[str, DueLine]
+        self,
+        lines: Lines,
+        crawls: Crawls,
+        weights: Mapping[str, float],
+        due: Mapping[str, DueLine],
+        interval_us: Callable[[str], float],
     ) -> None:
         self._lines = lines
         self._open: dict[int, frozenset[str]] = {}
         """By crawl with a bound, which of these lines are open for it."""
         self.costs: dict[str, dict[int, int]] = {
-            key: costs_of(line.shares, crawls, weights)
+            key: costs_of(line.shares, crawls, weights, _interval_s(key, interval_us))
             for key, line in due.items()
             if len(line.shares) > 1
         }

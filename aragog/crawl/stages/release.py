@@ -177,7 +177,7 @@ class _Look:
         """How long the lines of origins and paused crawls wait; 0: their URLs may go."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         crawls = stage.checks.registry.crawls()
-        self.shares = LineShares(stage.lines, crawls, stage.weights, due)
+        self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
         self.wanted = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
         self.taken: Counter[str] = Counter()
         self.sent = 0
