@@ -27,6 +27,10 @@ KAFKA = (
     "tests/integration/kafka/test_kafka_page.py"
     "::test_the_commands_and_records_are_as_the_page_shows_them"
 )
+QUOTAS = (
+    "tests/integration/serving/test_token_quotas.py"
+    "::test_the_refusal_and_the_settings_are_as_the_page_shows_them"
+)
 TABLE = "tests/integration/table/test_table_page.py::test_the_page_builds_keeps_and_reads_a_table"
 PAGE_OBJECTS = (
     "tests/integration/poet/test_page_objects.py::test_the_page_reads_authors_from_the_store"
@@ -77,6 +81,8 @@ RUN_BY = {
         "tests/integration/pipeline/test_crawl_notices.py"
         "::test_a_notice_has_the_members_that_the_page_shows"
     ),
+    ("docs/crawls.md", 'json: {"type"'): QUOTAS,
+    ("docs/crawls.md", "toml"): QUOTAS,
     ("docs/client.md", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"

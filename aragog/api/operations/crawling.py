@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial
 from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import present
-from aragog.api.operations.crawls import check_own
+from aragog.api.operations.crawls import check_own, crawl_of_token
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
@@ -76,6 +77,8 @@ def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
     }
     if request.crawl:
         check_own(caller, request.crawl)
+    elif name := crawl_of_token(caller.token, caller.parts.crawls):
+        options["crawl"] = name
     results = tuple(send(list(request.urls), **options))
     batches, batch = caller.parts.batches, request.batch
     if batches is not None and results:
@@ -265,6 +268,7 @@ def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Step
             fields=request.fields,
             request_id=request.request_id,
             traceparent=request.traceparent,
+            crawl=partial(crawl_of_token, caller.token, caller.parts.crawls),
         )
     )
     record = present(caller.store, fetched.url, fetched.record)

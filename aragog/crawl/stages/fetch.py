@@ -100,9 +100,10 @@ class FetchStage:
     def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
         self.access.line.park(wanted.in_line())
-        if not wanted.jobs:
+        going = self._past_places(wanted.jobs)
+        if not going:
             return []
-        batch = FetchBatch(tuple(wanted.jobs))
+        batch = FetchBatch(tuple(going))
         urgency = most_urgent(batch.jobs)
         if not self.room.reopened(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
@@ -116,6 +117,19 @@ class FetchStage:
             if room:
                 run.fetch(near[:fitting], validators, room.token)
         return run.outgoing()
+
+    def _past_places(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """The jobs that go on; those of crawls with a bound of open hosts wait in line first."""
+        going, waiting = [], []
+        for job in jobs:
+            is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
+            if is_bounded and job.slot_at_ms is None and job.priority > URGENT:
+                key = self.access.limiter.key_for(job.next_url)
+                waiting.append(InLine(job, key, None, 0))
+            else:
+                going.append(job)
+        self.access.line.park(waiting)
+        return going
 
 
 class _Run:
