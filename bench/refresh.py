@@ -32,9 +32,11 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.settings import RefreshSettings
+from aragog.urlstore.change_rate import ratio
 from aragog.urlstore.crawl_budget import Budget, ration
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
+from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from bench.quick import add_quick
 
 FIELD = {"product": "product.price", "page": "page.title"}

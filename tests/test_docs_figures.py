@@ -42,7 +42,7 @@ from aragog.pages import extractors, sitemaps
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from bench.crawl import page_sets
 from pinlater import flower_pages

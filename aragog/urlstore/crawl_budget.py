@@ -25,8 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aragog.urlstore.change_rate import ratio
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, RefreshState, ratio
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.usual_intervals import DAY_S
 
 LEAST_PRICE_S = 60.0
 """Below this price a fetch is free."""
