@@ -24,7 +24,7 @@ import heapq
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -111,11 +111,17 @@ class Sum:
 def replay(world: str, urls: int, days: float, settings: RefreshSettings, seed: int) -> Sum:
     """Every page through its days, one after another."""
     rng = random.Random(seed)
+    return replay_pages((WORLDS[world](rng) for _ in range(urls)), days, settings, rng)
+
+
+def replay_pages(
+    pages: Iterable[tuple[str, float]], days: float, settings: RefreshSettings, rng: random.Random
+) -> Sum:
+    """The same of these pages: the type of each, and the seconds between its changes."""
     end_ms, begin_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
     total = Sum(0.0, 0, [], 0.0)
     started = time.process_time()
-    for _ in range(urls):
-        of, every_s = WORLDS[world](rng)
+    for of, every_s in pages:
         total.rates.append(1 / every_s)
         field = FIELD.get(of, of + ".x")
         state, changed, at_ms = None, False, 1

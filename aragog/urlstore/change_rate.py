@@ -52,7 +52,9 @@ class Kind:
     """The interval of pages that no fetch could keep fresh; they are still refreshed."""
 
 
-def updated_belief(a: float, b_s: float, passed_s: float, weight: float) -> tuple[float, float]:
+def updated_belief(
+    a: float, b_s: float, passed_s: float, weight: float, *, is_named: bool = False
+) -> tuple[float, float]:
     """
     The belief (`a`, `b_s`) after a check `passed_s` after the last one.
 
@@ -61,6 +63,8 @@ def updated_belief(a: float, b_s: float, passed_s: float, weight: float) -> tupl
         b_s: its other parameter, in seconds.
         passed_s: time between the two checks.
         weight: of the change that was observed, 0 to 1; 0: none.
+        is_named: the page was checked because a sitemap or feed named this change, so it was one
+            change in that time, which makes it Gamma(a+1, b+T).
     """
     if passed_s <= 0:
         return a, b_s
@@ -68,6 +72,8 @@ def updated_belief(a: float, b_s: float, passed_s: float, weight: float) -> tupl
         fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
         return a * fade, b_s * fade + passed_s
     old_a, old_b = a * _FORGET, b_s * _FORGET
+    if is_named:
+        return old_a + weight, old_b + passed_s
     none = (old_b / (old_b + passed_s)) ** old_a
     mean = (old_a / old_b - none * old_a / (old_b + passed_s)) / (1 - none)
     square = old_a * (old_a + 1) * (1 / old_b**2 - none / (old_b + passed_s) ** 2) / (1 - none)

@@ -15,7 +15,13 @@ from typing import NamedTuple
 from aragog.fetch_record.outcome import WITHHELD, OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
 from aragog.urlstore.change_rate import PRIOR_SHAPE, interval_s, kind_of, updated_belief
-from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page
+from aragog.urlstore.change_signals.sources import (
+    SOURCES,
+    first_belief,
+    read_belief,
+    reading_interval_s,
+)
+from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """The waits after the first, the second and each further 404 or 410, until the page is given up."""
@@ -64,6 +70,10 @@ class Seen:
     """Remaining freshness by Cache-Control or Expires; None: not given."""
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
+    source: str | None = None
+    """`sitemap` or `feed`: it is a file that names changes of pages, and no page."""
+    brought: float = 0.0
+    """How many true signals a reading of it brought, as far as its host is believed."""
     not_before_ms: int | None = None
     """The earliest useful time to ask again: the robots rules' expiry, Retry-After."""
 
@@ -117,6 +127,8 @@ def decide(
     settings: RefreshSettings,
     *,
     spread: float = 0.5,
+    is_named: bool = False,
+    stretch: float = 1.0,
 ) -> tuple[RefreshState, int | None]:
     """
     The state after a fetch, and when to fetch next (ms since the epoch; None: given up).
@@ -130,13 +142,19 @@ def decide(
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
+        is_named: a sitemap or feed had named a change of the page since it was compared last.
+        stretch: factor of the interval, where the files of the host name changes in time.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    if seen.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
-        after = _compared(before, seen, tuple(changed), present, settings)
-        wait_s = _hinted_s(after, seen)
+    before = _of_its_sort(before, seen)
+    if seen.source and seen.outcome in _ANSWERS:
+        after = _read(before, seen, settings)
+        wait_s = after.interval_s
+    elif seen.outcome in _ANSWERS:
+        after = _compared(before, seen, tuple(changed), present, settings, is_named=is_named)
+        wait_s = max(_hinted_s(after, seen), after.interval_s * stretch)
     elif seen.outcome == OutcomeKind.GONE:
         after = _gone(before, seen, settings)
         wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
@@ -149,9 +167,48 @@ def decide(
         after = before._replace(failures=row + 1)
         doubled = FAILED_WAIT_S * 2.0 ** min(row, 10)
         wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
-    given_up = after.gone >= settings.gone_confirmations
+    given_up = after.gone >= settings.gone_confirmations or (
+        after.page_type in SOURCES and not settings.signals
+    )
     due_at_ms = None if given_up else _due(seen, wait_s, settings, spread)
     return after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms), due_at_ms
+
+
+_ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+
+
+def _of_its_sort(before: RefreshState, seen: Seen) -> RefreshState:
+    """The state, or a new one where a page is read as a sitemap from now on, or the reverse."""
+    if seen.source and before.page_type not in SOURCES:
+        return RefreshState(page_type=seen.source)
+    if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
+        return RefreshState()
+    return before
+
+
+def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+    """The state of a sitemap or feed after a reading, or after a 304."""
+    is_read = seen.outcome == OutcomeKind.FETCHED
+    kind = seen.source if is_read and seen.source else before.page_type
+    a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
+    if before.compared_at_ms:
+        passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
+        a, b_s = read_belief(a, b_s, passed_s, seen.brought)
+    return before._replace(
+        a=a,
+        b_s=b_s,
+        usual_s=usual_s(kind, settings),
+        interval_s=_bounded_s(reading_interval_s(a / b_s, settings), settings),
+        checks=before.checks + bool(before.compared_at_ms),
+        changes=before.changes + seen.brought,
+        compared_at_ms=seen.fetched_at_ms,
+        changed_at_ms=seen.fetched_at_ms if seen.brought else before.changed_at_ms,
+        gone=0,
+        gone_at_ms=0,
+        failures=0,
+        body_hash=(seen.body_hash or "")[:16] or before.body_hash,
+        page_type=kind,
+    )
 
 
 def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
@@ -178,6 +235,8 @@ def _compared(
     changed: tuple[str, ...],
     present: Container[str],
     settings: RefreshSettings,
+    *,
+    is_named: bool,
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
     read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
@@ -193,7 +252,7 @@ def _compared(
             changed = (*changed, "body")
         weight = change_weight(page_type, changed, usual, settings)
         passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight)
+        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight, is_named=is_named)
         state = state._replace(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )

@@ -9,6 +9,9 @@ from aragog.settings import RefreshSettings, duration_s
 HOUR_S = 3600.0
 DAY_S = 86_400.0
 
+SITEMAP, FEED = "sitemap", "feed"
+"""The types of files that name changes of pages (`aragog.urlstore.change_signals`)."""
+
 USUAL_S = {
     "product": 3 * DAY_S,
     "article": DAY_S,
@@ -31,6 +34,8 @@ USUAL_S = {
     "place.opening_hours": 3 * DAY_S,
     "video.views": 30 * DAY_S,
     "body": 7 * DAY_S,
+    SITEMAP: DAY_S,
+    FEED: 6 * HOUR_S,
 }
 """The usual intervals of types, and of fields with a pace of their own; see docs/refresh.md.
 

@@ -14,6 +14,7 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore.change_signals.trust import Evidence, HostTrust
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
@@ -57,6 +58,8 @@ class PageWritePlan:
     unpacked: ContentWrite | None = None
     """The body that is put into a pack before anything points to it."""
     due_at_ms: int | None = None
+    evidence: Evidence | None = None
+    """What the fetch shows about the signals of its host."""
     changes: list[Change] = field(default_factory=list)
     """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
@@ -345,14 +348,25 @@ def _fill_fields(plan: PageWritePlan) -> None:
         plan.changed += sorted(plan.gone)
 
 
-def fill_next_fetch(plan: PageWritePlan, settings: RefreshSettings) -> Next | None:
-    """Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`)."""
+def fill_next_fetch(
+    plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
+) -> Next | None:
+    """
+    Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`).
+
+    `trust` says how far the signals of the page's host are believed.
+    """
     seen = plan.page.seen
     if seen is None:
         plan.due_at_ms = plan.page.due_at_ms
         return None
-    following = planned(plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical)
+    following = planned(
+        plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
+    )
     plan.cells[nodes.REFRESH] = following.cell
+    plan.evidence = following.evidence
+    if following.mark is not None:
+        plan.cells[nodes.SIGNAL] = following.mark
     plan.due_at_ms = following.due_at_ms
     return following
 

@@ -42,13 +42,13 @@ def test_a_sitemap_enqueues_what_is_not_stored_or_changed_since(ports, chunk):
     ports.clock.advance_ms(3_600_000)
     entries = ((unknown, "2020-01-01"), (stored, "2020-01-01"), (changed, at(NOW_MS + 60_000)))
 
-    count = discovery.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01")))
+    count = discovery.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01"))).enqueued
 
     assert (count, set(ports.sent.urls())) == (2, {unknown, changed})
 
 
 def test_a_filter_that_cannot_be_read_accepts_nothing(ports):
-    count = ports.discovery.sitemap(result(url_filter="{"), sitemap((SAME, "2020-01-01")))
+    count = ports.discovery.sitemap(result(url_filter="{"), sitemap((SAME, "2020-01-01"))).enqueued
 
     assert (count, ports.sent.urls()) == (0, [])
 
@@ -59,7 +59,7 @@ DAY_MS = 86_400_000
 def walked_at(ports, now_ms, lastmod):
     """Whether a page that was seen at NOW_MS is fetched by a walk at `now_ms`."""
     ports.clock.advance_ms(now_ms - ports.clock.now_ms())
-    return ports.discovery.sitemap(result(), sitemap((SAME, lastmod))) == 1
+    return ports.discovery.sitemap(result(), sitemap((SAME, lastmod))).enqueued == 1
 
 
 def test_a_lastmod_in_the_future_makes_no_page_due(ports):
@@ -123,10 +123,10 @@ def test_a_later_call_under_the_same_request_id_walks_again(ports):
 def test_an_index_that_is_read_twice_enqueues_its_files_once(ports):
     job = replace(result(sitemap=True, depth=1))
 
-    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 2
+    assert ports.discovery.sitemap(job, FILES[INDEX_A]).enqueued == 2
     ports.in_flight.clear([INDEX_B, PAGES])
 
-    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 0
+    assert ports.discovery.sitemap(job, FILES[INDEX_A]).enqueued == 0
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,11 @@ def test_the_walk_of_a_site_is_bounded_and_says_what_it_leaves_out(ports, caplog
     discovery = replace(ports.discovery, settings=replace(ports.settings, pipeline=pipeline))
     caplog.set_level(logging.WARNING)
 
-    first = discovery.sitemap(result(sitemap=True, depth=1), listed)
+    first = discovery.sitemap(result(sitemap=True, depth=1), listed).enqueued
     other = UrlJob(url=A + "2.xml", sitemap=True, depth=1)
-    second = discovery.sitemap(replace(result(), job=other), listed.replace(b".test/", b".test/x"))
+    second = discovery.sitemap(
+        replace(result(), job=other), listed.replace(b".test/", b".test/x")
+    ).enqueued
 
     assert first + second <= 5
     assert first >= 4
