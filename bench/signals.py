@@ -31,10 +31,10 @@ from rich.table import Table
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.clock import ManualClock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urlstore.change_signals.sources import SOURCES
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, Due, PageWrite
 from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.signal_sources import SOURCES
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.usual_intervals import DAY_S, SITEMAP
 from bench.quick import add_quick
@@ -84,7 +84,12 @@ class Site:
             of, every_s = WORLDS[self.world](self._rng)
             url = f"http://site.example/{number}"
             self.pages[url] = SimulatedPage(
-                url, of, every_s, START_MS + self._rng.expovariate(1 / every_s) * 1000
+                url,
+                of,
+                every_s,
+                self.start_ms + self._rng.expovariate(1 / every_s) * 1000,
+                changed_ms=self.start_ms,
+                told_ms=self.start_ms,
             )
 
     def advance(self, page: SimulatedPage, now_ms: float) -> None:
@@ -118,7 +123,7 @@ class Site:
             case "at the time":
                 return now_ms, None
             case "new alone":
-                return START_MS, None
+                return self.start_ms, None
         return int(min(page.told_ms, now_ms)), None
 
 

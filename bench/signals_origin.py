@@ -32,6 +32,7 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.pipeline import Pipeline
 from aragog.runtime.green_threads import GreenClock
 from aragog.settings import (
+    ContentSettings,
     FetchSettings,
     PolitenessSettings,
     RefreshSettings,
@@ -79,16 +80,11 @@ class ServedSite:
     def __init__(self, site: Site, clock: ShiftedClock) -> None:
         self.site = site
         self._clock = clock
-        self.shift_ms = 0
-        """From the time of the crawl to that of the site."""
         self.seen: list[tuple[int, str, int]] = []
         """Time, path and status of each request."""
 
-    def now_ms(self) -> int:
-        return self._clock.now_ms() + self.shift_ms
-
     def __call__(self, request: Request, _: Wire) -> bytes:
-        now_ms, status = self.now_ms(), 200
+        now_ms, status = self._clock.now_ms(), 200
         body, kind = self._body(request.path, now_ms)
         tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if request.header("If-None-Match") == tag:
@@ -178,6 +174,7 @@ def virtual_crawl(
         redis=RedisSettings(url=redis_url),
         politeness=PolitenessSettings(qps=LINES),
         store=StoreSettings(engine="memory"),
+        content=ContentSettings(layout="objects"),  # a pack waits for more pages
         refresh=refresh,
         fetch=FetchSettings(
             user_agent="aragog-bench/1.0 (+http://127.0.0.1/)",
@@ -200,12 +197,12 @@ class OriginRun:
     """Requests that were answered by a 304."""
 
 
-def run(site: Site, days: float, refresh: RefreshSettings) -> OriginRun:
+def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
     """Keep a served site fresh for so many days."""
     clock = ShiftedClock()
+    start_ms, days = clock.now_ms(), options.days
+    site = Site(options.site, "published shares", options.urls, options.seed, start_ms)
     served = ServedSite(site, clock)
-    start_ms = clock.now_ms()
-    served.shift_ms = site.start_ms - start_ms
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
         RedisServer(Path(folder) / "redis") as redis_server,
@@ -220,7 +217,7 @@ def run(site: Site, days: float, refresh: RefreshSettings) -> OriginRun:
             if clock.now_ms() >= start_ms + days * DAY_MS / 2:
                 stale += _stale_share(served, crawl)
                 looks += 1
-    begin_ms = site.start_ms + days * DAY_MS / 2
+    begin_ms = start_ms + days * DAY_MS / 2
     seen = [(path, status) for at_ms, path, status in served.seen if at_ms >= begin_ms]
     sitemaps = sum(1 for path, _ in seen if path == "/sitemap.xml")
     return OriginRun(
@@ -232,7 +229,7 @@ def _stale_share(served: ServedSite, crawl: VirtualCrawl) -> float:
     """The share of the pages whose stored title is not that of the site now."""
     pages, store = served.site.pages, crawl.pipeline.store.store
     records = store.get_many(list(pages), ["page.title"])
-    now_ms = served.now_ms()
+    now_ms = crawl.clock.now_ms()
     stale = 0
     for page, record in zip(pages.values(), records, strict=True):
         served.site.advance(page, now_ms)
@@ -255,8 +252,7 @@ def main() -> None:
         table.add_column(name, justify="left" if not name else "right")
 
     def row(name: str, refresh: RefreshSettings) -> OriginRun:
-        site = Site(options.site, "published shares", options.urls, options.seed)
-        done = run(site, options.days, refresh)
+        done = run(options, refresh)
         table.add_row(
             name, f"{refresh.effort:.2f}", f"{done.requests:,}", f"{done.sitemaps:,}",
             f"{done.confirmed:,}", f"{done.fresh:.3f}",

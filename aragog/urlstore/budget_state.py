@@ -69,7 +69,7 @@ class BudgetState:
         )
 
     def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
-        """What is known of each host's signals of change (`change_signals.trust`), as stored."""
+        """What is known of each host's signals of change (`signal_trust`), as stored."""
         rows = {self._row(b"signals", name): name for name in hosts}
         found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {

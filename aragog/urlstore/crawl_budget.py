@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aragog.urlstore.change_rate import ratio
-from aragog.urlstore.change_signals.sources import SOURCES, reading_gain_s
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
 from aragog.urlstore.usual_intervals import DAY_S
 
 LEAST_PRICE_S = 60.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from aragog.fetch_record.outcome import WITHHELD, OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
 from aragog.urlstore.change_rate import PRIOR_SHAPE, interval_s, kind_of, updated_belief
-from aragog.urlstore.change_signals.sources import (
+from aragog.urlstore.signal_sources import (
     SOURCES,
     first_belief,
     read_belief,

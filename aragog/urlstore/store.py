@@ -16,7 +16,7 @@ from aragog.runtime.clock import Clock
 from aragog.settings import ContentSettings, RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.bodies import Bodies, Packs
-from aragog.urlstore.change_signals.signals import ChangeSignals
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.feed import Feed

@@ -112,7 +112,7 @@ class CanonicalizeStage:
         present = confirmed.results
         bodies |= confirmed.bodies
         reader = PageReader(
-            self.discovery,
+            self.discovery.sitemaps,
             self.rescheduling.counters,
             self.settings.pipeline,
             named_agent(self.settings.fetch),
@@ -126,7 +126,7 @@ class CanonicalizeStage:
         left_out = self._left_out([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
-        self.discovery.confirmed_sources(
+        self.discovery.sitemaps.confirmed_sources(
             r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
         )
         updates = self._updates(confirmed, readings, spans)

@@ -44,7 +44,7 @@ class SourceReading(NamedTuple):
 
 
 class SitemapReader(Protocol):
-    """Takes what a sitemap lists (`aragog.crawl.stages.discovery.Discovery`)."""
+    """Takes what a sitemap lists (`aragog.crawl.stages.sitemap_reading`)."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
         """What it came to. Raises `PageTooExpensive`, `MemoryError`."""

@@ -29,7 +29,7 @@ from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.observability.formatting import at
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
-from aragog.urlstore.change_signals.signals import FEED_LINK
+from aragog.urlstore.change_signals import FEED_LINK
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen

@@ -30,11 +30,11 @@ from aragog.crawl.stages.enqueue import SOURCE_OPTIONS, EnqueueOptions, Enqueuer
 from aragog.observability.metrics import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urlstore.change_signals.signals import LOOKED_AGAIN_MS, ChangeSignals
-from aragog.urlstore.change_signals.sources import SOURCES
+from aragog.urlstore.change_signals import LOOKED_AGAIN_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
+from aragog.urlstore.signal_sources import SOURCES
 from urlspelling import InvalidUrl, normalize
 from urlspelling.domain import host, origin, registered_domain
 

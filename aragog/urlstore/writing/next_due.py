@@ -9,11 +9,11 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.change_signals import marks
-from aragog.urlstore.change_signals.marks import PageMark
-from aragog.urlstore.change_signals.trust import Evidence, HostTrust
+from aragog.urlstore import signal_marks as marks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.signal_marks import PageMark
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from urlspelling import url_key
 from zengraph.records import Row
 

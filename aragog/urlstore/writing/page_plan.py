@@ -14,11 +14,11 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.change_signals.trust import Evidence, HostTrust
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt

@@ -21,8 +21,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.bodies import Bodies
-from aragog.urlstore.change_signals.signals import ChangeSignals
-from aragog.urlstore.change_signals.trust import Evidence, HostTrust
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
@@ -30,6 +29,7 @@ from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from aragog.settings import RefreshSettings
+from aragog.urlstore.signal_reasons import signal_lines
 from bench.signals_origin import ShiftedClock, virtual_crawl
 from tests.support.origin import Origin, answer
 
@@ -122,6 +123,21 @@ def test_a_page_is_fetched_when_its_sitemap_names_a_change_and_not_when_a_clock_
 
     assert title(crawl, A) == '"old and new"'
     assert (len(site.of("/a")), len(site.of("/b"))) == (2, 1)
+
+
+def test_the_reason_of_a_refresh_is_shown_with_the_trust_of_its_host(make):
+    site, crawl = make()
+    crawl.step(3600)
+    site.change("/a")
+    crawl.step(1.2 * DAY_S)
+
+    store = crawl.pipeline.store.store
+    mark, trust = store.signals.of_page(A)
+    state, now_ms = store.schedule.refresh_state(A), crawl.clock.now_ms()
+    lines = dict(signal_lines(state, mark, trust, store.signals.settings, now_ms))
+
+    assert "believed 50%, so the page is due" in lines["signal"]
+    assert lines["dates of its host"].startswith("not proven yet")
 
 
 def test_a_signal_that_proved_true_is_counted_for_its_host_once(make):

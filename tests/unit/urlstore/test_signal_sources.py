@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.change_signals.sources import (
+from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.signal_sources import (
     first_belief,
     least_gain_s,
     read_belief,
     reading_gain_s,
     reading_interval_s,
 )
-from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
 from aragog.urlstore.usual_intervals import DAY_S, FEED, HOUR_S, SITEMAP
 
 SETTINGS = RefreshSettings()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.urlstore.change_signals.trust import (
+from aragog.urlstore.signal_trust import (
     HALF_LIFE_MS,
     LEAST_BELIEF,
     MOST_CHECKED,

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.change_signals.marks import (
+from aragog.urlstore.signal_marks import (
     NamedChange,
     PageMark,
     expected_change,

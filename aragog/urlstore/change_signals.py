@@ -21,16 +21,17 @@ from aragog.observability.metrics import CHANGE_SIGNALS
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore import signal_marks as marks
+from aragog.urlstore import signal_trust as trust
 from aragog.urlstore.budget_state import BudgetState
-from aragog.urlstore.change_signals import marks, trust
-from aragog.urlstore.change_signals.marks import NamedChange, PageMark
-from aragog.urlstore.change_signals.sources import SOURCES
-from aragog.urlstore.change_signals.trust import MOST_FEEDS, PROBES, Evidence, HostTrust
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.nodes import Nodes, text
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_marks import NamedChange, PageMark
+from aragog.urlstore.signal_sources import SOURCES
+from aragog.urlstore.signal_trust import MOST_FEEDS, PROBES, Evidence, HostTrust
 from aragog.urlstore.usual_intervals import SITEMAP
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import is_wanted, mark_of, state_of
@@ -255,7 +256,7 @@ class Reading:
             return None
         belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
-            self.brought += belief if believed.is_proven else 0.0
+            self.brought += belief
             _NAMED.add()
             sooner += _moved(canonical, row, state, self._signals.clock.now_ms(), settings)
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
