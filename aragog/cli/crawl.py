@@ -54,7 +54,9 @@ def _control() -> CrawlControl:
 @click.option("--depth", type=click.IntRange(0, 100), help="Link hops to follow from each seed.")
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
-@click.option("--max-bytes", type=COUNT, help="End the crawl once it has stored so many bytes.")
+@click.option(
+    "--max-bytes", type=COUNT, help="End the crawl once it has stored this number of bytes."
+)
 @click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
 @click.option(

@@ -72,7 +72,7 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, amount: int = 1) -> None:
-        """Count so many events."""
+        """Count events."""
         with self._lock:
             self._total += amount
 

@@ -156,7 +156,7 @@ class RenderingSettings:
     max_memory_bytes: int = 1_073_741_824
     """Memory of each process of a browser; a page that needs more is not rendered."""
     pages_per_browser: int = 100
-    """A browser is replaced after so many pages."""
+    """After how many pages a browser is replaced."""
 
 
 @dataclass(frozen=True, slots=True)

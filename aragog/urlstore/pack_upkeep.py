@@ -45,7 +45,7 @@ from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""So long after its records moved a pack stays for readers that had read a pointer before."""
+"""How long a pack stays after its records moved, for readers that had read a pointer before."""
 DEAD_SHARE = 0.5
 
 

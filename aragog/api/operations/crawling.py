@@ -127,7 +127,7 @@ class FetchNowRequest:
     max_wait_ms: FetchWait = 10_000
     max_age_s: Annotated[
         float,
-        Option("Do not fetch what was confirmed at most so many seconds ago; 0: always fetch.",
+        Option("Do not fetch what was confirmed within this number of seconds; 0: always fetch.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
     field_max_age_s: FieldMaxAges = None

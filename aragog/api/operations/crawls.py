@@ -145,7 +145,7 @@ class StartCrawlRequest:
     ] = None
     max_bytes: Annotated[
         int | None,
-        Option("It ends once its pages have so many bytes.", least=1, most=MOST_COUNT),
+        Option("It ends once its pages have this number of bytes.", least=1, most=MOST_COUNT),
     ] = None
     until_ms: Annotated[
         int | None, Option("When it ends, ms since the epoch.", least=1, most=MOST_COUNT)

@@ -52,7 +52,7 @@ _MOST_REFUSED = 1_000
 FREE_S = 2.0
 """A text takes some 25 ms; a site whose texts took more than this together is a slow one."""
 FORGOTTEN_S = 60.0
-"""The time that a site took is forgotten so long after its last text."""
+"""How long after its last text the time that a site took is forgotten."""
 _MOST_SITES = 1_000
 ENDED = "the page ended the process that read it"
 _LOOK_S = 0.1
@@ -338,8 +338,9 @@ def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
 
 def _received(source: int, size: int, run: TextRun) -> bytes:
     """
-    So many bytes of a pipe. Raises EOFError at its end, and TimeoutError at the run's deadline or
-    when nobody waits for it.
+    Read `size` bytes from a pipe.
+
+    Raises EOFError at its end, and TimeoutError at the run's deadline or when nobody waits for it.
     """
     data, readable = bytearray(), select.poll()  # descriptors of a server may be above 1,024
     readable.register(source, select.POLLIN)

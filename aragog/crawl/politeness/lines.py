@@ -162,7 +162,7 @@ class LineServer:
 
     def take(self, counts: Mapping[str, int]) -> tuple[str, list[TakenEntry]]:
         """
-        Take up to so many entries from the line of each domain, the most urgent first.
+        Take up to `counts` entries from the lines of the domains, the most urgent first.
 
         Returns the token for `settle`, and the entries.
         """

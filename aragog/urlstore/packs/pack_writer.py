@@ -37,7 +37,7 @@ from aragog.urlstore.page_records import capture_of, read_record, warcinfo_recor
 
 LATE_S = 300.0
 """
-So long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
+How long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
 leaves younger packs alone for twice as long.
 """
 
@@ -136,7 +136,7 @@ class PackWriter:
         catalog: what is noted of them.
         clock: for names and dates; waiting is measured by the machine's.
         max_bytes: a pack closes from this size on.
-        wait_s: and so long after its first record.
+        wait_s: the time from its first record on after which it closes anyway.
         compression: of each record.
         notes_hosts: note how many bytes each host has, for upkeep that makes dictionaries.
     """

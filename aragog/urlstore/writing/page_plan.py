@@ -1,8 +1,9 @@
 """
 Page write plans: what one fetched page changes in the store.
 
-Pure functions: the input is the nodes that were read, the output is the cells to write. A plan is
-made (`PageWritePlan`), then filled: facts, fields, next fetch, histories, content.
+Nothing is read or written here: the input is the nodes that were read, the result the cells to
+write. A plan is made (`PageWritePlan`) and then filled in place, part by part: facts, fields, next
+fetch, histories, content.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class HttpConnection:
         """
         Return how long ago the kernel received what was read last, in seconds.
 
-        So long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
+        How long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
         say. The kernel counts in its ticks, of 1 to 10 ms.
         """
         try:

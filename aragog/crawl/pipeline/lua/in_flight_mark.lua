@@ -10,9 +10,9 @@
 -- KEYS[3]  {prefix}crawl:<n>:hosts  hash  host -> URLs of the crawl, where it has a bound for each host
 -- KEYS[4]  {prefix}crawl:<n>:domains  hash  registered domain, " waiting" -> URLs that wait; "*": of further domains
 -- ARGV[1]  number of the crawl   ARGV[2]  the depth of its links
--- ARGV[3]  an unconfirmed entry counts so many seconds   ARGV[4]  after so many it is taken over
--- ARGV[5]  a confirmed one of the crawls 0 and 1 counts so long (s)   ARGV[6]  of another crawl
--- ARGV[7]  entries that were confirmed so many seconds ago are taken over; -1: none
+-- ARGV[3]  for how many seconds an unconfirmed entry counts   ARGV[4]  after how many it is taken over
+-- ARGV[5]  for how many seconds a confirmed one of the crawls 0 and 1 counts   ARGV[6]  of another crawl
+-- ARGV[7]  entries confirmed longer ago than this number of seconds are taken over; -1: none
 -- ARGV[8]  the most URLs of the crawl on this server; -1: no bound   ARGV[9]  of one host
 -- ARGV[10]  the most fields of KEYS[4]   ARGV[11]  names, 16 bytes each, concatenated
 -- ARGV[12..]  two values a name: its registered domain, and its host if ARGV[9] is a bound

@@ -70,6 +70,20 @@ class CellTableContract:
             b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
         }  # fmt: skip
 
+    @BOTH
+    def test_an_extent_is_never_below_what_the_row_has(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
+        tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
+        tables[name].put(b"r2", {b: bytes(2_000_000)}, at_ms=2000)
+
+        extents = tables[name].extents_many([b"r1", b"r2", b"r3"])
+
+        assert extents.keys() == {b"r1", b"r2"}
+        assert 5 <= extents[b"r1"].size_bytes <= 500
+        assert 2 <= extents[b"r1"].cells <= 4
+        assert extents[b"r2"] == (2_000_001, 2)
+
     def test_cells_are_read_by_the_beginning_of_their_columns(self, tables: Tables) -> None:
         nodes = tables["n"]
         names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]

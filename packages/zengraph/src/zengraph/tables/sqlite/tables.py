@@ -27,6 +27,7 @@ from zengraph.tables import (
     CellTable,
     Put,
     Row,
+    RowExtent,
     RowRange,
     RowSizes,
     Salvaged,
@@ -37,7 +38,8 @@ from zengraph.tables import (
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes
 from zengraph.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
-from zengraph.tables.sqlite.layout import LAYOUTS, Layout
+from zengraph.tables.sqlite.layout import Layout
+from zengraph.tables.sqlite.layouts import LAYOUTS
 from zengraph.tables.sqlite.salvage import salvage_damaged
 
 _COUNTER_BYTES = 8
@@ -95,6 +97,13 @@ class SqliteTable(CellTable):
             with self._shards.reading(first_byte) as db:
                 sizes_of |= self._layout.sizes(db, some)
         return sizes_of
+
+    def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        extents: dict[bytes, RowExtent] = {}
+        for first_byte, some in self._grouped(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                extents |= self._layout.extents(db, some)
+        return extents
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
