@@ -27,6 +27,10 @@ KAFKA = (
     "tests/integration/kafka/test_kafka_page.py"
     "::test_the_commands_and_records_are_as_the_page_shows_them"
 )
+TABLE = "tests/integration/table/test_table_page.py::test_the_page_builds_keeps_and_reads_a_table"
+PAGE_OBJECTS = (
+    "tests/integration/poet/test_page_objects.py::test_the_page_reads_authors_from_the_store"
+)
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
@@ -104,6 +108,15 @@ RUN_BY = {
     ),
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
+    ),
+    ("docs/table.md", "python"): TABLE,
+    ("docs/table.md", "sh"): TABLE,
+    ("docs/table.md", "toml"): TABLE,
+    ("docs/from-scrapy.md", "python: from web_poet"): PAGE_OBJECTS,
+    ("docs/from-scrapy.md", "sh: pip install 'aragog-crawler[poet]'"): PAGE_OBJECTS,
+    ("docs/from-scrapy.md", "python: from scrapy_deltafetch"): (
+        "tests/system/test_scrapy_packages.py"
+        "::test_scrapy_deltafetch_with_the_lines_of_the_page"
     ),
     ("docs/kafka.md", "console"): KAFKA,
     ("docs/kafka.md", "json"): KAFKA,

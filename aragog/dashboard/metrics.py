@@ -309,11 +309,18 @@ def _refusing(components: Components) -> Iterator[Metric]:
 
 
 def _store(components: Components) -> Iterator[Metric]:
+    maintenance = components.store().maintenance
     yield GaugeMetricFamily(
         "aragog_compaction_lag_seconds",
         "Age of the oldest link not yet compacted.",
-        value=components.store().maintenance.compaction_lag_ms() / 1000,
+        value=maintenance.compaction_lag_ms() / 1000,
     )
+    if (dead_bytes := maintenance.dead_pack_bytes()) is not None:
+        yield GaugeMetricFamily(
+            "aragog_pack_dead_bytes",
+            "Bytes in packs that no page has any more, of up to 25,600 packs.",
+            value=dead_bytes,
+        )
 
 
 def _freshness(components: Components) -> Iterator[Metric]:

@@ -342,3 +342,8 @@ class RefreshSettings:
     """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
     changes_kept_s: float = 604_800.0
     """Retention of the change feed."""
+    report_new_pages: bool = False
+    """
+    Also report the first fetch of pages that nobody watches, as `new`, and pages that became an
+    alias, as `redirected`: `aragog table` needs both. It costs the feed 200 bytes a new page.
+    """

@@ -172,7 +172,7 @@ class PackUpkeep:
 
     def _half_dead(self, packs: Packs, most: int) -> list[str]:
         found = []
-        for name, row in packs.catalog.walk(DEAD, most):
+        for name, row in packs.catalog.next_dead(most):
             size = packs.catalog.size(name)
             if size is None or sum(dead_of(row).values()) > size * DEAD_SHARE:
                 found.append(name)

@@ -115,29 +115,29 @@ class Packing:
         now: bool,
     ) -> PackingPages:
         """Add the records of pages: what they are made of, canonical URL and node of each."""
-        digests = {at: whole.digest for at, (whole, _, _) in wanted.items()}
         is_stored = {
-            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == digests[at]
-            for at, (_, _, row) in wanted.items()
+            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == whole.digest
+            for at, (whole, _, row) in wanted.items()
         }
         new = {
-            canonical: (digests[at], whole)
+            canonical: whole.digest
             for at, (whole, canonical, _) in wanted.items()
-            if not is_stored[at] and len(whole.body) >= LEAST_SHARED_BYTES
+            if not is_stored[at] and whole.body_bytes >= LEAST_SHARED_BYTES
         }
         elsewhere = self._elsewhere(packs, new) if new else {}
         records, added = [], []
         for at, (whole, canonical, row) in wanted.items():
-            digest, shared, original = digests[at], None, None
+            shared, original = None, None
             if is_stored[at] and (pointer := pointer_of(row)):
                 original = self._original(canonical, row, pointer)
             elif shared := elsewhere.get(canonical):
                 original = Original(shared.url, iso_date(shared.at_ms))
-            if original is None:
-                records.append(packs.record_of(whole, digest))
-            else:
-                records.append(packs.revisit_of(_without_body(whole), digest, original))
-            added.append(_Added(at, digest, original is not None, shared))
+            content = pages[at].content
+            if original is not None:
+                records.append(packs.revisit_of(whole, original))
+            elif content is not None:
+                records.append(packs.record_of(whole, content.body))
+            added.append(_Added(at, whole.digest, original is not None, shared))
         ticket = packs.writer.add(records, now=now) if records else None
         return PackingPages(pages, tuple(added), ticket)
 
@@ -154,11 +154,13 @@ class Packing:
         digest = nodes.text(row, nodes.CONTENT_HASH) or ""
         return page.content is not None and stored_hash(page.content) == digest
 
-    def _elsewhere(
-        self, packs: Packs, new: Mapping[str, tuple[str, WarcPage]]
-    ) -> dict[str, SharedBody]:
-        """The records of other pages that have the bodies of some, by the URLs of these."""
-        likeness = {url: Likeness(digest[:16]) for url, (digest, _) in new.items()}
+    def _elsewhere(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
+        """
+        The records of other pages that have the bodies of some, by the URLs of these.
+
+        `new` has the digest of each body.
+        """
+        likeness = {url: Likeness(digest[:16]) for url, digest in new.items()}
         others = self._same.originals(likeness)
         if not others:
             return {}
@@ -168,7 +170,7 @@ class Packing:
         for url, other in others.items():
             row = rows[other]
             pointer = pointer_of(row)
-            is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url][0]
+            is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url]
             if pointer is None or not is_same or not self._lends(other, row):
                 continue
             if pointer.pack not in crowded:
@@ -197,7 +199,3 @@ class Packing:
         cell = cells.get(column)
         at_ms = row[nodes.CONTENT_PACK].at_ms if cell is None else cell.at_ms
         return SharedBody(pointer, nodes.sender_of(row, canonical), at_ms)
-
-
-def _without_body(page: WarcPage) -> WarcPage:
-    return replace(page, body=b"")

@@ -316,7 +316,13 @@ def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
     """The write with its body, as it came out of the spool."""
     if body is None:
         return planned.write
-    content = ContentWrite(body, length_bytes=planned.length_bytes, meta=planned.meta)
+    seen = planned.write.seen
+    content = ContentWrite(
+        body,
+        length_bytes=planned.length_bytes,
+        meta=planned.meta,
+        digest=seen.body_hash if seen else None,
+    )
     return replace(planned.write, content=content)
 
 

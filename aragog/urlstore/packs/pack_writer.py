@@ -33,7 +33,7 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
+from aragog.urlstore.page_records import RecordHead, capture_of, read_record, warcinfo_record
 
 LATE_S = 300.0
 """
@@ -56,6 +56,14 @@ class PackRecord:
             else dictionary.compress(record)
         )
         self.capture = capture_of(read_record(record), 0, len(self.frame), "")
+
+    @classmethod
+    def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
+        """A record whose body is compressed already, as it was fetched (`compress_around`)."""
+        made = cls.__new__(cls)
+        made.frame = frames.compress_around(head, body, compression)
+        made.capture = capture_of(head.block, 0, len(made.frame), "")
+        return made
 
     @classmethod
     def copied(cls, frame: bytes) -> PackRecord:

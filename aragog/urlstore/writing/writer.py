@@ -195,7 +195,7 @@ class PageWriter:
         for plan in newest:
             if plan.copy:
                 self._find_owners(plan)
-                plan.changes = redirected(plan)
+                plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
         plan_bodies.share_elsewhere(self._bodies, plans)
         self._write_links(current, now_ms)
@@ -247,7 +247,8 @@ class PageWriter:
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
         """What the page adds to the change feed."""
         owners = self._find_owners(plan)
-        plan.changes = changes_of(plan, following, owners)
+        all_pages = self._refresh.report_new_pages
+        plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
         """Who watches the page; sets who watches the URL that was fetched."""

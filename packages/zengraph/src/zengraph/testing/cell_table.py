@@ -246,6 +246,20 @@ class CellTableContract:
         assert done == [True, False, True]
 
     @BOTH
+    def test_a_check_sees_what_the_one_before_it_has_put(self, tables: Tables, name: str) -> None:
+        a, b, table = FAMILY[name] + b"a", FAMILY[name] + b"b", tables[name]
+        row, other = b"\x01", b"\x02"
+
+        done = table.check_and_put_many(
+            [(row, a, None, b"1"), (other, a, None, b"8"), (row, a, b"1", b"2"),
+             (row, b, None, b"9"), (row, a, b"1", b"3"), (other, b, b"1", b"9")]
+        )  # fmt: skip
+
+        assert done == [True, True, True, True, False, False]
+        assert {column: cell.value for column, cell in table.get(row).items()} == {a: b"2", b: b"9"}
+        assert {column: cell.value for column, cell in table.get(other).items()} == {a: b"8"}
+
+    @BOTH
     def test_a_counter_counts_up_and_down(self, tables: Tables, name: str) -> None:
         c, table = {"n": b"c:links", "e": b"p:links"}[name], tables[name]
 

@@ -67,7 +67,10 @@ class Packed(Layout):
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
-        return {row: cells for row in rows if (cells := self.get(db, row, columns))}
+        if counted_rows() is not None:  # each row is counted before the next one is read
+            return super().get_many(db, rows, columns)
+        found = self._with_large(db, self._measured(db, rows), columns)
+        return {row: cells for row, data in found if (cells := unpack(data, columns))}
 
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
