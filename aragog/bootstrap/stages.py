@@ -268,6 +268,7 @@ def _refresh_stage(parts: StageParts) -> RefreshStage:
     rules = parts.access.rules
     return RefreshStage(
         schedule=parts.store.schedule,
+        signals=parts.store.signals,
         limiter=rules.limiter,
         robots=rules.robots,
         enqueuer=parts.enqueuer,

@@ -21,6 +21,7 @@ from aragog.observability.formatting import moment, plain, span
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
+from aragog.urlstore.signal_reasons import signal_lines
 from urlspelling import explain, normalize
 from urlspelling.canonical import PROVISIONAL
 from urlspelling.domain import host, origin
@@ -247,6 +248,10 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     yield from _content(record)
     due = record.due_at_ms
     yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
+    mark, trust = store.signals.of_page(url)
+    state, refresh = store.schedule.refresh_state(url), store.signals.settings
+    for name, text in signal_lines(state, mark, trust, refresh, now_ms):
+        yield Line(name, text)
 
 
 def _redirect(url: str, components: Components) -> Iterator[Line]:

@@ -196,6 +196,21 @@ REFRESH_URLS = Counter(
     "decision",
     ("enqueued", "postponed"),
 )
+CHANGE_SIGNALS = Counter(
+    "aragog_change_signals",
+    "Changes of stored pages that sitemaps and feeds name: named (the page's refresh was brought "
+    "forward), ignored (the host is not believed), confirmed and refuted by the next fetch; and "
+    "unnamed: changes of listed pages that a fetch by the clock found.",
+    "event",
+    ("named", "ignored", "confirmed", "refuted", "unnamed"),
+)
+SOURCE_READINGS = Counter(
+    "aragog_source_readings",
+    "Requests for sitemaps and feeds: brought (it named changes of stored pages), nothing, "
+    "unchanged (a 304, or the same bytes).",
+    "result",
+    ("brought", "nothing", "unchanged"),
+)
 READ_CACHE_READS = Counter(
     "aragog_read_cache_reads",
     "Records that plain reads of the API looked for in the cache of its process "
@@ -214,6 +229,8 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     EGRESS_REQUESTS,
     EGRESS_FAILURES,
     REFRESH_URLS,
+    CHANGE_SIGNALS,
+    SOURCE_READINGS,
     READ_CACHE_READS,
 )
 

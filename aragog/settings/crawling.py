@@ -338,6 +338,11 @@ class RefreshSettings:
     """Also refresh URLs that never had a watcher. A URL whose last watch ended is not refreshed."""
     smooth_s: float = 600.0
     """Overdue refreshes, for example after an outage, are spread over this time."""
+    signals: bool = True
+    """
+    Read sitemaps and feeds again by what they bring, and refresh pages when they name a change, as
+    far as their host's dates prove true (docs/refresh.md).
+    """
     domain_share: float = 0.5
     """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
     changes_kept_s: float = 604_800.0

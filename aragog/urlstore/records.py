@@ -334,3 +334,6 @@ class Due:
     due_at_ms: int
     state: RefreshState | None = None
     """What the refresh schedule remembers of its page; None: nothing."""
+    belief: float = 0.0
+    """How far a sitemap or feed is believed that named a change since the page was compared."""
+    watched: bool = False

@@ -16,6 +16,7 @@ from aragog.runtime.clock import Clock
 from aragog.settings import ContentSettings, RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.bodies import Bodies, Packs
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.feed import Feed
@@ -66,6 +67,7 @@ class UrlStore:
         links: outlinks and inlinks.
         aliases: which URLs stand for the same page.
         schedule: refresh times, watches, crawl budgets.
+        signals: what sitemaps and feeds say of pages, and how far each host is believed.
         feed: changes of pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
@@ -106,8 +108,10 @@ class UrlStore:
         takedown = Takedown(
             zen, bodies, outlinks, merger, Hosts(zen), compactor, tombstones
         )  # fmt: skip
+        self.signals = ChangeSignals(zen, write_clock, refresh or RefreshSettings())
         writer = PageWriter(
             zen, bodies, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
+            self.signals,
         )  # fmt: skip
         self._nodes = nodes
         self.takedowns = Takedowns(

@@ -20,13 +20,25 @@ from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
+from aragog.crawl.pipeline.crawl_records import (
+    ENQUEUED,
+    OWN_NAMES,
+    REFRESHED,
+    CrawlRecord,
+    own_record,
+)
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
-from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
+from aragog.crawl.pipeline.messages import (
+    AS_KEPT,
+    PRIORITY_DEFAULT,
+    PRIORITY_REFRESH,
+    UrlJob,
+    into_batches,
+)
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -88,6 +100,16 @@ class EnqueueOptions:
         """The options that the jobs of the URLs have as well."""
         return {name: getattr(self, name) for name in _OF_JOBS}
 
+
+SOURCE_OPTIONS = EnqueueOptions(
+    depth=1,
+    refresh=True,
+    sitemap=True,
+    priority=PRIORITY_REFRESH,
+    purposes=AS_KEPT,
+    crawl_number=REFRESHED,
+)
+"""Of sitemaps and feeds that the refresh schedule reads again, with the files of an index."""
 
 _OF_JOBS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}

@@ -18,7 +18,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
 from aragog.urlstore.nodes import alias_of, facts_of
 from aragog.urlstore.records import WITHHELD, absent_as, use_of
-from aragog.urlstore.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched

@@ -17,7 +17,8 @@ from aragog.urlstore.crawl_budget import (
     ration,
 )
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from bench.refresh import Domain, replay_scarce
 from bench.refresh import fixed as fixed_interval
 
