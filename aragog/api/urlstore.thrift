@@ -66,13 +66,17 @@ exception Unauthorized {
   2: optional string code
 }
 
-/** The server is full or stopping, the token exceeds its rate, or a part does not answer. */
+/** The server is full or stopping, the token exceeds its rate or quota, or a part does not answer. */
 exception Unavailable {
   1: string message
   /** When to call again. */
   2: i64 retry_after_ms
   /** The cause, as over HTTP: docs/thrift.md lists them. */
   3: optional string code
+  /** With the code over_quota: urls_a_day, waiting_urls or bytes_a_day, its bound, and what is used. */
+  4: optional string limit
+  5: optional i64 most
+  6: optional i64 used
 }
 
 /** The call took longer than its deadline. A write may have happened. */
@@ -192,6 +196,8 @@ struct FetchReport {
   23: optional string http_version
   /** What the next request waits for, or who forbids it; see the causes in docs/fetching.md. */
   24: optional string cause
+  /** The way out of the last request, by its name in egress.ways; absent: direct. */
+  25: optional string way
 }
 
 /** What is stored of one URL. */
@@ -891,6 +897,10 @@ struct CrawlView {
   26: optional double notify_error_rate
   /** Of what was stored: unchanged, and duplicate of another canonical URL. */
   27: map<string, i64> notes
+  /** Its share of a domain's slots beside other crawls of its token. */
+  28: double weight
+  /** Hosts of which URLs are fetched at once; absent or 0: no bound. */
+  29: optional i64 max_open_hosts
 }
 
 struct CrawlDomain {
@@ -965,6 +975,10 @@ struct CrawlOptions {
   14: optional string notify_secret
   /** Tell it too when this share of a day's URLs has failed. */
   15: optional double notify_error_rate
+  /** Its share of a domain's slots beside other crawls of its token; the usual is 1. */
+  16: optional double weight
+  /** Hosts of which URLs are fetched at once, in turns; 0: no bound. */
+  17: optional i64 max_open_hosts
 }
 
 struct ScopeOptions {

@@ -33,7 +33,9 @@ from aragog.observability.formatting import span
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_reasons import signal_lines
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
@@ -261,11 +263,14 @@ def due(url: tuple[str, ...], *, as_json: bool) -> None:
 
 def _due_json(opened: UrlStore, url: str) -> dict[str, object]:
     record, state = opened.get(url, []), opened.schedule.refresh_state(url)
+    mark, trust = opened.signals.of_page(normalize(url))
     return {
         "url": record.canonical_url if record else url,
         "due_at_ms": record.due_at_ms if record else None,
         "watchers": sorted(opened.schedule.watchers(url)),
         "refresh": None if state is None else state._asdict(),
+        "signal": None if mark is None else mark._asdict(),
+        "trust": {"belief": trust.belief, "recall": trust.recall, **trust._asdict()},
     }
 
 
@@ -295,6 +300,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
         yield "gone", f"{state.gone} times in a row"
+    mark, trust = opened.signals.of_page(normalize(url))
+    yield from signal_lines(state, mark, trust, opened.signals.settings, _now_ms())
     yield from _budget_facts(opened, record.canonical_url if record else url, state)
 
 

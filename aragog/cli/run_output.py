@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
 
-from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
+from aragog.cli.run_texts import RunTexts
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
 from aragog.pages.items import load_kinds
 from aragog.pages.main_text import FIELDS, load
@@ -131,8 +131,8 @@ class RunOutput:
         rules = (SITE,) if _has_rules(settings) else ()
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None
-        self._texts = PageTexts(settings.pipeline)
         self._text_names = () if self._items else _text_names(fields)
+        self._texts = RunTexts(settings.pipeline, self._text_names)
         if self._text_names:
             load(settings.pipeline.text_finder)
         self._urls: dict[str, None] = {}
@@ -152,9 +152,19 @@ class RunOutput:
         """Pages of the run."""
         return len(self._urls)
 
-    def add(self, url: str) -> None:
-        """Add the page of a canonical URL; a page that is there already stays once."""
+    def add(self, url: str, store: UrlStore | None = None) -> None:
+        """
+        Add the page of a canonical URL; a page that is there already stays once.
+
+        With the store, its main texts are found while the run goes on.
+        """
+        if store is not None and url not in self._urls:
+            self._texts.begin(store, url)
         self._urls[url] = None
+
+    def go_on(self, store: UrlStore) -> None:
+        """Go on with what is found while the run lasts; called often."""
+        self._texts.go_on(store)
 
     def write(self, store: UrlStore) -> str:
         """Write the records of the pages as they are stored now; returns what was done."""

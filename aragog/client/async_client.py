@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from aragog.api.operations import (
     administration,
     change_feed,
+    crawl_start,
     crawling,
     crawls,
     field_sizes,
@@ -22,6 +23,7 @@ from aragog.api.operations import (
     job_queues,
     reading,
     same_content,
+    url_cancellation,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -82,14 +84,14 @@ class AsyncClient:
     fetch = _awaits(crawling.fetch)
     get_fresh = _awaits(crawling.get_fresh)
     explain = _awaits(crawling.explain)
-    start_crawl = _awaits(crawls.start_crawl)
+    start_crawl = _awaits(crawl_start.start_crawl)
     list_crawls = _awaits(crawls.list_crawls)
     get_crawl = _awaits(crawls.get_crawl)
     crawl_report = _awaits(crawls.crawl_report)
     set_crawl_state = _awaits(crawls.set_crawl_state)
     try_scope = _awaits(crawls.try_scope)
     delete_crawl = _awaits(crawls.delete_crawl)
-    cancel_urls = _awaits(crawls.cancel_urls)
+    cancel_urls = _awaits(url_cancellation.cancel_urls)
     enqueue_jobs = _awaits(job_queues.enqueue_jobs)
     dequeue_jobs = _awaits(job_queues.dequeue_jobs)
     ack_jobs = _awaits(job_queues.ack_jobs)

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from aragog.api.operations import (
     administration,
     change_feed,
+    crawl_start,
     crawling,
     crawls,
     field_sizes,
@@ -30,6 +31,7 @@ from aragog.api.operations import (
     job_queues,
     reading,
     same_content,
+    url_cancellation,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -134,14 +136,14 @@ class Client(AbstractContextManager["Client"]):
     fetch = _calls(crawling.fetch)
     get_fresh = _calls(crawling.get_fresh)
     explain = _calls(crawling.explain)
-    start_crawl = _calls(crawls.start_crawl)
+    start_crawl = _calls(crawl_start.start_crawl)
     list_crawls = _calls(crawls.list_crawls)
     get_crawl = _calls(crawls.get_crawl)
     crawl_report = _calls(crawls.crawl_report)
     set_crawl_state = _calls(crawls.set_crawl_state)
     try_scope = _calls(crawls.try_scope)
     delete_crawl = _calls(crawls.delete_crawl)
-    cancel_urls = _calls(crawls.cancel_urls)
+    cancel_urls = _calls(url_cancellation.cancel_urls)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)
     dequeue_jobs = _calls(job_queues.dequeue_jobs)
     ack_jobs = _calls(job_queues.ack_jobs)

@@ -24,6 +24,7 @@ from aragog.settings.crawling import (
     RenderingSettings,
     WorkerSettings,
 )
+from aragog.settings.egress import EgressSettings
 from aragog.settings.servers import (
     BrokerSettings,
     ContentSettings,
@@ -56,6 +57,7 @@ class Settings:
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
     preferences: PreferencesSettings = field(default_factory=PreferencesSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
     identity: IdentitySettings = field(default_factory=IdentitySettings)
     rendering: RenderingSettings = field(default_factory=RenderingSettings)
     store: StoreSettings = field(default_factory=StoreSettings)

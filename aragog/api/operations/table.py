@@ -12,6 +12,7 @@ from typing import Any
 from aragog.api.operations import (
     administration,
     change_feed,
+    crawl_start,
     crawling,
     crawls,
     field_sizes,
@@ -23,6 +24,7 @@ from aragog.api.operations import (
     job_queues,
     reading,
     same_content,
+    url_cancellation,
     writing,
 )
 from aragog.api.operations.operation import HttpRoute, Operation
@@ -35,7 +37,9 @@ _MODULES = (
     item_reads,
     writing,
     crawling,
+    crawl_start,
     crawls,
+    url_cancellation,
     job_queues,
     job_administration,
     graph_nodes,

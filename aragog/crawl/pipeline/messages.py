@@ -88,6 +88,8 @@ class UrlJob:
     The number of the crawl that it was sent for (`crawl_records`); in JSON `c`, because a million
     URLs wait.
     """
+    after_status: int = 0
+    """The status of its last attempt, where another way out is taken after it; 0: none."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are handed on."""
 
@@ -159,6 +161,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "left_at_ms": (int, 0, 1 << 53),
     "purposes": (str, 0, 0),
     "then": (str, 0, 0),
+    "after_status": (int, 0, 999),
 }
 """Type and bounds of each field; a bool is an int."""
 _CRAWL = "c"

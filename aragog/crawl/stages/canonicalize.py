@@ -113,7 +113,7 @@ class CanonicalizeStage:
         present = confirmed.results
         bodies |= confirmed.bodies
         reader = PageReader(
-            self.discovery,
+            self.discovery.sitemaps,
             self.rescheduling.counters,
             self.settings.pipeline,
             named_agent(self.settings.fetch),
@@ -127,6 +127,9 @@ class CanonicalizeStage:
         left_out = self._left_out([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
+        self.discovery.sitemaps.confirmed_sources(
+            r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
+        )
         updates = self._updates(confirmed, readings, spans)
         self.discovery.links(
             [
@@ -208,7 +211,8 @@ class CanonicalizeStage:
             if analysis is None:
                 failed = _failed(result, readings.problems)
                 headers = confirmed.headers.get(url)
-                updates.append(failure_write(failed, self.settings, headers=headers))
+                source = readings.sources.get(url) if result.job.sitemap else None
+                updates.append(failure_write(failed, self.settings, headers=headers, source=source))
             elif reason := reserved(result, analysis, self.settings.preferences):
                 updates.append(reserved_write(result, analysis, reason, self.settings))
             else:

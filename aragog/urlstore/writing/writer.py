@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.bodies import Bodies
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
@@ -28,6 +30,7 @@ from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
@@ -49,6 +52,7 @@ from aragog.urlstore.writing.page_changes import (
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
+from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
 from zengraph.records import Mutation, Row, put_properties
@@ -151,6 +155,7 @@ class PageWriter:
         tombstones: Tombstones,
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
+        signals: ChangeSignals | None = None,
     ) -> None:
         self._zen = zen
         self._bodies = bodies
@@ -167,6 +172,7 @@ class PageWriter:
         self._same = SameContent(zen)
         self._items = ItemIndex(zen)
         self._item_news = ItemNews(zen)
+        self._signals = signals
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -186,13 +192,14 @@ class PageWriter:
         plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [plan for plan in plans if not plan.stale and not plan.refused]
         current = [plan for plan in newest if not plan.copy]
+        trusts = self._trusts(current)
         for plan in plans:
             if not plan.refused and not plan.copy:
-                self._fill(plan)
+                self._fill(plan, trusts.get(plan.canonical))
         for plan in newest:
             if plan.copy:
                 self._find_owners(plan)
-                plan.changes = redirected(plan)
+                plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
         plan_bodies.share_elsewhere(self._bodies, plans)
         self._write_links(current, now_ms)
@@ -207,15 +214,33 @@ class PageWriter:
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
         self._look_again(plans, now_ms)
+        self._learn(current)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
-    def _fill(self, plan: PageWritePlan) -> None:
+    def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
+        """How far the host of each page is believed of which a sitemap or feed said something."""
+        named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
+        if self._signals is None or not named:
+            return {}
+        trusts = self._signals.trusts(set(named.values()))
+        return {url: trusts[name] for url, name in named.items()}
+
+    def _learn(self, current: Sequence[PageWritePlan]) -> None:
+        """Take what the pages show about the signals of their hosts; last, it is no record."""
+        evidence: dict[str, list[Evidence]] = defaultdict(list)
+        for plan in current:
+            if plan.evidence is not None:
+                evidence[host(plan.canonical)].append(plan.evidence)
+        if self._signals is not None and evidence:
+            self._signals.learn(evidence)
+
+    def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
         """What the page changes; of an older fetch only what the store lacks."""
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
         page_plan.fill_page(plan)
-        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh)
+        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh, trust)
         page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
             in_packs = self._bodies.in_packs
@@ -228,7 +253,8 @@ class PageWriter:
         owners = self._find_owners(plan)
         if not following.first or page_plan.is_watched(plan):
             plan.item_news = self._item_news.of(plan)
-        plan.changes = changes_of(plan, following, owners)
+        all_pages = self._refresh.report_new_pages
+        plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
         """Who watches the page; sets who watches the URL that was fetched."""
