@@ -23,6 +23,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.page_weighing import judge, judge_stored
 from aragog.crawl.traps.traits import PageTraits
 from aragog.crawl.traps.trap_store import StoredBudget, TrapStore
 from urlspelling.domain import host
@@ -225,9 +226,9 @@ def _closed_of(budget: HostBudget) -> set[str]:
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
     """Note what a page brought; False if others said the same before."""
     if page.is_stored:
-        budget.stored(page.url)
+        judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
-        return budget.judge(page.url, page.traits, page.links)
+        return judge(budget, page.url, page.traits, page.links)
     else:
         budget.arrived(page.url)
     return True
