@@ -231,11 +231,12 @@ class _Weighing:
                 continue
             if set(to.templates) <= set(is_of.templates):
                 continue  # growing by itself is no use
-            known = [host.templates.get(name) for name in to.templates]
-            if any(one is not None and one.is_closed for one in known):
+            known = [one for name in to.templates if (one := host.templates.get(name))]
+            if any(one.is_closed for one in known):
                 continue
-            steps = min(steps, known[0].steps if known[0] is not None else FAR)
             found = True
+            if len(known) == len(to.templates) and all(one.has_credit for one in known):
+                steps = min(steps, known[0].steps)
         if not found:
             return None
         own = self.budgets[0]

@@ -76,7 +76,7 @@ class TemplateBudget:
     @property
     def has_credit(self) -> bool:
         """Whether it goes on when its host has spent all of its trials."""
-        return self.is_open or self.brought > self.nothing
+        return self.is_open or 2 * self.brought > 2 * self.nothing + self.promises
 
     def is_empty(self, most: int) -> bool:
         """Whether it promised so often, and never brought anything."""

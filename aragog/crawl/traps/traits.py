@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from richpins.document import Document
 
 SKETCH_BYTES = 24
+MOST_ESCAPES = 5
 MOST_PAIRS, MOST_WORDS = 96, 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
 _LEAST_ALIKE = 0.75
@@ -59,13 +60,20 @@ def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
 
     Words of the URL are no words of the page: a search shows what was searched for.
     """
-    echoed = set(_WORD.findall(unquote(unquote(urlsplit(url).query)).lower()))
+    echoed = set(_WORD.findall(_plain(urlsplit(url).query).lower()))
     words = _WORD.findall(own.lower())[:MOST_WORDS]
     found = [pair for pair in pairwise(words) if echoed.isdisjoint(pair)]
     pairs = _some(pair for pair in found if not _has_number(pair))
     numbers = _some(pair for pair in found if _has_number(pair))
     bins = _bins(text)
     return PageTraits(pairs, numbers, bins[:SKETCH_BYTES], _bands(bins))
+
+
+def _plain(query: str) -> str:
+    """A query without escapes; a URL within it is escaped again with each step."""
+    for _ in range(MOST_ESCAPES):
+        query = unquote(query)
+    return query
 
 
 def _has_number(pair: tuple[str, str]) -> bool:
