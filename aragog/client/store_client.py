@@ -27,6 +27,7 @@ from aragog.api.operations import (
     graph_nodes,
     job_administration,
     job_queues,
+    link_templates,
     reading,
     same_content,
     writing,
@@ -139,6 +140,8 @@ class Client(AbstractContextManager["Client"]):
     try_scope = _calls(crawls.try_scope)
     delete_crawl = _calls(crawls.delete_crawl)
     cancel_urls = _calls(crawls.cancel_urls)
+    list_templates = _calls(link_templates.list_templates)
+    decide_template = _calls(link_templates.decide_template)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)
     dequeue_jobs = _calls(job_queues.dequeue_jobs)
     ack_jobs = _calls(job_queues.ack_jobs)

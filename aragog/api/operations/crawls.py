@@ -20,6 +20,7 @@ from aragog.crawl.pipeline.crawl_records import (
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.crawl.traps.trap_store import ClosedTemplate
 from aragog.errors import AccessDenied
 from aragog.pages.preferences import PURPOSES
 
@@ -280,6 +281,8 @@ class CrawlReportView:
     """How many there are."""
     seconds_left: float | None = None
     """Until the last open domain is done, by its rate."""
+    traps: tuple[ClosedTemplate, ...] = ()
+    """Templates of its hosts of which no link is followed, up to 1,000."""
 
 
 @operation(
@@ -308,6 +311,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         report.open,
         report.open_domains,
         report.seconds_left,
+        tuple(report.closed[:MOST_DOMAINS]),
     )
 
 

@@ -67,6 +67,7 @@ _GROUPS = {
     "writing": "Write",
     "crawling": "Fetch",
     "crawls": "Crawls",
+    "link_templates": "Crawls",
     "job_queues": "Job queues",
     "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",
