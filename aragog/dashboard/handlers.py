@@ -231,7 +231,10 @@ class CrawlsPage(DashboardPage):
     def _decide(self, host: str, template: str, state: str) -> None:
         if not host or not template:
             raise BadInput("host, template: both are needed")
-        decide(self.components.traps, host, template, state)
+        traps = self._control().traps
+        if traps is None:
+            raise BadInput("this system has no templates of URLs")
+        decide(traps, host, template, state)
 
     def _act(self, name: str, action: str, reason: str) -> None:
         control = self._control()
