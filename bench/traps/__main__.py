@@ -80,7 +80,7 @@ def main() -> None:
         harmless = [site for site in harmless if site.host in options.host]
     sites, most = [*trapped, *harmless], options.most_of_host
     if options.system:
-        web = crawl(sites, qps=options.qps, for_s=options.for_s, most_of_host=most)
+        web = crawl(sites, qps=options.qps, for_s=options.for_s)
     else:
         web = crawl_by_rules(sites, most_of_host=most)
     pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
