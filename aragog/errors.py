@@ -24,6 +24,7 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
+    │   ├── QuotaExceeded           a token has used what it may
     │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
         └── CorruptContent
@@ -95,6 +96,7 @@ __all__ = [
     "NewerMessage",
     "NotUnique",
     "PermanentError",
+    "QuotaExceeded",
     "RobotsUnavailable",
     "ServiceUnavailable",
     "SizeExceeded",
@@ -230,6 +232,17 @@ class SlowDown(TransientError):
     """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
 
     retry_after_s: float
+
+
+@dataclass(eq=False, repr=False)
+class QuotaExceeded(TransientError):
+    """A token has used what `serving.quotas` gives it; `reason` has the figures."""
+
+    limit: str = ""
+    """`urls_a_day`, `waiting_urls` or `bytes_a_day`."""
+    most: int = 0
+    used: int = 0
+    retry_after_s: float = 0.0
 
 
 @dataclass(eq=False, repr=False)

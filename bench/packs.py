@@ -42,7 +42,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
-from aragog.urlstore.compression import compress
+from aragog.urlstore.compression import compress, content_hash, decompress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
@@ -86,6 +86,7 @@ def pages(count: int, first: int = 0, kind: str = GENERATED) -> list[PageWrite]:
     made = pages_of(count, seed=first, first=first)
     if kind != GENERATED:
         made = [_with_body(page, _body(kind, n)) for n, page in enumerate(made, first)]
+    made = [_with_digest(page) for page in made]
     return [replace(page, report=_report(page)) for page in made]
 
 
@@ -105,6 +106,14 @@ def _with_body(page: PageWrite, body: bytes) -> PageWrite:
         return page
     content = replace(page.content, body=compress(body), length_bytes=len(body))
     return replace(page, content=content)
+
+
+def _with_digest(page: PageWrite) -> PageWrite:
+    """With the hash of its body, which the process that fetched it has sent."""
+    if page.content is None:
+        return page
+    digest = content_hash(decompress(page.content.body))
+    return replace(page, content=replace(page.content, digest=digest))
 
 
 def _report(page: PageWrite) -> FetchRecord:

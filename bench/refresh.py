@@ -24,7 +24,7 @@ import heapq
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -32,9 +32,11 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.settings import RefreshSettings
+from aragog.urlstore.change_rate import ratio
 from aragog.urlstore.crawl_budget import Budget, ration
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
+from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from bench.quick import add_quick
 
 FIELD = {"product": "product.price", "page": "page.title"}
@@ -109,11 +111,17 @@ class Sum:
 def replay(world: str, urls: int, days: float, settings: RefreshSettings, seed: int) -> Sum:
     """Every page through its days, one after another."""
     rng = random.Random(seed)
+    return replay_pages((WORLDS[world](rng) for _ in range(urls)), days, settings, rng)
+
+
+def replay_pages(
+    pages: Iterable[tuple[str, float]], days: float, settings: RefreshSettings, rng: random.Random
+) -> Sum:
+    """The same of these pages: the type of each, and the seconds between its changes."""
     end_ms, begin_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
     total = Sum(0.0, 0, [], 0.0)
     started = time.process_time()
-    for _ in range(urls):
-        of, every_s = WORLDS[world](rng)
+    for of, every_s in pages:
         total.rates.append(1 / every_s)
         field = FIELD.get(of, of + ".x")
         state, changed, at_ms = None, False, 1

@@ -50,7 +50,7 @@ def ours(port: int, *, http2: bool) -> Iterator[Get]:
         user_agent="bench/1.0 (+https://example.com/bot)",
         http2_hosts=(HOST,) if http2 else (),
     )
-    peer = Peer("https", HOST, port, settings.proxy, http2)
+    peer = Peer("https", HOST, port, http2=http2)
     url = f"https://{HOST}:{port}/page.html"
     for kind in KINDS:
         fetcher = Fetcher(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -37,7 +38,21 @@ def page() -> str:
         if kind.endswith("Settings"):
             section = classes[kind]
             parts += [f"## [{name}]\n", f"{ast.get_docstring(section)}\n", _table(_fields(section))]
+            parts += _inner(name, section, classes)
     return "\n".join(parts)
+
+
+def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[str]:
+    """What a section has a table or a list of: `[egress.ways.NAME]`, `[[egress.rules]]`."""
+    parts = []
+    for key, annotation, _, _ in _fields(section):
+        for inner in re.findall(r"\w+", annotation):
+            if inner in classes:
+                is_table = annotation.startswith("Mapping")
+                title = f"[{name}.{key}.NAME]" if is_table else f"[[{name}.{key}]]"
+                text = ast.get_docstring(classes[inner])
+                parts += [f"### {title}\n", f"{text}\n", _table(_fields(classes[inner]))]
+    return parts
 
 
 def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:

@@ -29,8 +29,8 @@ LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message waits that this version cannot read: a worker has 1 ms of work with each.
 GIVE_BACK_S = 20.0
-# A message without a place holds a thread so long, which bounds how many are sent again a second,
-# and is then sent again after so long.
+# How long a message without a place holds a thread, which bounds how many are sent again a second,
+# and after how long it is then sent again.
 PATIENCE_S = 0.25
 FULL_S = 2.0
 

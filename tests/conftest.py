@@ -15,9 +15,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".cache" / "pycache"))
 
 # A busy machine is no fault: nothing that is slow for once may fail. The number of examples bounds
-# the time of `make unit`; `--hypothesis-profile=deep` searches thirty times as long.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("deep", settings.get_profile("house"), max_examples=3_000)
+# the time of `make unit`. They are the same in each run, so that what fails is what was changed;
+# `--hypothesis-profile=deep` searches thirty times as long, with new ones.
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "deep", settings.get_profile("house"), derandomize=False, max_examples=3_000
+)
 settings.load_profile("house")
 
 pytest_plugins = [

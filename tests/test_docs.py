@@ -144,7 +144,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
     keys = {
         key.rstrip(":")
         for text in sources
-        for key in re.findall(r"\{(?:self\._)?prefix\}([a-z_]+(?:[.:][a-z_]+)?)", text)
+        for key in re.findall(r"\{(?:self\._)?prefix\}([a-z_0-9]+(?:[.:][a-z_]+)?)", text)
     }
     documented = " ".join(row[0] for row in rows(ARCHITECTURE, "Keys in Redis"))
     names = {name.partition(":<")[0] for name in re.findall(r"`([^`]+)`", documented)}

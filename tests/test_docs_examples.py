@@ -27,9 +27,19 @@ KAFKA = (
     "tests/integration/kafka/test_kafka_page.py"
     "::test_the_commands_and_records_are_as_the_page_shows_them"
 )
+QUOTAS = (
+    "tests/integration/serving/test_token_quotas.py"
+    "::test_the_refusal_and_the_settings_are_as_the_page_shows_them"
+)
+TABLE = "tests/integration/table/test_table_page.py::test_the_page_builds_keeps_and_reads_a_table"
+PAGE_OBJECTS = (
+    "tests/integration/poet/test_page_objects.py::test_the_page_reads_authors_from_the_store"
+)
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
+ITEMS, ITEMS_PAGE = "tests/system/test_items.py", "tests/unit/pages/test_items_page.py"
 OWN_FIELDS = "tests/system/test_own_fields.py"
+NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
 
 # Page and block, as `language: the beginning of its first line`, to the test that runs it; a
@@ -42,6 +52,9 @@ RUN_BY = {
         "::test_the_commands_of_the_page_move_objects_and_show_an_earlier_version"
     ),
     ("README.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
+    ("README.md", "sh: make setup"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
+    ("README.md", "toml"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
+    ("README.md", "text: title"): f"{NEW}::test_the_commands_of_the_readme_make_its_table",
     # Its second line, `make test`, runs this test.
     ("README.md", "sh: make run"): (
         "tests/system/test_run_on_a_terminal.py"
@@ -68,6 +81,8 @@ RUN_BY = {
         "tests/integration/pipeline/test_crawl_notices.py"
         "::test_a_notice_has_the_members_that_the_page_shows"
     ),
+    ("docs/crawls.md", 'json: {"type"'): QUOTAS,
+    ("docs/crawls.md", "toml"): QUOTAS,
     ("docs/client.md", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"
@@ -105,6 +120,15 @@ RUN_BY = {
     ("docs/from-nutch.md", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),
+    ("docs/table.md", "python"): TABLE,
+    ("docs/table.md", "sh"): TABLE,
+    ("docs/table.md", "toml"): TABLE,
+    ("docs/from-scrapy.md", "python: from web_poet"): PAGE_OBJECTS,
+    ("docs/from-scrapy.md", "sh: pip install 'aragog-crawler[poet]'"): PAGE_OBJECTS,
+    ("docs/from-scrapy.md", "python: from scrapy_deltafetch"): (
+        "tests/system/test_scrapy_packages.py"
+        "::test_scrapy_deltafetch_with_the_lines_of_the_page"
+    ),
     ("docs/kafka.md", "console"): KAFKA,
     ("docs/kafka.md", "json"): KAFKA,
     ("docs/mcp.md", "json"): (
@@ -115,6 +139,18 @@ RUN_BY = {
     ("docs/prices.md", "sh"): PRICES,
     ("docs/prices.md", "text"): PRICES,
     ("docs/prices.md", "toml"): PRICES,
+    ("docs/items.md", 'toml: [extract."shop.example".cards]'): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/items.md", "sh"): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/items.md", 'toml: [extract."shop.example".lists]'): (
+        f"{ITEMS_PAGE}::test_the_example_of_a_value_from_the_list_page"
+    ),
+    ("docs/items.md", "toml"): f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function",
+    ("docs/items.md", "python: from dataclasses"): (
+        f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function"
+    ),
+    ("docs/items.md", "python: from aragog.client"): (
+        "tests/integration/serving/test_items_served.py::test_the_example_of_the_page_prints_the_items"
+    ),
     ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
     ("docs/own-fields.md", "sh: aragog try"): (
@@ -179,6 +215,8 @@ RUN_BY = {
         "tests/integration/rendering/test_renderer.py"
         "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
     ),
+    ("docs/egress.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/sign-in.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/tracing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",

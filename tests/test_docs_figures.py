@@ -42,7 +42,7 @@ from aragog.pages import extractors, sitemaps
 from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, USUAL_S
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from bench.crawl import page_sets
 from pinlater import flower_pages
@@ -265,6 +265,9 @@ def test_the_usual_intervals_are_those_of_the_code():
     # A field that has the interval of its type, and the bytes of pages without one, are left out.
     own = {k: s for k, s in USUAL_S.items() if "." not in k or s != of_type(k)}
     own.pop("body")
+    # Files, no types of pages: the section about signals has theirs.
+    assert (own.pop("sitemap"), own.pop("feed")) == (DAY_S, 6 * HOUR_S)
+    assert "A new sitemap begins with a day, a feed with six hours" in text_of("refresh.md")
     assert intervals == own
 
 

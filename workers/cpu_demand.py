@@ -31,7 +31,7 @@ class LimitByDemand:
     Args:
         least: how many jobs there may always be.
         most: how many there may be at most.
-        kept: how many of them only urgent jobs take (`gates.keep_room`).
+        kept: how many of them only urgent jobs take (`gates.reserve_room`).
         now_s: a stopwatch.
         needed_s: the CPU that this process has needed so far, in seconds.
     """
@@ -51,7 +51,7 @@ class LimitByDemand:
         self._looked_s, self._needed_then_s = now_s(), self._needed_s()
 
     def __call__(self, held: int) -> int:
-        """How many jobs the process may have, which has so many; a look takes 1 to 2 ms of CPU."""
+        """How many jobs the process may have, by how many it has; a look takes 1 to 2 ms of CPU."""
         now_s = self._now_s()
         if now_s - self._looked_s >= LOOK_EVERY_S:
             needed_s = self._needed_s()

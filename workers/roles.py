@@ -72,11 +72,11 @@ ROLES = {
 }
 
 
-# One of so many threads for fetches is for urgent ones.
+# One in this number of threads for fetches is for urgent ones.
 KEPT_SHARE = 8
-# robots.txt files get so many of the threads at most: one of four.
+# robots.txt files get at most this share of the threads: one of four.
 ROBOTS_SHARE = 4
-# So many batches of pages a process always takes at once, whatever CPU it needs.
+# The batches of pages that a process always takes at once, whatever CPU it needs.
 LEAST_FETCHES = 8
 # Of upkeep's threads; a message of watches has 500 URLs at most, and its order does not matter.
 WATCHES_THREADS = 1
@@ -193,5 +193,5 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
         gates.limit(Queue.ROBOTS, robots)
     # Fetches of a slow site may hold all threads for a minute.
     kept = fetches // KEPT_SHARE
-    gates.keep_room(Queue.FETCH, gates.KeptRoom(kept, URGENT))
+    gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))

@@ -17,6 +17,7 @@ from aragog.errors import (
     TRANSIENT,
     AccessDenied,
     NotUnique,
+    QuotaExceeded,
     SizeExceeded,
     TakenDown,
     Unsupported,
@@ -75,6 +76,11 @@ TOO_LARGE = ErrorKind(
 TOO_MANY = ErrorKind(
     "too_many", 429, "Unavailable", "the token exceeds its rate", "wait as long as the answer says"
 )
+OVER_QUOTA = ErrorKind(
+    "over_quota", 429, "Unavailable",
+    "the token has used what `serving.quotas` gives it: `limit` names the limit, `most` and `used` "
+    "are its figures", "wait as long as the answer says, or ask for more",
+)  # fmt: skip
 INTERNAL = ErrorKind(
     "internal", 500, "InternalError", "damaged data, or a defect", "see the server's log"
 )
@@ -94,7 +100,7 @@ LATE = ErrorKind(
 
 KINDS = (
     INVALID, UNAUTHENTICATED, FORBIDDEN, TAKEN_DOWN, NOT_FOUND, VALUE_TAKEN, CONFLICT, TOO_LARGE,
-    TOO_MANY, INTERNAL, UNSUPPORTED, BUSY, LATE,
+    TOO_MANY, OVER_QUOTA, INTERNAL, UNSUPPORTED, BUSY, LATE,
     ErrorKind("wrong_method", 405, "", "the path does not support this method", "see `Allow`"),
     ErrorKind("slow_request", 408, "", "the request did not arrive in time", "send it faster"),
     ErrorKind("not_json", 415, "", "the body is not declared to be JSON", "declare it"),
@@ -121,6 +127,8 @@ def kind_of(error: BaseException) -> ErrorKind:
             return UNSUPPORTED
         case SizeExceeded():
             return TOO_LARGE
+        case QuotaExceeded():
+            return OVER_QUOTA
         case _ if isinstance(error, BAD_INPUT):
             return INVALID
         case _ if isinstance(error, TRANSIENT):

@@ -10,7 +10,7 @@ import orjson
 
 from aragog.api.error_table import BUSY, LATE, ErrorKind, kind_of, of_status
 from aragog.api.operations.scopes import LacksScope
-from aragog.errors import ALL, SlowDown, TakenDown, ValueTaken, VersionConflict
+from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, VersionConflict
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -89,7 +89,7 @@ def _headers(error: Exception, kind: ErrorKind) -> dict[str, str]:
         case LacksScope():
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{error.scope}"'
             return {"WWW-Authenticate": challenge}
-        case SlowDown():
+        case SlowDown() | QuotaExceeded():
             return {"Retry-After": str(round(error.retry_after_s))}
         case _ if kind in (BUSY, LATE):
             return {"Retry-After": "1"}
@@ -105,6 +105,8 @@ def _members(error: Exception) -> dict[str, Any]:
             return {"url": error.url}
         case ValueTaken():
             return {"url": error.url, "property": error.name}
+        case QuotaExceeded():
+            return {"limit": error.limit, "most": error.most, "used": error.used}
         case _:
             return {}
 

@@ -19,7 +19,7 @@ import orjson
 from thriftpy2.thrift import TPayload, TType
 
 from aragog.api.operations.operation import Operation
-from aragog.api.operations.options import OptionField
+from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.values import EXTRAS, EnqueuedUrls, PageRecord
 from aragog.errors import BadInput
 from aragog.urlstore.field_formats import FieldFormats
@@ -133,8 +133,25 @@ def _struct(kind: Any, value: Any, **more: Any) -> Any:
         more = {"facts": facts, "from_standby": value.from_standby or None}
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
         more = {entry[1]: part for entry, part in zip(entries, value, strict=True)}
+    more = {**more, **_json_texts(value)}
     members = {entry[1]: _member(entry, value, more) for entry in entries}
     return kind(**members)
+
+
+@cache
+def _json_members(kind: Any) -> frozenset[str]:
+    """The members of a dataclass that are mappings to JSON."""
+    if not dataclasses.is_dataclass(kind):
+        return frozenset()
+    return frozenset(field.name for field in option_fields(kind) if field.option.is_json)
+
+
+def _json_texts(value: Any) -> dict[str, Any]:
+    return {
+        name: {key: orjson.dumps(part).decode() for key, part in own.items()}
+        for name in _json_members(type(value))
+        if (own := getattr(value, name)) is not None
+    }
 
 
 def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
@@ -203,7 +220,9 @@ def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
             value = None if value is None else value / 1000
         else:
             continue
-        if value is not None:
+        if value is not None and name in _json_members(kind):
+            values[name] = {key: orjson.loads(text) for key, text in value.items()}
+        elif value is not None:
             values[name] = answer_of(hint, value, formats)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             values[name] = None

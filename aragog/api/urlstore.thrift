@@ -66,13 +66,17 @@ exception Unauthorized {
   2: optional string code
 }
 
-/** The server is full or stopping, the token exceeds its rate, or a part does not answer. */
+/** The server is full or stopping, the token exceeds its rate or quota, or a part does not answer. */
 exception Unavailable {
   1: string message
   /** When to call again. */
   2: i64 retry_after_ms
   /** The cause, as over HTTP: docs/thrift.md lists them. */
   3: optional string code
+  /** With the code over_quota: urls_a_day, waiting_urls or bytes_a_day, its bound, and what is used. */
+  4: optional string limit
+  5: optional i64 most
+  6: optional i64 used
 }
 
 /** The call took longer than its deadline. A write may have happened. */
@@ -192,6 +196,8 @@ struct FetchReport {
   23: optional string http_version
   /** What the next request waits for, or who forbids it; see the causes in docs/fetching.md. */
   24: optional string cause
+  /** The way out of the last request, by its name in egress.ways; absent: direct. */
+  25: optional string way
 }
 
 /** What is stored of one URL. */
@@ -400,6 +406,53 @@ struct ChangesOptions {
   5: optional i32 wait_ms
   /** As in `ReadOptions`; changes of other pages have no fields. */
   6: optional string purpose
+  /** Only changes of items of this kind. */
+  7: optional string items
+  /** Only changes of the item of that kind with this key. */
+  8: optional string key
+}
+
+/** One item of a page, as the page shows it that was fetched last among those that have it. */
+struct ItemRecord {
+  1: string kind
+  /** What tells it from the others of its kind; empty: nothing does. */
+  2: string key
+  /** Field to value, each as JSON; decimals and dates are strings. */
+  3: map<string, string> values
+  /** The canonical URL of that page. */
+  4: string page_url
+  /** When that page was fetched. */
+  5: i64 fetched_at_ms
+}
+
+struct ItemPage {
+  /** In no particular order. */
+  1: list<ItemRecord> items
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+/** The values of an item since an instant. */
+struct PastItem {
+  1: i64 at_ms
+  /** Field to value, each as JSON. Absent: no page had the item. */
+  2: optional map<string, string> values
+}
+
+struct ItemsOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Only the item with this key. */
+  2: optional string key
+  /** Only items of pages whose sites do not refuse this use of them: search, ai-input, ai-train. Default: any. */
+  3: optional string purpose
+}
+
+struct ItemHistoryOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** As in `ItemsOptions`. */
+  2: optional string purpose
 }
 
 /** The old and the new value of a field, as stored; absent: there was none, or it is too long. */
@@ -570,6 +623,21 @@ service UrlStore extends Session {
 
   /** Other pages of the same host with the same body, and perhaps those with nearly the same text. */
   SamePages sameContent(1: string url, 2: i32 limit, 3: string cursor, 4: SameContentOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /**
+   * Items of a kind in the rules of a host, or of a host below it; an item that several pages show comes
+   * once. A part may have more items than `limit`, if they have no key.
+   */
+  ItemPage items(1: string kind, 2: string host, 3: i32 limit, 4: string cursor, 5: ItemsOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** What an item was before, newest first, on the pages that have it now, as `store.history` keeps `items.KIND`. */
+  list<PastItem> itemHistory(1: string kind, 2: string host, 3: string key, 4: ItemHistoryOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
@@ -829,6 +897,10 @@ struct CrawlView {
   26: optional double notify_error_rate
   /** Of what was stored: unchanged, and duplicate of another canonical URL. */
   27: map<string, i64> notes
+  /** Its share of a domain's slots beside other crawls of its token. */
+  28: double weight
+  /** Hosts of which URLs are fetched at once; absent or 0: no bound. */
+  29: optional i64 max_open_hosts
 }
 
 struct CrawlDomain {
@@ -912,6 +984,10 @@ struct CrawlOptions {
   14: optional string notify_secret
   /** Tell it too when this share of a day's URLs has failed. */
   15: optional double notify_error_rate
+  /** Its share of a domain's slots beside other crawls of its token; the usual is 1. */
+  16: optional double weight
+  /** Hosts of which URLs are fetched at once, in turns; 0: no bound. */
+  17: optional i64 max_open_hosts
 }
 
 struct ScopeOptions {

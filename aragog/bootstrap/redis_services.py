@@ -32,7 +32,7 @@ from aragog.urlstore.store import UrlStore
 from pinlater import dead_letters, gates
 from pinlater.admin import Admin
 from pinlater.brokers import celery_settings, kind_of
-from pinlater.gates import Opening
+from pinlater.gates import Allowance
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 
@@ -121,7 +121,7 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
     return WaitingJobs(Admin.connect(broker.url, broker.shards))
 
 
-def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
+def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """The check that a worker makes before it claims fetches; None if the broker has no gates."""
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
@@ -137,7 +137,7 @@ def fetches_open(settings: Settings) -> Callable[[], bool]:
     In a worker that claims fetches, its gate has read that already.
     """
     if gates.has_gate(Queue.FETCH):
-        return lambda: gates.opening(Queue.FETCH).lowest > URGENT
+        return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
     gate = fetch_gate(settings) or claim_limit(SharedState.of(settings, quick_client).spool)
     return lambda: gate().lowest > URGENT
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from aragog.bootstrap.egress import egress_of
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.bootstrap.redis_services import (
     limiter,
@@ -63,7 +64,10 @@ def single_fetches(settings: Settings) -> SingleFetches:
         line=WaitingLine(lines_of(settings), settings.politeness.wait_inline_ms),
     )
     signer = request_signer(settings.identity, clock)
-    pages = Fetcher(_single(settings.fetch), rules.ssrf_filter, clock=clock, signer=signer)
+    egress = egress_of(settings, shared.client, clock)
+    pages = Fetcher(
+        _single(settings.fetch), rules.ssrf_filter, clock=clock, signer=signer, egress=egress
+    )
     robots = RobotsStage(
         robots=rules.robots,
         limiter=limits,

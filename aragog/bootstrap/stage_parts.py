@@ -7,6 +7,7 @@ from functools import partial
 
 import redis
 
+from aragog.bootstrap.egress import egress_of
 from aragog.bootstrap.fetch_limits import for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
     limiter,
@@ -17,6 +18,7 @@ from aragog.bootstrap.redis_services import (
     waiting_jobs,
 )
 from aragog.bootstrap.stores import url_store
+from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
@@ -39,6 +41,7 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlLimits
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.rescheduling import Rescheduling
@@ -78,6 +81,12 @@ class StageParts:
     signer: RequestSigner | None
     traces: UrlTraces
     link_budgets: LinkBudgets | None
+    egress: Egress
+
+    @property
+    def job_egress(self) -> JobEgress:
+        """Which way out the requests of jobs take."""
+        return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
     @property
     def discovery(self) -> Discovery:
@@ -148,6 +157,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         link_budgets=LinkBudgets(shared.traps, counters)
         if settings.pipeline.recognize_traps
         else None,
+        egress=egress_of(settings, client, clock),
     )
 
 
@@ -184,7 +194,11 @@ def fetchers_of(parts: StageParts) -> Fetchers:
     fetch = parts.settings.fetch
     at_once = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(
-        Fetcher, ssrf_filter=parts.access.rules.ssrf_filter, clock=parts.clock, signer=parts.signer
+        Fetcher,
+        ssrf_filter=parts.access.rules.ssrf_filter,
+        clock=parts.clock,
+        signer=parts.signer,
+        egress=parts.egress,
     )
     pages = open_fetcher(fetch)
     # A host gets one connection for its pages, its sitemaps and its robots.txt.

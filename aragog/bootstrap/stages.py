@@ -27,6 +27,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.shared_redis.file_rewrite import FileRewrite
+from aragog.crawl.sign_in.sessions import Sessions
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_notices import CrawlNotices
@@ -45,6 +46,7 @@ from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.crawl.stages.robots import RobotsStage
+from aragog.crawl.stages.sign_in import SignIns
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.webhooks import WebhookStage
 from aragog.errors import StoreUnavailable
@@ -121,6 +123,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
             parts.settings.fetch.user_agent,
         ),
         checks=parts.checks,
+        egress=parts.job_egress,
     )
 
 
@@ -141,6 +144,8 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             pool=fetchers.pool,
             access=parts.access,
             clock=parts.clock,
+            egress=parts.job_egress,
+            sign_ins=_sign_ins(parts, fetchers),
         ),
         room=room,
         rescheduling=parts.rescheduling,
@@ -150,6 +155,22 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
         traces=parts.traces,
         checks=parts.checks,
     )
+
+
+def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
+    """What signs in; None where no site needs it."""
+    if not parts.settings.fetch.sign_in:
+        return None
+    sign_ins = SignIns(
+        settings=parts.settings.fetch.sign_in,
+        sessions=Sessions(parts.client, prefix=parts.settings.redis.prefix),
+        fetcher=fetchers.pages,
+        access=parts.access,
+        checks=parts.checks,
+        clock=parts.clock,
+    )
+    sign_ins.check()
+    return sign_ins
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
@@ -191,13 +212,14 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
         parts.access.rules.ssrf_filter,
         clock=parts.clock,
         signer=parts.signer,
+        egress=parts.egress,
     )
-
     resources = PageResources(
         access=parts.access,
         fetcher=fetcher,
         learn_rules=lambda of: parts.sender.send_all(robots.run(RobotsBatch((of,)))),
         clock=parts.clock,
+        egress=parts.job_egress,
     )
     return RenderStage(
         spool=parts.spool,
@@ -246,6 +268,7 @@ def _refresh_stage(parts: StageParts) -> RefreshStage:
     rules = parts.access.rules
     return RefreshStage(
         schedule=parts.store.schedule,
+        signals=parts.store.signals,
         limiter=rules.limiter,
         robots=rules.robots,
         enqueuer=parts.enqueuer,

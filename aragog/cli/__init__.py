@@ -28,6 +28,11 @@ COMMANDS = {
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),
+    "new": LazyCommand(
+        "aragog.cli.new",
+        "new",
+        "Write settings with rules that are guessed from example pages.",
+    ),
     "try": LazyCommand(
         "aragog.cli.try_url",
         "try_url",

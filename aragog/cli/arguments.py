@@ -18,6 +18,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.errors import BAD_INPUT, InvalidUrl
 from aragog.pages.preferences import PURPOSES
 from aragog.settings import duration_s
+from aragog.settings.extractor_names import ITEMS, SITE
 from urlspelling import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -210,7 +211,12 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
 def _declared() -> set[str]:
     settings = command_settings()
-    rules = {f"site.{name}" for table in settings.extract.values() for name in table}
+    tables = settings.extract.values()
+    rules = {
+        f"{SITE if isinstance(rule, str) else ITEMS}.{name}"
+        for table in tables
+        for name, rule in table.items()
+    }
     return rules | set(settings.store.field_formats)
 
 

@@ -27,6 +27,7 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.observability.formatting import at
 from aragog.pages.preferences import PURPOSES
+from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
 
 _REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
 MOST_SHOWN = 10
@@ -54,11 +55,23 @@ def _control() -> CrawlControl:
 @click.option("--depth", type=click.IntRange(0, 100), help="Link hops to follow from each seed.")
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
-@click.option("--max-bytes", type=COUNT, help="End the crawl once it has stored so many bytes.")
+@click.option(
+    "--max-bytes", type=COUNT, help="End the crawl once it has stored this number of bytes."
+)
 @click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
 @click.option(
     "--rate", type=FiniteRange(min=0.0001), help="The most requests a second to a domain."
+)
+@click.option(
+    "--weight",
+    type=FiniteRange(min=LEAST_WEIGHT, max=MOST_WEIGHT),
+    help="Its share of a domain's slots beside other crawls; default: 1.",
+)
+@click.option(
+    "--max-open-hosts",
+    type=click.IntRange(min=0),
+    help="The most hosts of which URLs are fetched at once; 0: no bound.",
 )
 @click.option(
     "--purpose",

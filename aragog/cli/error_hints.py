@@ -11,6 +11,7 @@ from aragog.errors import (
     BrokerFull,
     ContentReplaced,
     ContentUnavailable,
+    QuotaExceeded,
     SlowDown,
     StoreUnavailable,
 )
@@ -20,7 +21,9 @@ from aragog.settings.in_use import running_pid
 
 def remedy(error: Exception) -> str | None:
     """A line with the setting, its value and the next step; None if the error has them already."""
-    if not isinstance(error, TRANSIENT) or isinstance(error, SlowDown | ContentReplaced):
+    if not isinstance(error, TRANSIENT) or isinstance(
+        error, SlowDown | QuotaExceeded | ContentReplaced
+    ):
         return None
     try:
         settings = command_settings()

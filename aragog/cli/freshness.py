@@ -33,7 +33,9 @@ from aragog.observability.formatting import span
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_reasons import signal_lines
 from aragog.urlstore.store import UrlStore
+from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
 LOOK_S = 0.5
@@ -68,6 +70,8 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @CHANGES_PURPOSE
+@click.option("--items", metavar="KIND", help="Only changes of items of this kind.")
+@click.option("--key", help="Only changes of the item of that kind with this key.")
 @click.option("--cursor", help="Start after this change; `now`: only later ones.")
 @click.option("--to", metavar="ADDRESS", help="Send them there instead: kafka://HOST:PORT/TOPIC.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
@@ -75,6 +79,8 @@ def changes(
     owner: str | None,
     host: str | None,
     purpose: str | None,
+    items: str | None,
+    key: str | None,
     cursor: str | None,
     to: str | None,
     *,
@@ -82,7 +88,7 @@ def changes(
     as_json: bool,
 ) -> None:
     """List what changed on pages that were fetched again."""
-    selection = {"owner": owner, "host": host, "purpose": purpose}
+    selection = {"owner": owner, "host": host, "purpose": purpose, "items": items, "key": key}
     with store() as opened:
         if to is not None:
             with closing(_receiver(to)) as receiver:
@@ -102,7 +108,8 @@ def _change_pages(
     while True:
         page = answer_of(
             opened, change_feed.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
-            host=selection["host"], purpose=selection["purpose"],
+            host=selection["host"], purpose=selection["purpose"], items=selection["items"],
+            key=selection["key"],
         )  # fmt: skip
         yield page
         if page.cursor == at:
@@ -256,11 +263,14 @@ def due(url: tuple[str, ...], *, as_json: bool) -> None:
 
 def _due_json(opened: UrlStore, url: str) -> dict[str, object]:
     record, state = opened.get(url, []), opened.schedule.refresh_state(url)
+    mark, trust = opened.signals.of_page(normalize(url))
     return {
         "url": record.canonical_url if record else url,
         "due_at_ms": record.due_at_ms if record else None,
         "watchers": sorted(opened.schedule.watchers(url)),
         "refresh": None if state is None else state._asdict(),
+        "signal": None if mark is None else mark._asdict(),
+        "trust": {"belief": trust.belief, "recall": trust.recall, **trust._asdict()},
     }
 
 
@@ -290,6 +300,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
         yield "gone", f"{state.gone} times in a row"
+    mark, trust = opened.signals.of_page(normalize(url))
+    yield from signal_lines(state, mark, trust, opened.signals.settings, _now_ms())
     yield from _budget_facts(opened, record.canonical_url if record else url, state)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -58,6 +59,9 @@ from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 
 MOST_INVALID_SHOWN = 10
+FRONT_AFTER_S = 10.0
+"""A run that stops at its end serves Flower and the API from then on: their start takes a second of
+CPU, which the first pages would wait for, and a short run ends before anybody looks."""
 
 
 @click.command()
@@ -81,6 +85,12 @@ MOST_INVALID_SHOWN = 10
     help="Fields of the records of --output, separated by commas: `price` is the field of a rule "
     "or extractor, else of the page. Default: those of rules and extractors, else all.",
 )
+@click.option(
+    "--items",
+    type=FieldNames(),
+    help="Write a record of each item of these kinds instead, separated by commas. Default: all "
+    "kinds of `extract`, if it has no other rules.",
+)
 @click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
@@ -95,6 +105,7 @@ def run(
     output: str | None,
     append: str | None,
     fields: tuple[str, ...] | None,
+    items: tuple[str, ...] | None,
     crawl: str | None,
     *,
     refresh: bool,
@@ -112,7 +123,7 @@ def run(
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
-    written = output_of(output, append, fields)
+    written = output_of(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
     options = RunOptions(depth, include, exclude, refresh, priority, written, name)
@@ -176,10 +187,18 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
     if running_pid(settings.data_dir.absolute() / "run"):
         result = crawl.run(lambda: not stopped)
     else:
-        with running(settings, console) as supervisor:
+        if not keep:
+            system.check(settings)
+        front = system.FRONT_PROCESSES if keep else ("beat",)
+        with running(settings, console, front=front) as supervisor:
+            serving_from_s = math.inf if keep else time.monotonic() + FRONT_AFTER_S
 
             def tick() -> bool:
+                nonlocal serving_from_s
                 report_deaths(supervisor, console)
+                if time.monotonic() > serving_from_s:
+                    serving_from_s = math.inf
+                    system.start_front(supervisor, settings)
                 return not stopped
 
             result = crawl.run(tick)
@@ -231,13 +250,14 @@ class Crawl:
         """
         with closing(url_store(self.settings)) as store:
             output, refresh = self.options.output, self.options.refresh
-            on_stored = output.add if output else None
+            on_stored = partial(output.add, store=store) if output else None
             tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
             with closing(tracker), Aragog(self.settings) as client:
                 self._start()
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 ask = partial(self._ask, client, tracker)
-                snapshot = watch(tracker, ask, self.console, tick, self._causes(tracker))
+                causes = self._causes(tracker)
+                snapshot = watch(tracker, ask, self.console, self._with_texts(store, tick), causes)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
             said = output.write(store) if output else ""
@@ -247,6 +267,17 @@ class Crawl:
             if output:
                 note(completeness(output, tracker), err=True)
         return RunResult(enqueued_all and not tracker.in_flight, lines)
+
+    def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
+        """A `tick` that also goes on with the texts of pages that are stored."""
+        output = self.options.output
+
+        def both() -> bool:
+            if output:
+                output.go_on(store)
+            return tick()
+
+        return both
 
     def _start(self) -> None:
         """Start the crawl that this run is, or go on with it."""

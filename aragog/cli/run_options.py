@@ -31,7 +31,10 @@ class RunOptions:
 
 
 def output_of(
-    output: str | None, append: str | None, fields: tuple[str, ...] | None
+    output: str | None,
+    append: str | None,
+    fields: tuple[str, ...] | None,
+    items: tuple[str, ...] | None = None,
 ) -> RunOutput | None:
     """
     The file of the run, if it has one.
@@ -43,10 +46,11 @@ def output_of(
         raise click.UsageError("-O replaces the file, -o adds to it: give one of them")
     file = output or append
     if file is None:
-        if fields:
-            raise click.UsageError("--fields names the fields of the records of -O or -o")
+        if fields or items:
+            option = "--fields names the fields" if fields else "--items names the kinds"
+            raise click.UsageError(f"{option} of the records of -O or -o")
         return None
-    return RunOutput(file, fields, command_settings(), append=append is not None)
+    return RunOutput(file, fields, command_settings(), items=items, append=append is not None)
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:

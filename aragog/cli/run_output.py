@@ -25,14 +25,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
 
-from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
+from aragog.cli.run_texts import RunTexts
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
+from aragog.pages.items import load_kinds
 from aragog.pages.main_text import FIELDS, load
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
+from aragog.transfer.item_rows import PAGE, ItemRows
 from aragog.transfer.rows import NO_END, append_rows, kind_of, urls_of, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -55,12 +57,18 @@ class EarlierOutput(NamedTuple):
     """The URLs of its records; None: some records have none, or it cannot be read."""
 
 
-def read_earlier(file: Path) -> EarlierOutput:
-    """What a file of `aragog run -O` holds; no records for a file that does not exist."""
+def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
+    """
+    What a file of `aragog run -O` holds; no records for a file that does not exist.
+
+    Args:
+        file: its path.
+        column: which has the URL of the page.
+    """
     if not file.exists():
         return EarlierOutput(0, frozenset())
     try:
-        urls = list(urls_of(file))
+        urls = list(urls_of(file, column))
     except (*ALL, *UNREADABLE):
         return EarlierOutput(None)
     named = frozenset(url for url in urls if url is not None)
@@ -89,6 +97,8 @@ class RunOutput:
         fields: names of fields, in the order of the columns; None: those of the rules and
             extractors of `settings`, else all.
         settings: of the system that fetches the pages.
+        items: kinds of items that the rows are; (): all; None: the rows are pages, unless
+            `settings` have kinds of items and no other rules and extractors.
         append: add the records to the end of the file instead, whatever it has.
 
     Raises:
@@ -104,8 +114,11 @@ class RunOutput:
         fields: Sequence[str] | None,
         settings: Settings,
         *,
+        items: Sequence[str] | None = None,
         append: bool = False,
     ) -> None:
+        self._items = _item_rows(items, fields, settings)
+        """What makes rows of items; None: the rows are pages."""
         self._named = str(file)
         self._file = Path(self._named.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
@@ -115,22 +128,43 @@ class RunOutput:
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
             raise ConfigError(f"{file}: its folder does not exist or cannot be written")
         extractors = map(prefix_of, settings.pipeline.extractors)
-        rules = (SITE,) if settings.extract else ()
+        rules = (SITE,) if _has_rules(settings) else ()
         self._prefixes = (*rules, *extractors)
         self._names = tuple(fields) if fields is not None else None
-        self._texts, self._text_names = PageTexts(settings.pipeline), _text_names(fields)
+        self._text_names = () if self._items else _text_names(fields)
+        self._texts = RunTexts(settings.pipeline, self._text_names)
         if self._text_names:
             load(settings.pipeline.text_finder)
         self._urls: dict[str, None] = {}
         self._given: set[str] = set()
         self.records = 0
-        """How many were written."""
+        """How many were written, pages or items."""
         self.kept = 0
         """How many of them are of pages that an earlier file has, and the run did not reach."""
 
-    def add(self, url: str) -> None:
-        """Add the page of a canonical URL; a page that is there already stays once."""
+    @property
+    def has_items(self) -> bool:
+        """Whether the records are items of pages."""
+        return self._items is not None
+
+    @property
+    def pages(self) -> int:
+        """Pages of the run."""
+        return len(self._urls)
+
+    def add(self, url: str, store: UrlStore | None = None) -> None:
+        """
+        Add the page of a canonical URL; a page that is there already stays once.
+
+        With the store, its main texts are found while the run goes on.
+        """
+        if store is not None and url not in self._urls:
+            self._texts.begin(store, url)
         self._urls[url] = None
+
+    def go_on(self, store: UrlStore) -> None:
+        """Go on with what is found while the run lasts; called often."""
+        self._texts.go_on(store)
 
     def write(self, store: UrlStore) -> str:
         """Write the records of the pages as they are stored now; returns what was done."""
@@ -147,13 +181,16 @@ class RunOutput:
             self._texts.close()
 
     def _write(self, store: UrlStore, file: Path) -> str:
-        names = self._names or ("url",)
+        names = self._items.columns if self._items else self._names or ("url",)
         if self._append:
             count, target = append_rows(partial(self._rows, store, ()), file, names), file
         else:
             count, target = self._replace(store, file, names)
         self.records = count
         place = self._s3.upload(target) if self._s3 else target
+        if self._items:
+            beside = f"; {self._named} has other items and stays" if target != file else ""
+            return f"{count:,} items in {place}{beside}{self._items.dropped_text()}"
         absent = absent_fields(self._names, self._given) if count else ""
         kept = f", {self.kept:,} of them of pages that only the earlier file had"
         beside = f"; {self._named} has other records and stays" if target != file else ""
@@ -162,7 +199,7 @@ class RunOutput:
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file, or one beside it; returns the number of records, and which it is."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
-        earlier = read_earlier(file)
+        earlier = read_earlier(file, PAGE if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
             count = write_rows(partial(self._rows, store, others), part, names)
@@ -180,6 +217,9 @@ class RunOutput:
         return free_name(file, (lambda other: s3.exists(other.name)) if s3 else Path.exists)
 
     def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
+        if self._items:
+            yield from self._items.of_pages(store, list(dict.fromkeys([*self._urls, *others])))
+            return
         for record in _records(store, self._urls):
             yield self._row(store, record)
         kept = set(self._urls)  # two URLs of the earlier file may be one page by now
@@ -220,6 +260,22 @@ class RunOutput:
             if full in record.fields:
                 return store.formats.decode(full, record.fields[full])
         return None
+
+
+def _item_rows(
+    items: Sequence[str] | None, fields: Sequence[str] | None, settings: Settings
+) -> ItemRows | None:
+    kinds = load_kinds(settings.extract)
+    if items is None and (not kinds or _has_rules(settings) or settings.pipeline.extractors):
+        return None
+    return ItemRows(kinds, items or (), fields)
+
+
+def _has_rules(settings: Settings) -> bool:
+    """Whether the settings have rules for fields of pages."""
+    return any(
+        isinstance(rule, str) for table in settings.extract.values() for rule in table.values()
+    )
 
 
 def _is_s3(file: Path | str) -> bool:

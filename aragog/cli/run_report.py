@@ -111,11 +111,14 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     without: Counter[str] = Counter(tracker.outcomes)
     without["not accepted"] = tracker.not_accepted
     without["still waiting"] = tracker.in_flight
-    own = output.records - output.kept
+    own = output.pages if output.has_items else output.records - output.kept
     without["the page of another URL"] = urls - own - without.total()
     reasons = ", ".join(f"{count:,} {name}" for name, count in without.most_common() if count > 0)
     beside = f"; {output.kept:,} of earlier runs" if output.kept else ""
-    found = f"{own:,} records of {urls:,} URLs"
+    records = (
+        f"{output.records:,} items on {own:,} pages" if output.has_items else f"{own:,} records"
+    )
+    found = f"{records} of {urls:,} URLs"
     return found + (f", {urls - own:,} without ({reasons})" if urls > own else "") + beside
 
 

@@ -24,6 +24,7 @@ from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.errors import TRANSIENT
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import load_kinds
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -99,6 +100,7 @@ class RunTracker:
         shared = SharedState.of(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
+        self._kinds = load_kinds(settings.extract)
         self._store, self._on_stored, self._refresh = store, on_stored, refresh
         self._began_ms = int(time.time() * 1000)
         self._left: deque[str] = deque()
@@ -182,18 +184,19 @@ class RunTracker:
         for url, record in zip(urls, self._store.get_many(urls, ()), strict=True):
             ending = self._ending(record)
             depth = self._behind.pop(url, None)
-            if depth is not None and (wish := self._wish(record, ending, depth)):
+            if depth is not None and (wish := self._wish(url, record, ending, depth)):
                 self._unasked.append((url, wish))
             elif (known := self._depths[hash(url)]) >= 0:
                 self._depths[hash(url)] = ~known
                 self._count(url, record, ending)
 
-    def _wish(self, record: Record | None, ending: Ending, depth: int) -> Wish | None:
+    def _wish(self, url: str, record: Record | None, ending: Ending, depth: int) -> Wish | None:
         """How a URL that somebody else had enqueued is asked for again; None: it need not be."""
         if self._refresh and ending is Ending.ALREADY_STORED:
             return Wish(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
-        return Wish(depth, refresh=False) if depth and is_stored else None
+        leads_on = depth or self._kinds.has_follow(url)
+        return Wish(depth, refresh=False) if leads_on and is_stored else None
 
     def _ask(self, ask: Ask) -> None:
         while self._unasked:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,34 +20,31 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
-from aragog.bootstrap.fetch_limits import for_robots
 from aragog.cli.arguments import WebAddress, as_json
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
-from aragog.cli.terminal import echo, echo_json, one_line, print_table, printable
-from aragog.crawl.fetcher.fetcher import Fetcher
-from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
-from aragog.crawl.fetcher.user_agent import check_user_agent
-from aragog.crawl.identity.request_signer import request_signer
-from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
+from aragog.cli.polite_fetch import fetch_all
+from aragog.cli.terminal import echo, echo_json, note, one_line, print_table, printable
 from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_agent
-from aragog.crawl.stages.robots import status_of
-from aragog.fetch_record.causes import RefusalCause
-from aragog.fetch_record.outcome import Fetched, Outcome
-from aragog.observability.formatting import plain
+from aragog.errors import ConfigError
+from aragog.fetch_record.outcome import Fetched
+from aragog.observability.formatting import counted, plain
 from aragog.pages.extractors import ExtractorPage, load_all
+from aragog.pages.items import load_kinds
+from aragog.pages.rule_hits import PageHits, colored_page, hits_of
 from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
-from aragog.settings.extractor_names import SITE
+from aragog.settings.extractor_names import ITEMS, SITE
 from aragog.urlstore.field_formats import FieldFormats
 from richpins import documents, extraction, links
 from richpins.document import Document
 from urlspelling import normalize
-from urlspelling.domain import host, origin
 
 MOST_CHARS = 200
 MOST_LINKS = 10
+MOST_ITEMS = 5
+"""Of a kind, on a terminal."""
 
 
 @click.command("try")
@@ -57,22 +55,38 @@ MOST_LINKS = 10
     default=None,
     help="Open a prompt with the page (default: on a terminal).",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the page to this file, with what each rule finds in color.",
+)
 @as_json
-def try_url(url: str, extractor: tuple[str, ...], *, prompt: bool | None, as_json: bool) -> None:
+def try_url(
+    url: str,
+    extractor: tuple[str, ...],
+    html: Path | None,
+    *,
+    prompt: bool | None,
+    as_json: bool,
+) -> None:
     """
-    Fetch URL once and show its fields, links and timing; nothing is stored.
+    Fetch URL once and show its fields, items, links and timing; nothing is stored.
+
+    Of each rule it shows how much it finds on the page.
 
     The exit status is 5 if there is no page. The prompt is Python's, with `page`, `css`, `css_all`
     and `xpath`, to try the rules of `extract` in the settings.
     """
     use_extractors(extractor)
     settings = command_settings()
-    outcome = _fetched(normalize(url), settings)
+    (outcome,) = fetch_all([normalize(url)], settings)
     if not isinstance(outcome, Fetched):
         reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
         echo(one_line(f"aragog: {url}: {reason.rstrip(': ')}"), err=True)
         sys.exit(ABSENT)
     tried = _Tried.of(outcome, settings)
+    if html is not None:
+        _write(html, colored_page(tried.page, tried.hits))
     if as_json:
         echo_json(tried.as_dict(), indent=True)
         return
@@ -81,85 +95,17 @@ def try_url(url: str, extractor: tuple[str, ...], *, prompt: bool | None, as_jso
         code.interact(banner=BANNER, local=dict(tried.names()), exitmsg="")
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
+    note(f"wrote {file}: open it in a browser", err=True)
+
+
 BANNER = """\
 page is the parsed page: page.css("h1"), page.css_all("a::link"), page.xpath("//h1"); css, css_all
 and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D ends."""
-
-
-class _Refused(click.ClickException):
-    exit_code = ABSENT
-
-
-def _fetched(url: str, settings: Settings) -> Outcome:
-    """
-    The outcome of the URL.
-
-    Raises:
-        _Refused: robots.txt forbids it.
-        ConfigError: the User-Agent has no contact.
-    """
-    check_user_agent(settings.fetch, url)
-    signer = request_signer(settings.identity)
-    with (
-        Fetcher(settings.fetch, signer=signer) as fetcher,
-        Fetcher(
-            for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
-        ) as robots,
-    ):
-        gate = _RobotsGate(robots, settings)
-        if why := gate.refusal(url):
-            raise _Refused(f"{url}: robots.txt: {why}")
-        return fetcher.fetch(url, gate=gate)
-
-
-class _Spaced(OpenGate):
-    """A gate that keeps the default interval between requests to a host."""
-
-    def __init__(self, interval_s: float) -> None:
-        self._interval_s = interval_s
-        self._sent_at_s: dict[str, float] = {}
-
-    def acquire_permit(self, url: str) -> None:
-        sent_at_s = self._sent_at_s.get(host(url))
-        if sent_at_s is not None:
-            time.sleep(max(0.0, sent_at_s + self._interval_s - time.monotonic()))
-        self._sent_at_s[host(url)] = time.monotonic()
-
-
-class _RobotsGate(_Spaced):
-    """Also admits only what robots.txt allows."""
-
-    def __init__(self, robots: Fetcher, settings: Settings) -> None:
-        super().__init__(1 / settings.politeness.qps)
-        self._robots = robots
-        self._agent = named_agent(settings.fetch)
-        self._rules: dict[str, RobotsRules] = {}
-
-    def refusal(self, url: str) -> str | None:
-        """Why robots.txt forbids a URL; None: it does not."""
-        rules = self._rules_of(origin(url))
-        return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
-
-    def admit(self, url: str, given: str) -> Admission:
-        why = self.refusal(url) or self.refusal(given)
-        return Go() if why is None else Deny(why, RefusalCause.ROBOTS)
-
-    def _rules_of(self, of: str) -> RobotsRules:
-        if of not in self._rules:
-            outcome = self._robots.fetch(f"{of}/robots.txt", gate=_OfRobots(self))
-            body = outcome.body if isinstance(outcome, Fetched) else b""
-            self._rules[of] = rules_for_status(status_of(outcome), body)
-        return self._rules[of]
-
-
-class _OfRobots(OpenGate):
-    """The gate of robots.txt itself, which follows any redirect."""
-
-    def __init__(self, spaced: _Spaced) -> None:
-        self._spaced = spaced
-
-    def acquire_permit(self, url: str) -> None:
-        self._spaced.acquire_permit(url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +121,8 @@ class _Tried:
     missing: tuple[str, ...]
     """Rules of `extract` for this host that found nothing."""
     formats: FieldFormats
+    hits: PageHits
+    """What each rule finds."""
 
     @classmethod
     def of(cls, outcome: Fetched, settings: Settings) -> _Tried:
@@ -189,11 +137,13 @@ class _Tried:
         extractors = load_all(settings.pipeline.extractors, settings.extract)
         found, page_links = fields_of(page, extractors), links.extract(page)
         prefixes = {f"{prefix}.*": "json" for prefix in extractors}
-        rules = SiteRules(settings.extract).of(page.url)
+        pin_page = ExtractorPage(page, extraction.extract_from(page))
+        site_rules = SiteRules(settings.extract)
+        rules = site_rules.of(page.url)
         return cls(
             outcome=outcome,
             page=page,
-            pin_page=ExtractorPage(page, extraction.extract_from(page)),
+            pin_page=pin_page,
             found=found,
             links=page_links,
             analysis_ms=1000 * (time.perf_counter() - began_s),
@@ -201,11 +151,26 @@ class _Tried:
                 f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
+            hits=hits_of(pin_page, site_rules, load_kinds(settings.extract)),
         )
 
     def values(self) -> dict[str, Any]:
-        """The fields, decoded."""
-        return {n: self.formats.to_value(n, v) for n, v in sorted(self.found.fields.items())}
+        """The fields without the items, decoded."""
+        fields = sorted(self.found.fields.items())
+        own = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
+        return {n: self.formats.to_value(n, v) for n, v in own}
+
+    def items(self) -> dict[str, Any]:
+        """The items of each kind, those that were dropped, and the pages that continue this one."""
+        return {
+            name: {
+                "items": [dict(item.values) for item in found.items],
+                "dropped": dict(found.dropped),
+                "unreadable": dict(found.unreadable),
+                "follow": list(found.follow),
+            }
+            for name, found in self.hits.items.items()
+        }
 
     def timing(self) -> dict[str, float]:
         """Milliseconds of the parts of the fetch, and of the analysis."""
@@ -232,6 +197,11 @@ class _Tried:
             "bytes": len(record.body),
             "fields": self.values(),
             "provenance": dict(self.found.provenance),
+            "items": self.items(),
+            "rules": [
+                {"name": hit.name, "rule": hit.rule, "hits": hit.hits, "first": hit.first}
+                for hit in self.hits.rules
+            ],
             "rules_without_value": list(self.missing),
             "links": [{"url": link.url, "text": link.text} for link in self.links],
         }
@@ -263,9 +233,22 @@ class _Tried:
             yield name, plain(shown, MOST_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
             yield name, "", "the rule found nothing"
+        yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
         for link in self.links[:MOST_LINKS]:
             yield "", link.url, plain(link.text, 60)
+
+    def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
+        for name, found in self.hits.items.items():
+            left_out = [*found.dropped.items(), *found.unreadable.items()]
+            reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)
+            yield f"{ITEMS}.{name}", counted(len(found.items), "item"), reasons
+            for item in found.items[:MOST_ITEMS]:
+                yield "", plain(orjson.dumps(dict(item.values)).decode(), MOST_CHARS), ""
+        if self.hits.rules:
+            yield "rules", f"{len(self.hits.rules):,}", ""
+        for hit in self.hits.rules:
+            yield f"  {hit.name}", counted(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
         """What the prompt knows."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -175,15 +175,17 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
 
 
 @contextmanager
-def running(settings: Settings, console: Console) -> Iterator[Supervisor]:
-    """The system, started; stopped when the block ends."""
+def running(
+    settings: Settings, console: Console, *, front: Sequence[str] = system.FRONT_PROCESSES
+) -> Iterator[Supervisor]:
+    """The system, started with `front` (`system.start`); stopped when the block ends."""
     environ = system.environment(settings)
     made_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
         with console.status("starting") if console.is_terminal else _nothing():
-            system.start(supervisor, settings)
+            system.start(supervisor, settings, front=front)
         yield supervisor
     finally:
         supervisor.stop()

@@ -11,17 +11,20 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from aragog.api.operations import (
     administration,
     change_feed,
+    crawl_start,
     crawling,
     crawls,
     field_sizes,
     graph_edges,
     graph_lists,
     graph_nodes,
+    item_reads,
     job_administration,
     job_queues,
     link_templates,
     reading,
     same_content,
+    url_cancellation,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -65,6 +68,8 @@ class AsyncClient:
     history = _awaits(reading.history)
     field_sizes = _awaits(field_sizes.field_sizes)
     same_content = _awaits(same_content.same_content)
+    items = _awaits(item_reads.items)
+    item_history = _awaits(item_reads.item_history)
     content_part = _awaits(reading.content_part)
     watchers = _awaits(reading.watchers)
     changes = _awaits(change_feed.changes)
@@ -80,14 +85,14 @@ class AsyncClient:
     fetch = _awaits(crawling.fetch)
     get_fresh = _awaits(crawling.get_fresh)
     explain = _awaits(crawling.explain)
-    start_crawl = _awaits(crawls.start_crawl)
+    start_crawl = _awaits(crawl_start.start_crawl)
     list_crawls = _awaits(crawls.list_crawls)
     get_crawl = _awaits(crawls.get_crawl)
     crawl_report = _awaits(crawls.crawl_report)
     set_crawl_state = _awaits(crawls.set_crawl_state)
     try_scope = _awaits(crawls.try_scope)
     delete_crawl = _awaits(crawls.delete_crawl)
-    cancel_urls = _awaits(crawls.cancel_urls)
+    cancel_urls = _awaits(url_cancellation.cancel_urls)
     list_templates = _awaits(link_templates.list_templates)
     decide_template = _awaits(link_templates.decide_template)
     enqueue_jobs = _awaits(job_queues.enqueue_jobs)

@@ -17,7 +17,7 @@ import requests
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
-from aragog.api.error_table import TAKEN_DOWN, VALUE_TAKEN
+from aragog.api.error_table import OVER_QUOTA, TAKEN_DOWN, VALUE_TAKEN
 from aragog.api.json_values import STORED, answer_of, fresh_of, members_of, record_of, to_query
 from aragog.api.operations import crawling, reading, writing
 from aragog.api.operations.crawling import GetFreshRequest
@@ -32,6 +32,7 @@ from aragog.errors import (
     AccessDenied,
     BadInput,
     PermanentError,
+    QuotaExceeded,
     ServiceUnavailable,
     TakenDown,
     ValueTaken,
@@ -312,6 +313,9 @@ def _problem(
         return VersionConflict("", "", str(members.get("found_version", "another one")))
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+        if members.get("code") == OVER_QUOTA.code:
+            limit, most, used = (members.get(name, 0) for name in ("limit", "most", "used"))
+            return QuotaExceeded(where, detail, str(limit), int(most), int(used), wait_s)
         return ServiceUnavailable(where, detail, wait_s)
     if members.get("code") == TAKEN_DOWN.code:
         return TakenDown(str(members.get("url", "")))

@@ -19,17 +19,20 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from aragog.api.operations import (
     administration,
     change_feed,
+    crawl_start,
     crawling,
     crawls,
     field_sizes,
     graph_edges,
     graph_lists,
     graph_nodes,
+    item_reads,
     job_administration,
     job_queues,
     link_templates,
     reading,
     same_content,
+    url_cancellation,
     writing,
 )
 from aragog.api.operations.operation import Operation
@@ -117,6 +120,8 @@ class Client(AbstractContextManager["Client"]):
     history = _calls(reading.history)
     field_sizes = _calls(field_sizes.field_sizes)
     same_content = _calls(same_content.same_content)
+    items = _calls(item_reads.items)
+    item_history = _calls(item_reads.item_history)
     content_part = _calls(reading.content_part)
     watchers = _calls(reading.watchers)
     changes = _calls(change_feed.changes)
@@ -132,14 +137,14 @@ class Client(AbstractContextManager["Client"]):
     fetch = _calls(crawling.fetch)
     get_fresh = _calls(crawling.get_fresh)
     explain = _calls(crawling.explain)
-    start_crawl = _calls(crawls.start_crawl)
+    start_crawl = _calls(crawl_start.start_crawl)
     list_crawls = _calls(crawls.list_crawls)
     get_crawl = _calls(crawls.get_crawl)
     crawl_report = _calls(crawls.crawl_report)
     set_crawl_state = _calls(crawls.set_crawl_state)
     try_scope = _calls(crawls.try_scope)
     delete_crawl = _calls(crawls.delete_crawl)
-    cancel_urls = _calls(crawls.cancel_urls)
+    cancel_urls = _calls(url_cancellation.cancel_urls)
     list_templates = _calls(link_templates.list_templates)
     decide_template = _calls(link_templates.decide_template)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)

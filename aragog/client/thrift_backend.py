@@ -14,6 +14,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
+from aragog.api.error_table import OVER_QUOTA
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.reading import GetManyRequest, GetRequest, HistoryRequest
 from aragog.api.operations.values import PageRecord
@@ -24,6 +25,7 @@ from aragog.errors import (
     AragogError,
     BadInput,
     PermanentError,
+    QuotaExceeded,
     ServiceUnavailable,
     TakenDown,
     ValueTaken,
@@ -86,6 +88,10 @@ def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
             return VersionConflict(arguments["url"], expected, raised.found_version)
         case "Unauthorized":
             return AccessDenied(raised.message)
+        case "Unavailable" if raised.code == OVER_QUOTA.code:
+            figures = {"limit": raised.limit, "most": raised.most, "used": raised.used}
+            wait_s = raised.retry_after_ms / 1000
+            return QuotaExceeded(where, raised.message, **figures, retry_after_s=wait_s)
         case "Unavailable":
             return ServiceUnavailable(where, raised.message, raised.retry_after_ms / 1000)
         case "DeadlineExceeded":

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import redis
 
+from aragog.crawl.egress.board import WayBoard
+from aragog.crawl.egress.choice import EgressRules
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream
@@ -46,6 +48,8 @@ class Components:
     spool: Spool
     traps: TrapStore
     ssrf_filter: SsrfFilter
+    egress: EgressRules
+    failing_ways: WayBoard
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]

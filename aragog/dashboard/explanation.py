@@ -21,6 +21,7 @@ from aragog.observability.formatting import moment, plain, span
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
+from aragog.urlstore.signal_reasons import signal_lines
 from urlspelling import explain, normalize
 from urlspelling.canonical import PROVISIONAL
 from urlspelling.domain import host, origin
@@ -70,6 +71,21 @@ def _spelling(url: str, normalized: str) -> Iterator[Line]:
 
 def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
     yield Line("address", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
+
+
+def _egress(url: str, components: Components) -> Iterator[Line]:
+    """The ways out of a request for the URL, and which of them fail where."""
+    rules, now_ms = components.egress, components.clock.now_ms()
+    route = rules.route(url)
+    yield Line("way out", ", else ".join(route.ways), route.reason)
+    names = set(route.ways)
+    for condition, other in rules.conditional(url):
+        yield Line(condition, ", else ".join(other.ways), other.reason)
+        names |= {*other.ways}
+    for row in components.failing_ways.read():
+        if row.way in names:
+            again = f"tried again {moment(row.retry_at_ms, now_ms)}"
+            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", again)
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
@@ -232,6 +248,10 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     yield from _content(record)
     due = record.due_at_ms
     yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
+    mark, trust = store.signals.of_page(url)
+    state, refresh = store.schedule.refresh_state(url), store.signals.settings
+    for name, text in signal_lines(state, mark, trust, refresh, now_ms):
+        yield Line(name, text)
 
 
 def _redirect(url: str, components: Components) -> Iterator[Line]:
@@ -282,6 +302,7 @@ def _links(url: str, components: Components) -> Iterator[Line]:
 
 _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
     ("SSRF filter", _ssrf_filter),
+    ("egress", _egress),
     ("operator", _operator),
     ("robots.txt", _robots),
     ("preferences", _preferences),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -198,6 +199,16 @@ def _outages(components: Components) -> Iterator[Metric]:
     yield from (out, failures)
 
 
+def _failing_ways(components: Components) -> Iterator[Metric]:
+    failing = GaugeMetricFamily(
+        "aragog_egress_failing", "Machines on which a way out fails.", labels=["way"]
+    )
+    counts = Counter(row.way for row in components.failing_ways.read())
+    for name in sorted(components.egress.names):
+        failing.add_metric([name], counts[name])
+    yield failing
+
+
 def _spool(components: Components) -> Iterator[Metric]:
     state = components.spool.state()
     yield GaugeMetricFamily(
@@ -309,11 +320,18 @@ def _refusing(components: Components) -> Iterator[Metric]:
 
 
 def _store(components: Components) -> Iterator[Metric]:
+    maintenance = components.store().maintenance
     yield GaugeMetricFamily(
         "aragog_compaction_lag_seconds",
         "Age of the oldest link not yet compacted.",
-        value=components.store().maintenance.compaction_lag_ms() / 1000,
+        value=maintenance.compaction_lag_ms() / 1000,
     )
+    if (dead_bytes := maintenance.dead_pack_bytes()) is not None:
+        yield GaugeMetricFamily(
+            "aragog_pack_dead_bytes",
+            "Bytes in packs that no page has any more, of up to 25,600 packs.",
+            value=dead_bytes,
+        )
 
 
 def _freshness(components: Components) -> Iterator[Metric]:
@@ -377,6 +395,7 @@ READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
     ("totals", _measured),
     ("outages", _outages),
+    ("egress", _failing_ways),
     ("spool", _spool),
     ("crawl_log", crawl_log_metrics),
     ("queues", _queues),

@@ -14,6 +14,10 @@ class DeferralCause(StrEnum):
     """The robots.txt of its origin, which is not known yet."""
     VISIT_TIME = "visit time"
     """The Visit-time of its origin's robots.txt."""
+    EGRESS = "egress"
+    """A way out: none of those that the rules choose works."""
+    SIGN_IN = "sign-in"
+    """A session of its origin: another process signs in, or signing in failed."""
     DEADLINE = "deadline"
     """Nothing: the time of the caller was over before it could be sent."""
 

@@ -183,6 +183,8 @@ class FetchRecord:
     What the next request waits for or who forbids it: a value of `DeferralCause` or `RefusalCause`,
     or of a newer version. None: of other outcomes, and where an earlier version wrote the record.
     """
+    way: str | None = None
+    """The way out of the last request, by its name in `egress.ways`; None: direct."""
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote. orjson leaves out a field with such a name."""
 
@@ -306,7 +308,8 @@ class Deferred(FetchRecord):
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock."""
+    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock; EGRESS:
+    when a way out is tried again, SIGN_IN: when it is signed in again, by the worker's."""
     reason: str = ""
 
 

@@ -56,3 +56,8 @@ def span(ms: float) -> str:
         if len(parts) == 2:
             break
     return sign + " ".join(part for part in parts if not part.startswith("0 "))
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things: `1 item`, `2,000 items`."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -72,7 +72,7 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, amount: int = 1) -> None:
-        """Count so many events."""
+        """Count events."""
         with self._lock:
             self._total += amount
 
@@ -178,11 +178,38 @@ TLS_FAILURES = Counter(
         "too weak", "old protocol", "other",
     ),
 )  # fmt: skip
+EGRESS_REQUESTS = Counter(
+    "aragog_egress_requests",
+    "Requests that were sent, by way out (egress.ways; direct; proxy: fetch.proxy).",
+    "way",
+    ("direct",),
+)
+EGRESS_FAILURES = Counter(
+    "aragog_egress_failures",
+    "Connections that failed because of the way out itself: a proxy that does not answer or "
+    "refuses its login, an address that is not on the machine.",
+    "way",
+)
 REFRESH_URLS = Counter(
     "aragog_refresh_urls",
     "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
     "decision",
     ("enqueued", "postponed"),
+)
+CHANGE_SIGNALS = Counter(
+    "aragog_change_signals",
+    "Changes of stored pages that sitemaps and feeds name: named (the page's refresh was brought "
+    "forward), ignored (the host is not believed), confirmed and refuted by the next fetch; and "
+    "unnamed: changes of listed pages that a fetch by the clock found.",
+    "event",
+    ("named", "ignored", "confirmed", "refuted", "unnamed"),
+)
+SOURCE_READINGS = Counter(
+    "aragog_source_readings",
+    "Requests for sitemaps and feeds: brought (it named changes of stored pages), nothing, "
+    "unchanged (a 304, or the same bytes).",
+    "result",
+    ("brought", "nothing", "unchanged"),
 )
 READ_CACHE_READS = Counter(
     "aragog_read_cache_reads",
@@ -199,7 +226,11 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     SLOTS,
     TLS_HANDSHAKES,
     TLS_FAILURES,
+    EGRESS_REQUESTS,
+    EGRESS_FAILURES,
     REFRESH_URLS,
+    CHANGE_SIGNALS,
+    SOURCE_READINGS,
     READ_CACHE_READS,
 )
 

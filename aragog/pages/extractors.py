@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,14 +28,18 @@ from typing import Any
 import orjson
 
 from aragog.errors import ConfigError, InvalidField
-from aragog.pages import selectors
-from aragog.settings.extractor_names import SITE, is_of_file, prefix_of
+from aragog.pages.items import SiteKinds, load_kinds
+from aragog.pages.selectors import Rules, SiteRules
+from aragog.settings.extractor_names import ITEMS, SITE, is_of_file, prefix_of
 from richpins.document import Document
 from richpins.rich_pins import RichPin
+from richpins.selectors import SelectedPage, parsed
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100
 MAX_VALUE_BYTES = 64 * 1024
+MAX_ITEMS_BYTES = 1_000_000
+"""Of the items of one kind, which `richpins.items` bounds."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -53,16 +58,16 @@ class ExtractorPage:
 
     def css(self, rule: str) -> Any:
         """The first value of a CSS rule, such as `h1`, `.cover::link`; see `selectors`."""
-        return selectors.parsed(f"css:{rule}").value(selectors.SelectedPage(self.document))
+        return parsed(f"css:{rule}").value(SelectedPage(self.document))
 
     def css_all(self, rule: str) -> list[Any]:
         """All values of a CSS rule."""
-        page = selectors.SelectedPage(self.document)
-        return selectors.parsed(f"css-all:{rule}").value(page) or []
+        page = SelectedPage(self.document)
+        return parsed(f"css-all:{rule}").value(page) or []
 
     def xpath(self, expression: str) -> Any:
         """The first value of an XPath expression."""
-        return selectors.parsed(f"xpath:{expression}").value(selectors.SelectedPage(self.document))
+        return parsed(f"xpath:{expression}").value(SelectedPage(self.document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +89,36 @@ def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 
-def load_all(names: tuple[str, ...], rules: selectors.Rules) -> Mapping[str, Extractor]:
+def load_all(names: tuple[str, ...], rules: Rules) -> Mapping[str, Extractor]:
     """
-    The extractors of these names, and that of the rules for single sites, by prefix.
+    The extractors of these names, those of the rules for single sites, and of kinds of items.
+
+    Args:
+        names: as `pipeline.extractors` has them.
+        rules: `extract` of the settings.
 
     Raises:
-        ConfigError: as `load_from` and `SiteRules`.
+        ConfigError: as `load_from`, `SiteRules` and `SiteKinds`.
     """
     if not rules:
         return load(names)
-    as_tuples = tuple((host, tuple(table.items())) for host, table in rules.items())
-    return {**load(names), SITE: _by_rules(as_tuples)}
+    as_tuples = tuple(
+        (host, tuple((name, rule) for name, rule in table.items() if isinstance(rule, str)))
+        for host, table in rules.items()
+    )
+    extractors = {**load(names), SITE: _by_rules(as_tuples)}
+    kinds = load_kinds(rules)
+    return {**extractors, ITEMS: _by_kinds(kinds)} if kinds else extractors
 
 
 @lru_cache(maxsize=16)
 def _by_rules(rules: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Extractor:
-    site_rules = selectors.SiteRules({host: dict(table) for host, table in rules})
+    site_rules = SiteRules({host: dict(table) for host, table in rules})
     return lambda page: site_rules.values(page.document)
+
+
+def _by_kinds(kinds: SiteKinds) -> Extractor:
+    return kinds.found
 
 
 def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[str, Extractor]:
@@ -114,8 +132,13 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     declared = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
+        if prefix_of(name) in (SITE, ITEMS):
+            raise ConfigError(
+                f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of what `extract` "
+                "has; give the function another name"
+            )
         if is_of_file(name):
-            result[prefix_of(name)] = _of_file(name)
+            result[prefix_of(name)] = _function_of_file(name)
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
@@ -132,21 +155,37 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     return result
 
 
-def _of_file(name: str) -> Extractor:
-    """The function of a file, as `folder/file.py:function`."""
-    path, _, function = name.rpartition(":")
+def _function_of_file(name: str) -> Extractor:
+    """The function of a file, whose name can be a prefix."""
+    function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
     try:
-        spec = importlib.util.spec_from_file_location(f"aragog_extractor_{function}", path)
+        found: Extractor = of_file(name)
+    except ConfigError as error:
+        raise ConfigError(f"pipeline.extractors: {error}") from error
+    return found
+
+
+def of_file(name: str) -> Any:
+    """
+    What a Python file has under a name, as `folder/file.py:name`.
+
+    Raises:
+        ConfigError: the file cannot be imported, or has no such name.
+    """
+    path, _, attribute = name.rpartition(":")
+    try:
+        module_name = f"aragog_extractor_{attribute}"
+        spec = importlib.util.spec_from_file_location(module_name, path)
         if spec is None or spec.loader is None:
             raise ImportError("is not a Python file")
         module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module  # dataclasses look their module up there
         spec.loader.exec_module(module)
-        found: Extractor = getattr(module, function)
+        return getattr(module, attribute)
     except Exception as error:
-        raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
-    return found
+        raise ConfigError(f"{name!r} cannot be loaded: {error}") from error
 
 
 def to_fields(name: str, extracted: object) -> dict[str, bytes]:
@@ -182,6 +221,6 @@ def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]
             stored = orjson.dumps(value)
         except TypeError as error:
             raise InvalidField(f"{name}.{key}", str(error)) from error
-        if len(stored) > MAX_VALUE_BYTES:
-            raise InvalidField(f"{name}.{key}", f"larger than {MAX_VALUE_BYTES} bytes")
+        if len(stored) > (most := MAX_ITEMS_BYTES if name == ITEMS else MAX_VALUE_BYTES):
+            raise InvalidField(f"{name}.{key}", f"larger than {most} bytes")
         yield f"{name}.{key}", stored

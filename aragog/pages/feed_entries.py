@@ -307,7 +307,10 @@ class _EntryReader:
         attributes = attributes_of(raw, self._charset)
         if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
             return
-        url = _joined(element.base, attributes.get("href"))
+        href = attributes.get("href")
+        if href == "" and element.base != self._outside.base:
+            href = element.base  # RFC 3986 section 5.2.2: the base of the entry is the reference
+        url = _joined(element.base, href)
         if url and len(entry.links) < _MOST_LOCATIONS:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))

@@ -169,10 +169,13 @@ class Sitemap:
     """Number of entries without a usable URL."""
     complete: bool = True
     """False if the file was cut off, is broken, or is longer than the protocol allows."""
+    is_feed: bool = False
+    """It is RSS or Atom."""
 
 
 # What begins a file of XML, perhaps after a warning that a script printed before it.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
+_FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANKS = b" \t\r\n\0"
 _UTF8_MARK = b"\xef\xbb\xbf"
 # They are converted before they are read: their bytes are not those of ASCII.
@@ -206,6 +209,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
         tuple(entries.children.values()),
         entries.invalid,
         unpacked.complete and whole and not entries.cut,
+        _FEED_START.search(first) is not None,
     )
 
 

@@ -266,7 +266,7 @@ class GreenPool:
 
     Args:
         size: further calls wait, the first of them first.
-        for_urgent: so many urgent calls more may run.
+        for_urgent: how many urgent calls may run beside them.
     """
 
     def __init__(self, size: int, for_urgent: int = 0) -> None:

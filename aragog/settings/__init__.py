@@ -3,7 +3,7 @@ The settings: one frozen value, read from a TOML file and the environment and va
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every invalid key. No other
-module reads `ARAGOG_` variables. `crawling`, `servers` and `serving` define
+module reads `ARAGOG_` variables. `crawling`, `egress`, `servers` and `serving` define
 the settings by section, `loading` and `values` read them, and `checks` validates them.
 """
 
@@ -17,6 +17,7 @@ from aragog.settings.crawling import (
     RenderingSettings,
     WorkerSettings,
 )
+from aragog.settings.egress import EgressRule, EgressSettings, WaySettings
 from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
 from aragog.settings.servers import (
     BrokerSettings,
@@ -30,12 +31,15 @@ from aragog.settings.servers import (
 )
 from aragog.settings.serving import ServingSettings, WebhookSettings
 from aragog.settings.settings import Settings
+from aragog.settings.sign_in import SignInSettings
 from aragog.settings.values import duration_s, plain
 
 __all__ = [
     "BrokerSettings",
     "ContentSettings",
     "CrawlLogSettings",
+    "EgressRule",
+    "EgressSettings",
     "FetchSettings",
     "IdentitySettings",
     "LogSettings",
@@ -47,9 +51,11 @@ __all__ = [
     "RenderingSettings",
     "ServingSettings",
     "Settings",
+    "SignInSettings",
     "StandaloneSettings",
     "StoreSettings",
     "TracingSettings",
+    "WaySettings",
     "WebhookSettings",
     "WorkerSettings",
     "duration_s",

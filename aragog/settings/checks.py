@@ -17,9 +17,12 @@ from aragog.settings.crawling import (
     RefreshSettings,
 )
 from aragog.settings.credentials import credential_problems, header_lines
+from aragog.settings.egress import egress_problems
 from aragog.settings.servers import StandaloneSettings, TracingSettings
 from aragog.settings.serving import ServingSettings
 from aragog.settings.settings import Settings
+from aragog.settings.sign_in import sign_in_problems
+from aragog.settings.token_quotas import TokenQuota
 from aragog.settings.values import DURATION
 from pinlater.redis.address import is_usable
 from urlspelling.hosts import split_port
@@ -77,6 +80,8 @@ def problems_of(settings: Settings) -> list[str]:
         *_redis_problems(settings),
         *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
         *_user_agent_problems(fetch.user_agent),
+        *sign_in_problems(fetch.sign_in),
+        *egress_problems(settings.egress, fetch.proxy),
     ]
 
 
@@ -184,6 +189,9 @@ def _store_problems(settings: Settings) -> Iterator[str]:
             yield f"pipeline.store_text: must be of {', '.join(TEXT_FORMS)}, got {form!r}"
     if settings.pipeline.store_text and settings.store.max_field_bytes < 1_000_000:
         yield "store.max_field_bytes: must be at least 1000000 when pipeline.store_text is set"
+    has_kinds = any(not isinstance(v, str) for t in settings.extract.values() for v in t.values())
+    if has_kinds and settings.store.max_field_bytes < 1_000_000:
+        yield "store.max_field_bytes: must be at least 1000000 when extract has kinds of items"
     if not SCHEMA_NAME.fullmatch(settings.store.postgres_schema):
         name = settings.store.postgres_schema
         yield f"store.postgres_schema: must be lower-case letters, digits and _, got {name!r}"
@@ -250,6 +258,11 @@ def _serving_problems(serving: ServingSettings) -> Iterator[str]:
         for name in text.split("+"):
             if name not in names:
                 yield f"serving.field_writers: {field}: serving.tokens has no token named {name!r}"
+    for name, text in serving.quotas.items():
+        try:
+            TokenQuota.read(text)
+        except ValueError as error:
+            yield f"serving.quotas: {name}: {error}"
     if serving.max_request_memory_bytes < serving.max_body_bytes:
         yield "serving.max_request_memory_bytes: must be at least serving.max_body_bytes"
     if serving.access_log_share > 1:

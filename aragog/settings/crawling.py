@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aragog.runtime.secret import NO_URL, Secret, SecretUrl, mask, secret_urls
+from aragog.settings.sign_in import SignInSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class FetchSettings:
     entry also allows that address, for that name only.
     """
     proxy: SecretUrl = NO_URL
-    """Proxy for every fetch (`http://…`); the SSRF filter checks the target in any case."""
+    """Proxy of URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
+    its login. The SSRF filter checks the target (docs/egress.md)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers sent to every host; no secrets. See `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
@@ -113,6 +115,8 @@ class FetchSettings:
     """
     Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
     """
+    sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
+    """Origin of a site of your own to how crawls sign in there (docs/sign-in.md)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
@@ -156,7 +160,7 @@ class RenderingSettings:
     max_memory_bytes: int = 1_073_741_824
     """Memory of each process of a browser; a page that needs more is not rendered."""
     pages_per_browser: int = 100
-    """A browser is replaced after so many pages."""
+    """After how many pages a browser is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,8 @@ class IdentitySettings:
     """What the crawler does, in a sentence or two for that page."""
     networks: tuple[str, ...] = ()
     """Networks that requests come from, such as `203.0.113.0/28`, for the address list
-    (draft-illyes-webbotauth-jafar). Empty: none is published."""
+    (draft-illyes-webbotauth-jafar), which also has the addresses of `egress.ways`. With neither,
+    none is published."""
     serve: bool = False
     """`aragog serve` publishes the key directory, the page and the address list to everybody, at
     the path of `identity.agent`, /bot.html and /addresses.json; a proxy of that host passes these
@@ -333,7 +338,17 @@ class RefreshSettings:
     """Also refresh URLs that never had a watcher. A URL whose last watch ended is not refreshed."""
     smooth_s: float = 600.0
     """Overdue refreshes, for example after an outage, are spread over this time."""
+    signals: bool = True
+    """
+    Read sitemaps and feeds again by what they bring, and refresh pages when they name a change, as
+    far as their host's dates prove true (docs/refresh.md).
+    """
     domain_share: float = 0.5
     """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
     changes_kept_s: float = 604_800.0
     """Retention of the change feed."""
+    report_new_pages: bool = False
+    """
+    Also report the first fetch of pages that nobody watches, as `new`, and pages that became an
+    alias, as `redirected`: `aragog table` needs both. It costs the feed 200 bytes a new page.
+    """

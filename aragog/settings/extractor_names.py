@@ -10,6 +10,10 @@ SITE = "site"
 """The prefix of the fields that rules for single sites read."""
 
 
+ITEMS = "items"
+"""The prefix of the fields that hold the items of a page, one for each kind."""
+
+
 def is_of_file(name: str) -> bool:
     """Whether a name is that of a file's function, as `folder/file.py:function`."""
     return name.rpartition(":")[0].endswith(".py")

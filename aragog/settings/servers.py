@@ -197,7 +197,10 @@ class ContentSettings:
     pack_bytes: int = 8_388_608
     """A pack is put when it has this size."""
     pack_wait_s: float = 2.0
-    """Or so long after its first page; at once for a page that somebody waits for."""
+    """
+    Or this long after its first page; at once for a page that somebody waits for, and when no other
+    URL is in flight.
+    """
     dictionaries: bool = True
     """
     Upkeep rewrites packs of few hosts by host, each with a dictionary of what its pages have in
@@ -205,7 +208,7 @@ class ContentSettings:
     """
     takedown_hours: float = 24.0
     """
-    What was taken down or removed is unreadable at once; so long after it, none of its bytes is
+    What was taken down or removed is unreadable at once; after this time, none of its bytes is
     left in the folder or bucket, old versions of objects included.
     """
     keep_versions: int = 0

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aragog.errors import ConfigError
 from aragog.runtime.secret import SecretUrl
@@ -23,6 +24,7 @@ from aragog.settings.crawling import (
     RenderingSettings,
     WorkerSettings,
 )
+from aragog.settings.egress import EgressSettings
 from aragog.settings.servers import (
     BrokerSettings,
     ContentSettings,
@@ -47,14 +49,15 @@ class Settings:
     site_rules_file: Path | None = None
     """TOML file of query parameters to keep or drop by site (docs/urls.md); must be the same on all
     machines."""
-    extract: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extract: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Host to field to rule: fields of that host's pages by CSS or XPath, as `site.FIELD`
-    (docs/extending.md)."""
+    (docs/own-fields.md). A table instead of a rule is a kind of items (docs/items.md)."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
     preferences: PreferencesSettings = field(default_factory=PreferencesSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
     identity: IdentitySettings = field(default_factory=IdentitySettings)
     rendering: RenderingSettings = field(default_factory=RenderingSettings)
     store: StoreSettings = field(default_factory=StoreSettings)

@@ -55,11 +55,30 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
             continue
         name = getattr(value, "name", f"{at}{key}")
         try:
-            fields[key] = _convert(value, hint)
+            if (inner := _section_in(hint)) is not None:
+                fields[key] = _build_each(inner, value, f"{at}{key}", problems)
+            else:
+                fields[key] = _convert(value, hint)
         except (ValueError, TypeError) as error:
             shown = "a hidden value" if _is_secret(hint) else repr(str(value))
             problems.append(f"{name}: must be {error}, got {shown}")
     return None if len(problems) > before else cls(**fields)
+
+
+def _section_in(hint: Any) -> type[Any] | None:
+    """The section that a table or a list has one of in each entry; None for other types."""
+    inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
+    return typing.cast("type[Any]", inner[0]) if inner else None
+
+
+def _build_each(cls: type[Any], value: Any, at: str, problems: list[str]) -> Any:
+    """Build the sections of a table of tables, or of a list of tables; ValueError for others."""
+    if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
+        return {key: build(cls, each, f"{at}.{key}.", problems) for key, each in value.items()}
+    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        numbered = enumerate(value, 1)
+        return tuple(build(cls, each, f"{at}[{n}].", problems) for n, each in numbered)
+    raise ValueError("tables, in the settings file")
 
 
 def plain(value: Any) -> Any:
@@ -74,7 +93,7 @@ def plain(value: Any) -> Any:
         return {name: plain(item) for name, item in items if item is not None}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, str):
         return reveal(value)
@@ -109,6 +128,12 @@ def _convert(value: Any, hint: Any) -> Any:
         if not isinstance(parts, list):
             raise ValueError("a list")
         return tuple(_convert(part, args[0]) for part in parts)
+    if origin is not None and issubclass(origin, Mapping) and args[1] is Any:
+        if not isinstance(value, dict) or not all(
+            isinstance(v, str | dict) for v in value.values()
+        ):
+            raise ValueError("a table of strings and tables")
+        return value
     if origin is not None and issubclass(origin, Mapping) and typing.get_origin(args[1]):
         if not isinstance(value, dict):
             raise ValueError("a table of tables, in the settings file")

@@ -169,7 +169,8 @@ def start(
     Start every process, the redis-server first, and return once the redis-server answers.
 
     The supervisor already holds the data folder (`acquire`). `front` names what enqueues or
-    serves: processes, and beat, a thread of that of upkeep.
+    serves: processes, and beat, a thread of that of upkeep. Without its processes their ports are
+    not checked; see `start_front`.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
@@ -200,6 +201,13 @@ def start(
         if "beat" in roles:
             command += ["--schedule", str(schedule_file(data_dir))]
         supervisor.start(Child(name, command, WORKERS, WORKER_STOP_S, after_kill=release))
+    start_front(supervisor, settings, front)
+
+
+def start_front(
+    supervisor: Supervisor, settings: Settings, front: Sequence[str] = FRONT_PROCESSES
+) -> None:
+    """Start those processes of `front` that serve: the API and Flower."""
     commands = {
         "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),

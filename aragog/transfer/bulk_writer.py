@@ -21,6 +21,7 @@ from aragog.urlstore.crawl_members import IMPORTED, crawl_column
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.items import puts_of
 from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.same_content import SameContent, entry_put
@@ -179,6 +180,8 @@ class BulkWriter:
             if cell := state_of_page.get(nodes.LIKENESS):
                 likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
                 entries = self._same.served(entry_put(canonical, likeness, fetched_at_ms))
+        for name, value in record.fields.items():
+            entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, state, now_ms)]  # fmt: skip
 

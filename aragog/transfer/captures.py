@@ -21,6 +21,8 @@ from aragog.transfer.lines import text_lines
 # The letters of the columns, where a file does not name them: the two forms that are in use.
 _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
+_CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
+"""The time and the JSON behind the key, which has blanks where a writer left them in the URL."""
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
 
@@ -49,12 +51,12 @@ def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
 
 
 def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:
-    if len(parts) > 2 and parts[2].startswith("{"):
+    if found := _CDXJ.search(line):
         try:
-            values = orjson.loads(line.split(maxsplit=2)[2])
+            values = orjson.loads(line[found.end() :])
         except orjson.JSONDecodeError as error:
             raise BadRecord(f"is no CDXJ: {error}") from None
-        return {**{name: str(value) for name, value in values.items()}, "timestamp": parts[1]}
+        return {**{name: str(value) for name, value in values.items()}, "timestamp": found[1]}
     letters = columns or _COLUMNS.get(len(parts), "")
     if len(letters) != len(parts):
         raise BadRecord(f"has {len(parts)} columns: is no CDX with 9 or 11 of them, and no CDXJ")

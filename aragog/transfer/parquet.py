@@ -168,21 +168,22 @@ class ParquetSink:
 
     def _typed_schema(self) -> Any:
         arrow = self._arrow
-        columns = [(name, _arrow_type(arrow, self._types.type_of(name))) for name in self._columns]
+        columns = [(name, arrow_type(arrow, self._types.type_of(name))) for name in self._columns]
         return arrow.schema([("url", arrow.string()), *columns, *_record_columns(arrow)])
 
 
-def _arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
+def arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
+    """The type of a field's column; `arrow` is pyarrow."""
     if its_type is None:
         return arrow.binary()
     match its_type.kind:
         case "list":
-            return arrow.list_(_arrow_type(arrow, its_type.item))
+            return arrow.list_(arrow_type(arrow, its_type.item))
         case "map":
-            return arrow.map_(arrow.string(), _arrow_type(arrow, its_type.item))
+            return arrow.map_(arrow.string(), arrow_type(arrow, its_type.item))
         case "record":
             members = its_type.members.items()
-            return arrow.struct([(name, _arrow_type(arrow, part)) for name, part in members])
+            return arrow.struct([(name, arrow_type(arrow, part)) for name, part in members])
         case "integer":
             return arrow.int64()
         case "number" | "decimal":

@@ -25,9 +25,9 @@ from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.page_records import (
     Original,
     WarcPage,
-    page_record,
+    page_head,
     read_record,
-    revisit_record,
+    revisit_head,
 )
 from aragog.urlstore.records import SharedBody
 from aragog.urlstore.write_clock import WriteClock
@@ -91,13 +91,19 @@ class Packs:
         dictionary = self.dictionaries.of(pointer.pack) if needs_dictionary(frame) else None
         return frames.decompress(frame, dictionary)
 
-    def record_of(self, page: WarcPage, digest: str) -> PackRecord:
-        """The record of a page for a pack."""
-        return PackRecord(page_record(page, digest), self.writer.compression)
+    def record_of(self, page: WarcPage, body: bytes) -> PackRecord:
+        """
+        The record of a page for a pack; `body` is compressed (`compression.compress`).
 
-    def revisit_of(self, page: WarcPage, digest: str, original: Original) -> PackRecord:
+        Raises:
+            CorruptContent: the body is damaged.
+        """
+        return PackRecord.around(page_head(page), body, self.writer.compression)
+
+    def revisit_of(self, page: WarcPage, original: Original) -> PackRecord:
         """The record of a page whose body did not change."""
-        return PackRecord(revisit_record(page, digest, original), self.writer.compression)
+        record = revisit_head(page, original).with_body(b"")
+        return PackRecord(record, self.writer.compression)
 
 
 class Bodies:

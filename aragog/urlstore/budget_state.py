@@ -1,6 +1,6 @@
 """
-The stored state of crawl budgets, shared by all beats and workers: who runs a tick, and the
-budget of each domain that has more refreshes due than its rate allows.
+The stored state of refreshing, shared by all beats and workers: who runs a tick, the budget of
+each domain that has more refreshes due than its rate allows, and how far hosts are believed.
 """
 
 from __future__ import annotations
@@ -67,6 +67,19 @@ class BudgetState:
                 for domain, budget in budgets.items()
             ]
         )
+
+    def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
+        """What is known of each host's signals of change (`signal_trust`), as stored."""
+        rows = {self._row(b"signals", name): name for name in hosts}
+        found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
+        return {
+            name: found[key][_VALUE].value if _VALUE in found.get(key, {}) else None
+            for key, name in rows.items()
+        }
+
+    def put_trust(self, host: str, before: bytes | None, after: bytes) -> bool:
+        """Store what is known of a host; False if it is not as it was read any more."""
+        return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
         """The stored position of a walk; None: it starts at the beginning."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
@@ -77,10 +78,16 @@ def write_index(path: Path, lines: Iterable[str]) -> None:
 def surt_key(url: str) -> str:
     """The key of a normalized URL."""
     parts = urlsplit(url)
-    host = _WWW.sub(b"", _unescaped(parts.hostname or "").strip(b"."), count=1)
-    name = b",".join(reversed(_escaped(host).split(b".")))
+    name = _name(parts.hostname or "")
     port = b":%d" % parts.port if parts.port not in (None, _PORTS.get(parts.scheme)) else b""
     return (name + port + b")" + _path(parts.path) + _query(parts.query)).decode()
+
+
+@lru_cache(maxsize=4096)
+def _name(host: str) -> bytes:
+    """The labels of a host in reverse; those of one host are asked for in a row."""
+    bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
+    return b",".join(reversed(_escaped(bare).split(b".")))
 
 
 def _path(text: str) -> bytes:
@@ -92,13 +99,15 @@ def _path(text: str) -> bytes:
             segments.append(segment)
     last = segments.pop() if segments else b""
     path = _escaped(b"/" + b"/".join([*filter(None, segments), last])).lower()
-    for session in _PATH_SESSIONS:
+    for session in _PATH_SESSIONS if b".aspx" in path else ():
         if match := session.fullmatch(path):
             path = match[1] + match[2]
     return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
 
 
 def _query(text: str) -> bytes:
+    if not text:
+        return b""
     query = _escaped(_unescaped(text))
     for session in _QUERY_SESSIONS:
         if match := session.fullmatch(query):
@@ -111,6 +120,8 @@ def _query(text: str) -> bytes:
 
 def _unescaped(text: str) -> bytes:
     """The bytes of a text without percent escapes, also those of percent signs."""
+    if "%" not in text:
+        return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)
     while before != after:
         before, after = after, unquote_to_bytes(after)

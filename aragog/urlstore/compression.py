@@ -13,8 +13,21 @@ ZSTD_LEVEL = 3
 
 
 def compress(body: bytes) -> bytes:
-    """`body` compressed with zstd; the same bytes for the same body."""
-    return zstd.compress(body, ZSTD_LEVEL)
+    """
+    `body` compressed with zstd, with its checksum; the same bytes for the same body.
+
+    This is the frame that a record of a pack has, so a body is compressed once.
+    """
+    return zstd.compress(body, ZSTD_LEVEL, checksum=True)
+
+
+def object_bytes(compressed: bytes) -> bytes:
+    """
+    A compressed body as an object has it: without the checksum.
+
+    Its hash is that of the object, which must be the same whichever version put it.
+    """
+    return zstd.without_checksum(compressed)
 
 
 def decompress(data: bytes) -> bytes:
@@ -31,20 +44,33 @@ def decompress(data: bytes) -> bytes:
 
 
 def content_hash(data: bytes) -> str:
-    """SHA-256 in hex of content as it is stored, that is compressed."""
+    """The SHA-256 of content in hex: of a body, or of what an object has, which is compressed."""
     return hashlib.sha256(data).hexdigest()
 
 
 def stored_hash(content: ContentWrite) -> str:
     """The hash by which a node knows a body as an object: of the compressed bytes."""
-    return content_hash(content.body)
+    return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
     """The hash by which a node knows it as a record of a pack: of the body itself."""
     if content.packed is not None:
         return content.packed.digest
+    if content.digest is not None:
+        return content.digest
     return content_hash(decompress(content.body))
+
+
+def body_bytes(content: ContentWrite) -> int:
+    """
+    The size of a body before compression, as its frame has it.
+
+    Raises:
+        CorruptContent: it was not compressed with zstd.
+    """
+    size = zstd.content_size(content.body)
+    return len(decompress(content.body)) if size is None else size
 
 
 def content_key(url: str) -> str:

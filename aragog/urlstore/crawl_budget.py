@@ -25,8 +25,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aragog.urlstore.change_rate import ratio
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, RefreshState, ratio
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
+from aragog.urlstore.usual_intervals import DAY_S
 
 LEAST_PRICE_S = 60.0
 """Below this price a fetch is free."""
@@ -102,7 +105,7 @@ def ration(
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], charged if slow else budget)
     ranked = sorted(
-        ((marginal_freshness_s(page.state, budget, now_ms), page) for page in due),
+        ((marginal_freshness_s(p.state, budget, now_ms, p.belief), p) for p in due),
         key=lambda w: -w[0],
     )
     go, rest = ranked[:most], ranked[most:]
@@ -137,19 +140,26 @@ def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
     return float(budget.booked_ms) if first_ms < budget.booked_ms < last_ms else first_ms
 
 
-def marginal_freshness_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+def marginal_freshness_s(
+    state: RefreshState | None, budget: Budget, now_ms: int, belief: float = 0.0
+) -> float:
     """
     Seconds of freshness that fetching a page now gains.
 
-    A page that was never compared, or that fails, always qualifies: its waits are long already.
+    A page that was never compared, or that fails, always qualifies: its waits are long already. A
+    signal makes it certain, with the probability `belief`, that the page has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
     age_s = _age_s(state, now_ms)
+    if state.page_type in SOURCES:
+        return reading_gain_s(state.rate_per_s, age_s)
     rate = hopeful_rate(state)
     steps = rate * age_s
     # The series, where rounding would lose the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
+    if belief:
+        bought_s += belief * (1 / rate - bought_s)
     if budget.price_s and age_s >= budget.hopeless_s:
         return max(bought_s, budget.price_s * age_s / budget.hopeless_s)
     return bought_s
@@ -177,16 +187,20 @@ def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> fl
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
-    gain = rate * budget.price_s
-    gains_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
+    if state.page_type in SOURCES:
+        gains_at_s = math.sqrt(2 * budget.price_s / max(state.rate_per_s, 1e-12))
+    else:
+        gain = rate * budget.price_s
+        gains_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
     at_s = min(gains_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
     return at_s - age_s
 
 
 def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
     for page in pages:
-        if page.state is not None and page.state.compared_at_ms:
-            its_s = _age_s(page.state, now_ms)
+        state = page.state
+        if state is not None and state.compared_at_ms and state.page_type not in SOURCES:
+            its_s = _age_s(state, now_ms)
             age_s += (its_s - age_s) * _AGE_WEIGHT if age_s else its_s
     return age_s
 

@@ -14,10 +14,19 @@ from contextlib import closing
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import text
 from aragog.urlstore.records import Due
-from aragog.urlstore.writing.next_due import state_of
+from aragog.urlstore.writing.next_due import WATCHED, mark_of, state_of
 from zengraph import MultiGraph
-from zengraph.records import Lease, Mutation, NumberEntry, newest_ms, put_number, put_properties
+from zengraph.records import (
+    Lease,
+    Mutation,
+    NumberEntry,
+    Row,
+    newest_ms,
+    put_number,
+    put_properties,
+)
 
+_CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
 """The cell of a due row that holds the URL."""
 _YOUNG_MS = 600_000
@@ -138,7 +147,7 @@ class DueIndex:
         waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
         ids = [entry.node_id for entry in batch]
-        rows = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
+        rows = self._nodes.get_many(ids, _CLAIMED)
         good: list[NumberEntry] = []
         for entry in batch:
             due_at_ms, page_id, row, _ = entry
@@ -148,7 +157,14 @@ class DueIndex:
                 waste.append((page_id, due_at_ms, newest_ms(row)))
         won = self._index.claim(good, claim) if good else []
         return [
-            Due(row[DUE_URL].value.decode(), due_at_ms, state_of(rows[page_id]))
+            _due_of(row[DUE_URL].value.decode(), due_at_ms, rows[page_id])
             for (due_at_ms, page_id, row, _), ok in zip(good, won, strict=True)
             if ok
         ]
+
+
+def _due_of(url: str, due_at_ms: int, row: Row) -> Due:
+    state, mark = state_of(row), mark_of(row)
+    is_named = state is not None and mark is not None and mark.names_since(state.compared_at_ms)
+    belief = mark.belief if mark is not None and is_named else 0.0
+    return Due(url, due_at_ms, state, belief, text(row, nodes.WATCHED) == WATCHED.decode())

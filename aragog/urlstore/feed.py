@@ -10,6 +10,7 @@ key of the last change that was read.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -21,6 +22,7 @@ from typing import Literal
 import orjson
 
 from aragog.errors import BadInput, CorruptRow
+from aragog.pages.items import field_of
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.records import ListPage
@@ -114,7 +116,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write the row of a batch's changes.
 
-    If that took so long that readers may have passed its timestamp, the row is written again.
+    If readers may have passed its timestamp meanwhile, the row is written again.
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
@@ -150,13 +152,14 @@ class Changes:
         *,
         owner: str | None = None,
         host: str | None = None,
+        item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
         Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
 
-        The next cursor is never None, because the feed continues. With an owner or a host, one call
-        examines at most 10,000 changes, so a page may be empty and still have a new cursor. Changes
-        before a page was withdrawn have no values; one multi-get finds these pages.
+        The next cursor is never None, because the feed continues. With an owner, host or item, one
+        call examines at most 10,000 changes, so a page may be empty and still have a new cursor.
+        Changes before a page was withdrawn have no values; one multi-get finds these pages.
 
         Raises:
             BadInput: the cursor is not one of this feed.
@@ -171,6 +174,11 @@ class Changes:
                 continue
             if host is not None and host_of(change.url) != host:
                 continue
+            if item is not None:
+                fields = {n: v for n, v in change.fields.items() if _is_of_item(n, *item)}
+                if not fields:
+                    continue
+                change = replace(change, fields=fields)  # noqa: PLW2901 - the rest is of others
             result.append(change)
         return ListPage(self._without_withdrawn(result, now_ms), last)
 
@@ -278,6 +286,20 @@ def _of_json(text: str | None) -> str | None:
     return None if text is None else str(orjson.loads(text))
 
 
+def item_name(field: str, key: str) -> str:
+    """What an item is called in the feed: `items.cards["L-1"]`."""
+    return f"{field}[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def _is_of_item(name: str, kind: str, key: str | None) -> bool:
+    """Whether a name in the feed is that of a value of an item."""
+    field = field_of(kind)
+    if key is None:
+        return name == field or name.startswith(f"{field}[")
+    item = item_name(field, key)
+    return name == item or name.startswith(f"{item}.")
+
+
 class Feed:
     """Reads the change feed and removes old changes; threads may share it."""
 
@@ -293,17 +315,21 @@ class Feed:
         *,
         owner: str | None = None,
         host: str | None = None,
+        item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
         Changes after the cursor (None: since the oldest kept), and the next cursor.
 
-        Of all pages, of those that `owner` watched then, or of one host. Each change is returned at
-        least once; a page may be empty though there is more after its cursor.
+        Of all pages, of those that `owner` watched then, or of one host; with `item` only those of
+        items of a kind, or of one of them by its key. Each change is returned at least once; a page
+        may be empty though there is more after its cursor.
 
         Raises:
             BadInput: the cursor is not one of this feed.
         """
-        return self._changes.page(cursor, self._clock.now_ms(), limit, owner=owner, host=host)
+        return self._changes.page(
+            cursor, self._clock.now_ms(), limit, owner=owner, host=host, item=item
+        )
 
     def end(self) -> str:
         """The cursor after all changes that can be read now."""

@@ -32,9 +32,12 @@ from richpins import page_types
 
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
-# The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py). The
-# last three are kept for page types that schema.org has and no page type reads yet.
-EXTRACTED = frozenset({"page", "site", *page_types.NAMES, "person", "organization", "event"})
+# The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
+# aragog/pages/items.py). The last three are kept for page types that schema.org has and no page
+# type reads yet.
+EXTRACTED = frozenset(
+    {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
+)
 
 
 DECIMAL_FIELDS = frozenset(

@@ -20,6 +20,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
+from aragog.urlstore.items import ItemIndex, entries_of, puts_of
 from aragog.urlstore.nodes import Nodes, from_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
@@ -74,6 +75,7 @@ class Fields:
         self._takedowns = takedowns
         self._conditional = Conditional(zen, clock.clock)
         self._clock = clock
+        self._items = ItemIndex(zen)
 
     def put(
         self,
@@ -99,7 +101,8 @@ class Fields:
         canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
         version = os.urandom(8).hex()
-        puts = self._puts(canonical, row, fields, provenance, at_ms)
+        puts = self._items.served(puts_of(canonical, fields, at_ms))
+        puts += self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(
             put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
         )
@@ -221,10 +224,14 @@ class Fields:
         with self._takedowns.writing(normalized, canonical, sender):
             self._zen.mutate(
                 [
+                    *self._items.served(puts_of(canonical, fields, at)),
                     put_properties(self._zen.node_id(canonical), cells, at),
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
+        outdated = entries_of(canonical, row, map(nodes.field_column, changed | gone))
+        kept = {put[1] for put in puts_of(canonical, fields, at)}
+        self._items.forget([entry for entry in outdated if entry[0] not in kept])
         return changed | gone
 
 

@@ -81,6 +81,15 @@ class Maintenance:
         """
         return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(most)
 
+    def dead_pack_bytes(self) -> int | None:
+        """
+        Bytes of records in packs that no page has any more, as the last upkeep has counted them.
+
+        None: no upkeep has run yet, or there are no packs.
+        """
+        packs = self.bodies.packs
+        return None if packs is None else packs.catalog.dead_bytes()
+
     def pack_objects(self, on_progress: Callable[[int], None] = lambda _: None) -> PackingReport:
         """Move content that is stored as objects into packs; see `ObjectPacking`."""
         return ObjectPacking(self.zen, self.bodies).run(on_progress)

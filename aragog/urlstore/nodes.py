@@ -19,6 +19,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:rec:<pack> <offset>` | a record in a pack: length, digest, and `body`, `revisit` or `shared` |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
+| `s:signal` | JSON of what a sitemap or feed says of the page: `PageMark` |
 | `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
@@ -73,6 +74,7 @@ RECORDS = b"s:rec:"
 """How the cells of records in packs begin."""
 DUE = b"s:due"
 REFRESH = b"s:refresh"
+SIGNAL = b"s:signal"
 WATCHED = b"s:watched"
 VERSION = b"s:version"
 REMOVED = b"s:removed"

@@ -20,7 +20,7 @@ LEAST_SHARE = 0.5
 GROUP_BYTES = 67_108_864
 """Bytes of packs that are rewritten together; their records are in memory meanwhile."""
 WAIT_MS = 3_600_000
-"""Fresh packs of fewer bytes wait so long for others."""
+"""How long fresh packs of fewer bytes wait for others."""
 
 T = TypeVar("T")
 

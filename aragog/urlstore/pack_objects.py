@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from aragog.errors import ConfigError, CorruptContent
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies, Packs, StoredBody, pack_cells
+from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.page_content import responses
 from aragog.urlstore.page_records import WarcPage
@@ -87,12 +88,12 @@ class ObjectPacking:
         made = [self._page(row, stored) for _, row, stored in found]
         reports = responses(nodes.Nodes(self.zen), [page.pages[0] for page in made])
         records = [
-            packs.record_of(replace(page, report=reports.get(page.pages[0])), page.digest)
-            for page in made
+            packs.record_of(replace(page, report=reports.get(page.pages[0])), compress(body))
+            for page, body in zip(made, (stored.body for _, _, stored in found), strict=True)
         ]
         ticket = packs.writer.add(records, now=True)
         for (key, row, _), page, pointer in zip(found, made, ticket.wait(), strict=True):
-            cells = pack_cells(pointer, page.digest, len(page.body))
+            cells = pack_cells(pointer, page.digest, page.body_bytes)
             at_ms = row[nodes.CONTENT_KEY].at_ms
             self.zen.mutate([put_properties(key, cells, at_ms)])
             fresh = self.zen.nodes.get(key)
@@ -117,4 +118,5 @@ class ObjectPacking:
         meta = {k: v for k, v in stored.meta.items() if k not in ("url", "encoding", "headers")}
         sender = nodes.sender_of(row, url)
         at_ms = int(facts_of(row).get("fetched_at_ms") or row[nodes.CONTENT_KEY].at_ms)
-        return WarcPage(sender, at_ms, stored.body, meta, pages=(url,))
+        digest = content_hash(stored.body)
+        return WarcPage(sender, at_ms, digest, len(stored.body), meta, pages=(url,))

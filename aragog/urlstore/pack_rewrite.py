@@ -19,13 +19,14 @@ from typing import NamedTuple
 from aragog.errors import CorruptContent
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import BODY, REVISIT, Packs, pointer_of, record_cell, records_of
+from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_groups import GROUP_BYTES, parts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import WarcPage, page_record
+from aragog.urlstore.page_records import WarcPage, page_head
 from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 
@@ -213,11 +214,12 @@ class PackRewriter:
         page = WarcPage(
             url,
             row[nodes.CONTENT_PACK].at_ms,
-            block.body,
+            content_hash(block.body),
+            len(block.body),
             kept,
             pages=tuple(filter(None, others)),
         )
-        return page_record(page, page.digest)
+        return page_head(page).with_body(block.body)
 
     def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
         """

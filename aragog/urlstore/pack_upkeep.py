@@ -45,7 +45,7 @@ from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""So long after its records moved a pack stays for readers that had read a pointer before."""
+"""How long a pack stays after its records moved, for readers that had read a pointer before."""
 DEAD_SHARE = 0.5
 
 
@@ -172,7 +172,7 @@ class PackUpkeep:
 
     def _half_dead(self, packs: Packs, most: int) -> list[str]:
         found = []
-        for name, row in packs.catalog.walk(DEAD, most):
+        for name, row in packs.catalog.next_dead(most):
             size = packs.catalog.size(name)
             if size is None or sum(dead_of(row).values()) > size * DEAD_SHARE:
                 found.append(name)

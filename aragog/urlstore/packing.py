@@ -8,7 +8,7 @@ record is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aragog.urlstore import nodes
@@ -86,9 +86,11 @@ class Packing:
         self._takedowns = takedowns
         self._same = SameContent(zen)
 
-    def add(self, pages: Sequence[PageWrite], *, now: bool) -> PackingPages:
+    def add(self, pages: Sequence[PageWrite], *, now: bool, urls: int) -> PackingPages:
         """
         Add the bodies of pages to the open pack; `now`: somebody waits for one of them.
+
+        `urls` is how many URLs of the batch wait for the pack.
 
         Two multi-gets, and a few reads more where another page has one of the bodies. Where new
         bodies are objects, nothing is done.
@@ -104,7 +106,17 @@ class Packing:
             for at in with_body
             if (page := pages[at]).content and self._is_wanted(page, *rows[page.canonical_url])
         }
-        return self._packed(packs, pages, wanted, now=now)
+        return self._packed(packs, pages, wanted, now=now, urls=urls)
+
+    def put_if_last(self, in_flight: Callable[[], int]) -> None:
+        """
+        Put the open pack if every URL that is in flight waits for it: nothing more will come.
+
+        `in_flight` counts them; it is called only if URLs wait for a pack.
+        """
+        writer = self._packs.writer if self._packs else None
+        if writer and (waiting := writer.waiting_urls()) and in_flight() <= waiting:
+            writer.put_open()
 
     def _packed(
         self,
@@ -113,32 +125,33 @@ class Packing:
         wanted: Mapping[int, tuple[WarcPage, str, Row]],
         *,
         now: bool,
+        urls: int,
     ) -> PackingPages:
         """Add the records of pages: what they are made of, canonical URL and node of each."""
-        digests = {at: whole.digest for at, (whole, _, _) in wanted.items()}
         is_stored = {
-            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == digests[at]
-            for at, (_, _, row) in wanted.items()
+            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == whole.digest
+            for at, (whole, _, row) in wanted.items()
         }
         new = {
-            canonical: (digests[at], whole)
+            canonical: whole.digest
             for at, (whole, canonical, _) in wanted.items()
-            if not is_stored[at] and len(whole.body) >= LEAST_SHARED_BYTES
+            if not is_stored[at] and whole.body_bytes >= LEAST_SHARED_BYTES
         }
         elsewhere = self._elsewhere(packs, new) if new else {}
         records, added = [], []
         for at, (whole, canonical, row) in wanted.items():
-            digest, shared, original = digests[at], None, None
+            shared, original = None, None
             if is_stored[at] and (pointer := pointer_of(row)):
                 original = self._original(canonical, row, pointer)
             elif shared := elsewhere.get(canonical):
                 original = Original(shared.url, iso_date(shared.at_ms))
-            if original is None:
-                records.append(packs.record_of(whole, digest))
-            else:
-                records.append(packs.revisit_of(_without_body(whole), digest, original))
-            added.append(_Added(at, digest, original is not None, shared))
-        ticket = packs.writer.add(records, now=now) if records else None
+            content = pages[at].content
+            if original is not None:
+                records.append(packs.revisit_of(whole, original))
+            elif content is not None:
+                records.append(packs.record_of(whole, content.body))
+            added.append(_Added(at, whole.digest, original is not None, shared))
+        ticket = packs.writer.add(records, now=now, urls=urls) if records else None
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
@@ -154,11 +167,13 @@ class Packing:
         digest = nodes.text(row, nodes.CONTENT_HASH) or ""
         return page.content is not None and stored_hash(page.content) == digest
 
-    def _elsewhere(
-        self, packs: Packs, new: Mapping[str, tuple[str, WarcPage]]
-    ) -> dict[str, SharedBody]:
-        """The records of other pages that have the bodies of some, by the URLs of these."""
-        likeness = {url: Likeness(digest[:16]) for url, (digest, _) in new.items()}
+    def _elsewhere(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
+        """
+        The records of other pages that have the bodies of some, by the URLs of these.
+
+        `new` has the digest of each body.
+        """
+        likeness = {url: Likeness(digest[:16]) for url, digest in new.items()}
         others = self._same.originals(likeness)
         if not others:
             return {}
@@ -168,7 +183,7 @@ class Packing:
         for url, other in others.items():
             row = rows[other]
             pointer = pointer_of(row)
-            is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url][0]
+            is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url]
             if pointer is None or not is_same or not self._lends(other, row):
                 continue
             if pointer.pack not in crowded:
@@ -197,7 +212,3 @@ class Packing:
         cell = cells.get(column)
         at_ms = row[nodes.CONTENT_PACK].at_ms if cell is None else cell.at_ms
         return SharedBody(pointer, nodes.sender_of(row, canonical), at_ms)
-
-
-def _without_body(page: WarcPage) -> WarcPage:
-    return replace(page, body=b"")

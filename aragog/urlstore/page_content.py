@@ -10,7 +10,7 @@ import orjson
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies, pack_cells, version_at
-from aragog.urlstore.compression import compress, content_hash, content_key
+from aragog.urlstore.compression import compress, content_hash, content_key, object_bytes
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
@@ -177,12 +177,12 @@ class PageContent:
         """Put a body; returns the cells that point to it, and the ticket of its pack."""
         put_at = {**meta, PUT_AT: str(at_ms)}
         if self._bodies.in_packs and self._bodies.packs:
-            page = WarcPage(canonical, at_ms, body, put_at)
-            record = self._bodies.packs.record_of(page, page.digest)
+            page = WarcPage(canonical, at_ms, content_hash(body), len(body), put_at)
+            record = self._bodies.packs.record_of(page, compress(body))
             ticket = self._bodies.packs.writer.add([record], now=True)
             (pointer,) = ticket.wait()
             return pack_cells(pointer, page.digest, len(body)), ticket
-        packed, key = compress(body), content_key(canonical)
+        packed, key = object_bytes(compress(body)), content_key(canonical)
         self._bodies.objects.put(key, packed, {**put_at, "url": canonical, "encoding": "zstd"})
         cells = {
             nodes.CONTENT_KEY: key.encode(),

@@ -12,13 +12,13 @@ programs ignore or show.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -33,7 +33,10 @@ IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
 """They describe bytes that are not in the record."""
 _END = b"\r\n\r\n"
+RECORD_END = b"\r\n\r\n"
+"""What follows the body of a record."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +47,15 @@ class WarcPage:
     """The URL that sent the page, normalized."""
     at_ms: int
     """When it was fetched."""
-    body: bytes = b""
-    """Decoded."""
+    digest: str
+    """The SHA-256 of the decoded body in hex."""
+    body_bytes: int
+    """The size of the decoded body."""
     meta: Mapping[str, str] = field(default_factory=dict)
     report: FetchRecord | None = None
     """The fetch; None: no fetch brought the page."""
     pages: tuple[str, ...] = ()
     """Further URLs under which the page may be stored: upkeep looks there for its owner."""
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the body in hex."""
-        return hashlib.sha256(self.body).hexdigest()
 
 
 class Original(NamedTuple):
@@ -98,27 +98,54 @@ class WarcBlock(NamedTuple):
             raise CorruptContent(self.url, "its metadata cannot be read") from None
 
 
-def page_record(page: WarcPage, digest: str) -> bytes:
-    """The `response` or `resource` of a page; `digest`: the SHA-256 of its body in hex."""
-    head = http_head(page.report, len(page.body))
+class RecordHead(NamedTuple):
+    """A record without its body."""
+
+    fields: Sequence[tuple[str, str]]
+    """The named fields, without Content-Length."""
+    http: bytes
+    """The HTTP head with its empty line; empty where the record has none."""
+    body_bytes: int
+
+    @property
+    def encoded(self) -> bytes:
+        """The bytes that come before the body."""
+        lines = [f"{name}: {value}" for name, value in self.fields]
+        length = f"Content-Length: {len(self.http) + self.body_bytes}"
+        return b"".join(["\r\n".join(["WARC/1.1", *lines, length]).encode(), _END, self.http])
+
+    @property
+    def block(self) -> WarcBlock:
+        """The record as it is read, without its body."""
+        fields = {name.lower(): value for name, value in self.fields}
+        return WarcBlock(fields, self.http.removesuffix(_END), b"")
+
+    def with_body(self, body: bytes) -> bytes:
+        """The whole record."""
+        return b"".join([self.encoded, body, RECORD_END])
+
+
+def page_head(page: WarcPage) -> RecordHead:
+    """The `response` or `resource` of a page."""
+    head = http_head(page.report, page.body_bytes)
     kind = "response" if head else "resource"
-    fields = [*_fields(kind, page, digest), *_content_type(page, head)]
+    fields = [*_fields(kind, page), *_content_type(page, head)]
     if page.report is not None and page.report.truncated:
         fields.append(("WARC-Truncated", "length"))
-    return _record(fields, head + page.body)
+    return RecordHead(fields, head, page.body_bytes)
 
 
-def revisit_record(page: WarcPage, digest: str, original: Original) -> bytes:
-    """The `revisit` of a page whose body did not change."""
+def revisit_head(page: WarcPage, original: Original) -> RecordHead:
+    """The `revisit` of a page whose body did not change; it has no body."""
     head = http_head(page.report, None)
     fields = [
-        *_fields("revisit", page, digest),
+        *_fields("revisit", page),
         ("WARC-Profile", IDENTICAL),
         ("WARC-Refers-To-Target-URI", original.url),
         ("WARC-Refers-To-Date", original.date),
         *([("Content-Type", "application/http; msgtype=response")] if head else []),
     ]
-    return _record(fields, head)
+    return RecordHead(fields, head, 0)
 
 
 def warcinfo_record(name: str, at_ms: int) -> bytes:
@@ -131,7 +158,18 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
         ("WARC-Filename", name.rpartition("/")[2]),
         ("Content-Type", "application/warc-fields"),
     ]
-    return _record(fields, block)
+    return RecordHead(fields, b"", len(block)).with_body(block)
+
+
+def record_bytes(beginning: bytes) -> int:
+    """
+    The size of a record of which the fields are there.
+
+    Raises:
+        CorruptContent: the bytes do not begin with the fields of a record.
+    """
+    fields, at = _read_fields(beginning)
+    return at + _length_of(fields) + len(RECORD_END)
 
 
 def read_record(data: bytes) -> WarcBlock:
@@ -141,20 +179,32 @@ def read_record(data: bytes) -> WarcBlock:
     Raises:
         CorruptContent: they are no record.
     """
-    end = data.find(_END)
-    lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
-    if end < 0 or not lines[0].startswith("WARC/1."):
-        raise CorruptContent("", "is no WARC record")
-    pairs = (line.partition(":") for line in lines[1:])
-    fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    length = fields.get("content-length", "")
-    block = data[end + len(_END) : end + len(_END) + int(length)] if length.isdecimal() else b""
-    if not length.isdecimal() or len(block) != int(length):
+    fields, at = _read_fields(data)
+    length = _length_of(fields)
+    block = data[at : at + length]
+    if len(block) != length:
         raise CorruptContent(fields.get("warc-target-uri", ""), "its record is cut off")
     if not fields.get("content-type", "").startswith("application/http"):
         return WarcBlock(fields, b"", block)
     head, _, body = block.partition(_END)
     return WarcBlock(fields, head, body)
+
+
+def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
+    """The named fields by lower-case name, and where the block begins."""
+    end = data.find(_END)
+    lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
+    if end < 0 or not lines[0].startswith("WARC/1."):
+        raise CorruptContent("", "is no WARC record")
+    pairs = (line.partition(":") for line in lines[1:])
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}, end + len(_END)
+
+
+def _length_of(fields: Mapping[str, str]) -> int:
+    length = fields.get("content-length", "")
+    if not length.isdecimal():
+        raise CorruptContent(fields.get("warc-target-uri", ""), "its record has no length")
+    return int(length)
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
@@ -195,10 +245,12 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Headers as received, but those that describe encodings have other names."""
-    return [
-        (f"X-Crawler-{name}" if name.lower() in ENCODING_HEADERS else name, one_line(value))
-        for name, value in headers
-    ]
+    return [(_archived_name(name), one_line(value)) for name, value in headers]
+
+
+@lru_cache(maxsize=1024)
+def _archived_name(name: str) -> str:
+    return f"X-Crawler-{name}" if name.lower() in ENCODING_HEADERS else name
 
 
 def network_fields(
@@ -223,7 +275,9 @@ def status_line(status: int) -> str:
 
 def one_line(value: str) -> str:
     """A header's value without line breaks, which would begin a header of its own."""
-    return " ".join(value.split("\n")).replace("\r", " ").strip()
+    if "\n" in value or "\r" in value:
+        value = value.replace("\n", " ").replace("\r", " ")
+    return value.strip()
 
 
 def iso_date(at_ms: int) -> str:
@@ -236,7 +290,7 @@ def _tls_number(version: str) -> str:
     return version if "." in version else f"{version}.0"
 
 
-def _fields(kind: str, page: WarcPage, digest: str) -> list[tuple[str, str]]:
+def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
     report = page.report
     network = (
         [] if report is None else network_fields(report.address, report.tls, report.http_version)
@@ -246,10 +300,10 @@ def _fields(kind: str, page: WarcPage, digest: str) -> list[tuple[str, str]]:
         ("WARC-Record-ID", _record_id()),
         ("WARC-Target-URI", _CONTROL.sub("", page.url)),
         ("WARC-Date", iso_date(page.at_ms)),
-        ("WARC-Payload-Digest", f"sha256:{digest}"),
+        ("WARC-Payload-Digest", f"sha256:{page.digest}"),
         *network,
         *([(PAGES, _CONTROL.sub("", " ".join(page.pages)))] if page.pages else []),
-        (META, json.dumps(dict(page.meta), separators=(",", ":"))),
+        (META, _compact(dict(page.meta))),
     ]
 
 
@@ -272,9 +326,3 @@ def _header(lines: Sequence[str], name: str) -> str | None:
 
 def _record_id() -> str:
     return f"<urn:uuid:{uuid.uuid4()}>"
-
-
-def _record(fields: Iterable[tuple[str, str]], block: bytes) -> bytes:
-    lines = [f"{name}: {value}" for name, value in fields]
-    head = "\r\n".join(["WARC/1.1", *lines, f"Content-Length: {len(block)}"])
-    return b"".join([head.encode(), _END, block, _END])

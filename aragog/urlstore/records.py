@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from aragog.fetch_record.outcome import FetchRecord
+from aragog.fetch_record import outcome
+from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.pages.preferences import refusal, verdict
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.refresh_policy import RefreshState, Seen
 from richpins.text_sketch import are_near_same
 
 __all__ = [
+    "ABSENT",
+    "WITHHELD",
     "Content",
     "ContentWrite",
     "Due",
@@ -26,6 +29,7 @@ __all__ = [
     "PageWrite",
     "Record",
     "Written",
+    "absent_as",
     "is_allowed",
     "is_expired",
     "refused_use",
@@ -63,6 +67,20 @@ def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
     """Whether the page asked to be removed by now (`unavailable_after`)."""
     expires_ms = facts.get("unavailable_after_ms")
     return isinstance(expires_ms, int) and expires_ms <= now_ms
+
+
+WITHHELD = frozenset(outcome.WITHHELD.values())
+ABSENT = "absent"
+"""The fact that the site says since a fetch that the page is gone, or withholds it."""
+
+
+def absent_as(facts: Mapping[str, object]) -> str | None:
+    """Which outcome the site gives instead of the page, whatever failed since; None: none."""
+    if ABSENT in facts:
+        return str(facts[ABSENT])
+    found = facts.get("outcome")  # as versions that do not know the fact wrote it
+    is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
+    return str(found) if is_gone or found in WITHHELD else None
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
@@ -126,6 +144,8 @@ class ContentWrite:
     """The size of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
     """Facts of the fetch; its headers are in the report."""
+    digest: str | None = None
+    """The SHA-256 of the body in hex, where it is known already; None: it is computed."""
     packed: PackedContent | None = None
     """Where the body is already, if it was put into a pack before the write."""
 
@@ -314,3 +334,6 @@ class Due:
     due_at_ms: int
     state: RefreshState | None = None
     """What the refresh schedule remembers of its page; None: nothing."""
+    belief: float = 0.0
+    """How far a sitemap or feed is believed that named a change since the page was compared."""
+    watched: bool = False

@@ -1,212 +1,27 @@
 """
 The refresh policy: when a page is fetched again. Pure: it depends only on its arguments.
 
-A page's state holds a belief about its rate of change, which each fetch updates, and recent
-failures. The belief begins with the usual interval of the page's type and fields.
-
-The belief about the rate λ is a Gamma distribution of two numbers (shape `a`, rate `b_s` in
-seconds), so that checks at irregular intervals need no history. No change within T seconds makes it
-Gamma(a, b+T), which is exact; a change within T (at least one, the number is unknown) has the
-likelihood 1 - exp(-λT), and the Gamma of the same mean and variance replaces that mixture. With
-equal intervals and no prior its mean behaves like the bias-reduced estimator of Cho and
-Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
-
-The interval follows the same authors' best allocation (Effective Page Refresh Policies for Web
-Crawlers, 2003): fetches go where one more gains most freshness. A page of rate λ fetched every
-T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one more fetch; at the optimum
-that gain is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often
-are fetched more often, by the square root of their rate and down to the kind's shortest interval;
-pages that change faster than any fetch can follow get four times the usual interval.
+A page's state holds a belief about its rate of change (`change_rate`), which each fetch updates,
+and recent failures. The belief begins with the usual interval of the page's type and fields
+(`usual_intervals`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from aragog.fetch_record.outcome import WITHHELD, OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
-
-FLOOR_SHARE = 1 / 8
-"""The shortest interval of a page, as a share of its usual one."""
-
-# Prior of λ for a kind of pages: a Gamma of this shape is wide (deviation 1.4 times its mean).
-PRIOR_SHAPE = 0.5
-# Each change reduces the weight of older evidence: about seven changes are remembered.
-_FORGET = 0.85
-# Each check without a change reduces it too, down to the prior's weight: pages may slow down.
-_FADE = 0.97
-# Where the interval of the best allocation is shortest: r = 1.793, T = 3.350 marginal_freshness_s.
-_SHORTEST_GAIN = 0.5351
-_SHORTEST_INTERVAL = 3.350
-_HOPELESS_GAIN = 0.99
-_HOPELESS_USUALS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How pages of one kind are refreshed until more is known about them."""
-
-    usual_s: float
-    floor_s: float
-    marginal_freshness_s: float
-    """Seconds of freshness that a fetch must gain."""
-    prior_rate: float
-    """Changes a second for which `usual_s` is the best interval."""
-    hopeless_s: float
-    """The interval of pages that no fetch could keep fresh; they are still refreshed."""
-
-
-def updated_belief(a: float, b_s: float, passed_s: float, weight: float) -> tuple[float, float]:
-    """
-    The belief (`a`, `b_s`) after a check `passed_s` after the last one.
-
-    Args:
-        a: shape of the belief.
-        b_s: its other parameter, in seconds.
-        passed_s: time between the two checks.
-        weight: of the change that was observed, 0 to 1; 0: none.
-    """
-    if passed_s <= 0:
-        return a, b_s
-    if not weight:
-        fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-        return a * fade, b_s * fade + passed_s
-    old_a, old_b = a * _FORGET, b_s * _FORGET
-    none = (old_b / (old_b + passed_s)) ** old_a
-    mean = (old_a / old_b - none * old_a / (old_b + passed_s)) / (1 - none)
-    square = old_a * (old_a + 1) * (1 / old_b**2 - none / (old_b + passed_s) ** 2) / (1 - none)
-    variance = max(square - mean**2, mean**2 * 1e-6)
-    seen_b = mean / variance
-    seen_a = mean * seen_b
-    return weight * seen_a + (1 - weight) * a, weight * seen_b + (1 - weight) * (b_s + passed_s)
-
-
-def interval_s(rate_per_s: float, kind: Kind) -> float:
-    """The best interval of a page with this rate of change."""
-    gain = rate_per_s * kind.marginal_freshness_s
-    if gain <= 0:
-        return math.inf
-    if gain >= _SHORTEST_GAIN:
-        # Too fast to follow: the faster the page changes, the less freshness a fetch gains.
-        best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
-        return min(max(best_s, kind.floor_s), kind.hopeless_s)
-    return max(ratio(gain) / rate_per_s, kind.floor_s)
-
-
-@lru_cache(maxsize=256)
-def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """The kind of pages with a usual interval; more effort makes all intervals shorter."""
-    floor_s = usual_s * FLOOR_SHARE / effort
-    marginal_freshness_s = floor_s / _SHORTEST_INTERVAL
-    # r of the usual interval solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
-    # for a small r it is about 2·m/usual.
-    k = marginal_freshness_s * effort / usual_s
-    r = 2 * k
-    for _ in range(50):
-        r = ratio(k * r)
-    hopeless_s = _HOPELESS_USUALS * usual_s / math.sqrt(effort)
-    return Kind(usual_s, floor_s, marginal_freshness_s, r / usual_s, hopeless_s)
-
-
-def ratio(gain: float) -> float:
-    """Solve 1 - (1+r)exp(-r) = gain for r, where gain is 0 to 0.99; Newton's method, 2 µs."""
-    r = math.sqrt(2 * gain) * (1 + gain)
-    for _ in range(8):
-        e = math.exp(-r)
-        step = (1 - (1 + r) * e - gain) / (r * e)
-        r = max(r - step, r / 4)
-        if abs(step) < 1e-6 * r:
-            break
-    return r
-
-
-HOUR_S = 3600.0
-DAY_S = 86_400.0
-
-USUAL_S = {
-    "product": 3 * DAY_S,
-    "article": DAY_S,
-    "app": 3 * DAY_S,
-    "place": 7 * DAY_S,
-    "movie": 7 * DAY_S,
-    "video": 7 * DAY_S,
-    "recipe": 14 * DAY_S,
-    "book": 14 * DAY_S,
-    "page": 7 * DAY_S,
-    "product.price": 6 * HOUR_S,
-    "product.price_high": 6 * HOUR_S,
-    "product.list_price": 6 * HOUR_S,
-    "product.availability": 6 * HOUR_S,
-    "product.offer_count": 2 * DAY_S,
-    "product.rating": 7 * DAY_S,
-    "app.price": DAY_S,
-    "app.version": 3 * DAY_S,
-    "app.rating": 14 * DAY_S,
-    "place.opening_hours": 3 * DAY_S,
-    "video.views": 30 * DAY_S,
-    "body": 7 * DAY_S,
-}
-"""The usual intervals of types, and of fields with a pace of their own; see docs/refresh.md.
-
-`body` is the page's bytes, which count only for a page without a type: on other pages changing
-advertisements and tokens would be mistaken for news.
-"""
-
-_PACED = {
-    page_type: tuple(name for name in USUAL_S if name.startswith(page_type + "."))
-    for page_type in USUAL_S
-}
-
-IGNORED_FIELDS = frozenset(
-    {"page.extractor_version", "page.text_version", "page.markdown", "page.fingerprint"}
+from aragog.urlstore.change_rate import PRIOR_SHAPE, interval_s, kind_of, updated_belief
+from aragog.urlstore.signal_sources import (
+    SOURCES,
+    first_belief,
+    read_belief,
+    reading_interval_s,
 )
-"""They change with the crawler's code, or with any word of the page: no change of its facts."""
-
-
-def usual_s(name: str, settings: RefreshSettings) -> float:
-    """The usual interval of a type or a field, from the settings or the defaults above."""
-    text = settings.intervals.get(name)
-    if text is not None:
-        return duration_s(text)
-    if name in USUAL_S:
-        return USUAL_S[name]
-    of_type, _, field = name.partition(".")
-    return usual_s(of_type, settings) if field else USUAL_S["page"]
-
-
-def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
-    """The usual interval of the page's fastest field."""
-    own = page_type + "."
-    paced = (*_PACED.get(page_type, ()), *settings.intervals)
-    paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
-    return min([*paces, usual_s(page_type, settings)])
-
-
-def withheld_s(outcome: str, settings: RefreshSettings) -> float:
-    """The first wait after an outcome that withholds an existing page."""
-    status = WITHHELD_NAMES[outcome]
-    return duration_s(settings.withheld_intervals.get(status, WITHHELD_WAITS[status]))
-
-
-def change_weight(
-    page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
-) -> float:
-    """
-    The weight of a change, 0 to 1: the most important field decides.
-
-    A rating that changes with each visitor is not a reason to fetch prices every hour.
-    """
-    paces = [
-        usual_s(page_type if name.startswith("page.") else name, settings)
-        for name in changed
-        if name not in IGNORED_FIELDS
-    ]
-    return max((min(1.0, page_s / pace) for pace in paces), default=0.0)
-
+from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """The waits after the first, the second and each further 404 or 410, until the page is given up."""
@@ -225,6 +40,13 @@ operators do change.
 """
 WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
 """The statuses of the outcomes that withhold an existing page."""
+
+
+def withheld_s(outcome: str, settings: RefreshSettings) -> float:
+    """The first wait after an outcome that withholds an existing page."""
+    status = WITHHELD_NAMES[outcome]
+    return duration_s(settings.withheld_intervals.get(status, WITHHELD_WAITS[status]))
+
 
 JITTER = 0.1
 """Intervals are spread over ±10 %, so that pages fetched together do not stay together."""
@@ -248,6 +70,10 @@ class Seen:
     """Remaining freshness by Cache-Control or Expires; None: not given."""
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
+    source: str | None = None
+    """`sitemap` or `feed`: it is a file that names changes of pages, and no page."""
+    brought: float = 0.0
+    """How many true signals a reading of it brought, as far as its host is believed."""
     not_before_ms: int | None = None
     """The earliest useful time to ask again: the robots rules' expiry, Retry-After."""
 
@@ -301,6 +127,8 @@ def decide(
     settings: RefreshSettings,
     *,
     spread: float = 0.5,
+    is_named: bool = False,
+    stretch: float = 1.0,
 ) -> tuple[RefreshState, int | None]:
     """
     The state after a fetch, and when to fetch next (ms since the epoch; None: given up).
@@ -314,13 +142,19 @@ def decide(
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
+        is_named: a sitemap or feed had named a change of the page since it was compared last.
+        stretch: factor of the interval, where the files of the host name changes in time.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    if seen.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
-        after = _compared(before, seen, tuple(changed), present, settings)
-        wait_s = _hinted_s(after, seen)
+    before = _of_its_sort(before, seen)
+    if seen.source and seen.outcome in _ANSWERS:
+        after = _read(before, seen, settings)
+        wait_s = after.interval_s
+    elif seen.outcome in _ANSWERS:
+        after = _compared(before, seen, tuple(changed), present, settings, is_named=is_named)
+        wait_s = max(_hinted_s(after, seen), after.interval_s * stretch)
     elif seen.outcome == OutcomeKind.GONE:
         after = _gone(before, seen, settings)
         wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
@@ -333,9 +167,48 @@ def decide(
         after = before._replace(failures=row + 1)
         doubled = FAILED_WAIT_S * 2.0 ** min(row, 10)
         wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
-    given_up = after.gone >= settings.gone_confirmations
+    given_up = after.gone >= settings.gone_confirmations or (
+        after.page_type in SOURCES and not settings.signals
+    )
     due_at_ms = None if given_up else _due(seen, wait_s, settings, spread)
     return after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms), due_at_ms
+
+
+_ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+
+
+def _of_its_sort(before: RefreshState, seen: Seen) -> RefreshState:
+    """The state, or a new one where a page is read as a sitemap from now on, or the reverse."""
+    if seen.source and before.page_type not in SOURCES:
+        return RefreshState(page_type=seen.source)
+    if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
+        return RefreshState()
+    return before
+
+
+def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+    """The state of a sitemap or feed after a reading, or after a 304."""
+    is_read = seen.outcome == OutcomeKind.FETCHED
+    kind = seen.source if is_read and seen.source else before.page_type
+    a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
+    if before.compared_at_ms:
+        passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
+        a, b_s = read_belief(a, b_s, passed_s, seen.brought)
+    return before._replace(
+        a=a,
+        b_s=b_s,
+        usual_s=usual_s(kind, settings),
+        interval_s=_bounded_s(reading_interval_s(a / b_s, settings), settings),
+        checks=before.checks + bool(before.compared_at_ms),
+        changes=before.changes + seen.brought,
+        compared_at_ms=seen.fetched_at_ms,
+        changed_at_ms=seen.fetched_at_ms if seen.brought else before.changed_at_ms,
+        gone=0,
+        gone_at_ms=0,
+        failures=0,
+        body_hash=(seen.body_hash or "")[:16] or before.body_hash,
+        page_type=kind,
+    )
 
 
 def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
@@ -362,6 +235,8 @@ def _compared(
     changed: tuple[str, ...],
     present: Container[str],
     settings: RefreshSettings,
+    *,
+    is_named: bool,
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
     read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
@@ -377,7 +252,7 @@ def _compared(
             changed = (*changed, "body")
         weight = change_weight(page_type, changed, usual, settings)
         passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight)
+        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight, is_named=is_named)
         state = state._replace(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )

@@ -24,6 +24,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
+from aragog.urlstore.items import ItemIndex, fields_of, puts_of
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
@@ -87,10 +88,11 @@ class Repair:
     _due: DueIndex = field(init=False)
     _tombstones: Tombstones = field(init=False)
     _same: SameContent = field(init=False)
+    _items: ItemIndex = field(init=False)
 
     def __post_init__(self) -> None:
         self._due, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
-        self._same = SameContent(self.zen)
+        self._same, self._items = SameContent(self.zen), ItemIndex(self.zen)
 
     def run(
         self, progress: Progress | None = None, report: Callable[[str], None] = lambda _: None
@@ -160,6 +162,7 @@ class Repair:
             self._alias(url, canonical, row)
             return
         self._content_entry(url, row)
+        self._item_entries(url, row)
         entered, taken = self.zen.index(key, row)
         if entered:
             self._repaired["value of an indexed field missing"] += entered
@@ -178,6 +181,14 @@ class Repair:
             return
         for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
             self._put(put, "entry of a body missing")
+
+    def _item_entries(self, url: str, row: Row) -> None:
+        """Enter a page's items into their index."""
+        for name, value in fields_of(row).items():
+            at_ms = row[nodes.field_column(name)].at_ms
+            for put in puts_of(url, {name: value}, at_ms):
+                if not self._items.has(put[1]):
+                    self._put(put, "entry of an item missing")
 
     def _is_due(self, key: bytes, row: Row) -> bool:
         """True for a URL that was never fetched and is due: only the due row has its text."""

@@ -16,12 +16,14 @@ from aragog.runtime.clock import Clock
 from aragog.settings import ContentSettings, RefreshSettings, StoreSettings
 from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.bodies import Bodies, Packs
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.feed import Feed
 from aragog.urlstore.field_formats import FieldFormats, is_extracted
 from aragog.urlstore.fields import Fields
 from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.item_reader import Items
 from aragog.urlstore.link_edges import LINK, LinkEdges
 from aragog.urlstore.links import LinkReader, Links
 from aragog.urlstore.maintenance import Maintenance
@@ -60,10 +62,12 @@ class UrlStore:
 
     Attributes:
         pages: records, histories and lists of URLs.
+        items: what pages have many of.
         fields: what the fields of a page are set, deleted and replaced by.
         links: outlinks and inlinks.
         aliases: which URLs stand for the same page.
         schedule: refresh times, watches, crawl budgets.
+        signals: what sitemaps and feeds say of pages, and how far each host is believed.
         feed: changes of pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
@@ -104,14 +108,17 @@ class UrlStore:
         takedown = Takedown(
             zen, bodies, outlinks, merger, Hosts(zen), compactor, tombstones
         )  # fmt: skip
+        self.signals = ChangeSignals(zen, write_clock, refresh or RefreshSettings())
         writer = PageWriter(
             zen, bodies, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
+            self.signals,
         )  # fmt: skip
         self._nodes = nodes
         self.takedowns = Takedowns(
             takedown, tombstones, nodes, write_clock, Trust(zen, merger, refresh), self.serves
         )
         self.pages = Pages(zen)
+        self.items = Items(zen, self.pages)
         self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
             LinkReader(links.lists, outlinks, merger),
@@ -263,7 +270,9 @@ class UrlStore:
         """
         return self._batches.write(pages)
 
-    def pack_pages(self, pages: Sequence[PageWrite], *, now: bool = False) -> PackingPages:
+    def pack_pages(
+        self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
+    ) -> PackingPages:
         """
         Put the bodies of pages into a pack with those of other batches, before `write_pages`.
 
@@ -274,8 +283,18 @@ class UrlStore:
         Args:
             pages: as for `write_pages`.
             now: somebody waits for one of them, so the pack is put at once.
+            urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
         """
-        return self._packing.add(pages, now=now)
+        return self._packing.add(pages, now=now, urls=urls)
+
+    def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
+        """
+        Put the pack of `pack_pages` without waiting for more pages, if none is on its way.
+
+        None is, when all URLs in flight wait for the pack; `in_flight` counts them, and is called
+        only if some wait. Too low a count costs a smaller pack.
+        """
+        self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
         """

@@ -9,6 +9,9 @@ import zstandard
 MAGIC = b"\x28\xb5\x2f\xfd"
 """What compressed data begin with."""
 
+_HAS_CHECKSUM = 4
+"""A bit of the frame header's descriptor."""
+
 ZstdError = zstandard.ZstdError
 
 
@@ -32,6 +35,53 @@ def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
         )
     # A copy, because zstandard's result keeps a buffer of the size of the input.
     return bytes(memoryview(compressor.compress(data)))
+
+
+def content_size(frame: bytes) -> int | None:
+    """The size of what is in a frame, as its header has it; None: the header does not say."""
+    try:
+        size = zstandard.frame_content_size(frame)
+    except ZstdError:
+        return None
+    return size if size >= 0 else None
+
+
+def without_checksum(frame: bytes) -> bytes:
+    """A frame of `compress` as it is without `checksum` (RFC 8878, section 3.1.1)."""
+    if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
+        return frame
+    return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
+
+
+def end_of_frame(data: bytes, at: int) -> int:
+    """
+    Where the frame that begins at `at` ends, by the lengths of its blocks (RFC 8878, section
+    3.1.1); more than there is where its last block is cut off.
+
+    Raises:
+        IndexError: the data end before its last block begins.
+    """
+    descriptor = data[at + 4]
+    single_segment = descriptor >> 5 & 1
+    size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]
+    at += 5 + (1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
+    while True:
+        header = data[at] | data[at + 1] << 8 | data[at + 2] << 16
+        kind, length = header >> 1 & 3, header >> 3
+        at += 3 + (1 if kind == 1 else length)
+        if header & 1:
+            return at + (4 if descriptor & _HAS_CHECKSUM else 0)
+
+
+def is_checked(frame: bytes) -> bool:
+    """Whether data are one whole frame with its content's size and checksum."""
+    try:
+        if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
+            return False
+        has_size = frame[4] >> 5  # a single segment, or bytes for the size
+        return bool(has_size) and end_of_frame(frame, 0) == len(frame)
+    except IndexError:
+        return False
 
 
 def decompress(data: bytes) -> bytes:

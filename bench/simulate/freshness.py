@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.refresh_policy import DAY_S
+from aragog.urlstore.usual_intervals import DAY_S
 from bench.refresh import Domain, optimum, replay
 from bench.simulate.web import Web
 

@@ -23,7 +23,7 @@ class DomainLimit:
     """The last slot."""
     factor: int = 100
     """Percent."""
-    streak: int = 0
+    errors_in_a_row: int = 0
 
     @property
     def step_us(self) -> float:
@@ -45,8 +45,8 @@ class DomainLimit:
     def report(self, *, well: bool) -> None:
         """Count a response."""
         if well:
-            self.factor, self.streak = max(100, self.factor * 3 // 4), 0
+            self.factor, self.errors_in_a_row = max(100, self.factor * 3 // 4), 0
         else:
-            self.streak = min(255, self.streak + 1)
-            if self.streak >= PATIENCE:
+            self.errors_in_a_row = min(255, self.errors_in_a_row + 1)
+            if self.errors_in_a_row >= PATIENCE:
                 self.factor = min(SLOWEST, self.factor * 2)

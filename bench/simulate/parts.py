@@ -8,6 +8,7 @@ from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.spool import SpoolBounds
 from aragog.runtime.clock import Clock
 from bench.simulate.limits import DomainLimit
+from bench.simulate.shares import SharedLine
 from bench.simulate.web import Kind
 
 
@@ -77,6 +78,7 @@ class Job:
     slot_us: float | None = None
     attempt: int = 0
     probe: bool = False
+    crawl: int = 0
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ class SimulatedDomain:
     limit: DomainLimit
     kind: Kind
     urls: int
-    line: list[tuple[int, int, Job]] = field(default_factory=list)
+    line: SharedLine[Job] = field(default_factory=SharedLine)
     looked: bool = False
     """Its line is going to be looked at."""
     fetched: int = 0
@@ -104,6 +106,8 @@ class SmallResult:
     visits: int = 0
     done_s: list[float] = field(default_factory=list)
     """When each URL was fetched or given up, in order."""
+    crawls_done_s: dict[int, list[float]] = field(default_factory=dict)
+    """The same of what was fetched, by crawl."""
     rate_used: float = 0.0
     """Share of the allowed requests that were sent while a domain had work."""
     fairness: float = 0.0

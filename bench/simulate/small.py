@@ -102,15 +102,19 @@ class SmallCrawl:
     def _enqueue(self) -> None:
         owners = [n for n, domain in enumerate(self.domains) for _ in range(domain.urls)]
         self.rng.shuffle(owners)
-        delays = BacklogDelays(self.settings.politeness.qps, self.clock)
+        self._produce(owners, BacklogDelays(self.settings.politeness.qps, self.clock))
+
+    def _produce(self, owners: Sequence[int], delays: BacklogDelays, crawl: int = 0) -> None:
+        """Enqueue a URL of each of these domains, for a crawl."""
         for at in range(0, len(owners), ENQUEUED_AT_ONCE):
             urls = [f"http://d{n}.example/" for n in owners[at : at + ENQUEUED_AT_ONCE]]
-            front, late = delays.split(urls)
-            jobs = [Job(_domain_of(url), PRIORITY_DEFAULT, 0.0) for url in front]
+            front, late = delays.split(urls, PRIORITY_DEFAULT, crawl)
+            jobs = [Job(_domain_of(url), PRIORITY_DEFAULT, 0.0, crawl=crawl) for url in front]
             for some in _batches(jobs, self.settings.pipeline.batch_size):
                 self._send(some, PRIORITY_DEFAULT, 0.0)
             ones = [
-                (Job(_domain_of(b.url), PRIORITY_DEFAULT, 0.0), b.delay_ms / 1000) for b in late
+                (Job(_domain_of(b.url), PRIORITY_DEFAULT, 0.0, crawl=crawl), b.delay_ms / 1000)
+                for b in late
             ]
             for pairs in _batches(ones, self.settings.pipeline.batch_size):
                 self._send([job for job, _ in pairs], less_urgent(PRIORITY_DEFAULT), pairs[0][1])
@@ -235,16 +239,17 @@ class SmallCrawl:
             if job.probe:
                 self.result.urgent_s.append(start_s - job.since_s)
             elif well:
-                self._stored(start_s)
+                self._stored(start_s, job.crawl)
             else:
                 self._failed(job)
         self._dispatch()
 
-    def _stored(self, start_s: float) -> None:
+    def _stored(self, start_s: float, crawl: int) -> None:
         each_s = 1 / self.machines.canonicalize_s
         self.canonical_free_s = max(self.canonical_free_s, self.clock.now_s) + each_s
         self.result.fetched += 1
         self.result.done_s.append(start_s)
+        self.result.crawls_done_s.setdefault(crawl, []).append(start_s)
         self._at(self.canonical_free_s, lambda: self.spool.add(-self.body_bytes))
 
     def _failed(self, job: Job) -> None:
@@ -264,8 +269,7 @@ class SmallCrawl:
 
     def _park(self, job: Job, free_us: float) -> None:
         domain = self.domains[job.domain]
-        self.number += 1
-        heapq.heappush(domain.line, (job.priority, self.number, job))
+        domain.line.push(job.crawl, job.priority, job)
         if not domain.looked:
             self._look_at(job.domain, max(self.clock.now_s, (free_us - self.release_us) / 1e6))
 
@@ -300,7 +304,7 @@ class SmallCrawl:
                 slot_us = domain.limit.reserve(now_us, self.release_us)
                 if slot_us is None:
                     break
-                job = heapq.heappop(domain.line)[2]
+                job = domain.line.pop()
                 job.slot_us = slot_us
                 near.append((slot_us, job))
                 given += 1

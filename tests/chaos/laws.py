@@ -27,7 +27,7 @@ MOST_MEMORY_BYTES = 700 * 2**20
 SWEEP_WITHIN_S = 180.0
 IDLE_S = 1.0
 CONTENTS = 2_000
-"""Of about so many pages the content is read, of the others the title alone."""
+"""Of about this number of pages the content is read, of the others the title alone."""
 ALLOWED_EXTRA_FETCHES = 2
 """Answers of one URL beyond the first, per fault."""
 QUEUES = ("fetch", "robots", "canonicalize", "store")

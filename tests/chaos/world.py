@@ -32,7 +32,7 @@ QPS = 10.0
 CHUNK = 500
 MEASURE_EVERY_S = 2.0
 KEPT_BACK = 10
-"""One URL in so many is enqueued while something is broken."""
+"""One URL in this number is enqueued while something is broken."""
 USER_AGENT = "aragog-chaos/1.0 (+http://127.0.0.1/)"
 
 

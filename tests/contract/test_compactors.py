@@ -83,7 +83,7 @@ def two_stores(limits):
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("late", [True, False])
 def test_a_compactor_that_pauses_anywhere_while_another_one_works_doubles_nothing(limits, late):
-    """`late`: for so long that the other one takes over its plan; else both compact at once."""
+    """`late`: until the other one takes over its plan; else both compact at once."""
     for point in count(LIMITS.index(limits), len(LIMITS)):  # together all points
         fuse, slow, other = two_stores(limits)
         rng = random.Random(point)

@@ -35,13 +35,13 @@ def run(redis_url):
 def test_a_server_with_too_little_capacity_is_asked_below_it_and_never_answers_503(
     run, server, capacity
 ):
-    gentle = run(server(), 60)
+    latency_steps = run(server(), 60)
     strict = run(server(), 20, max_slowdown=1)
 
-    assert gentle.busy == 0
-    assert 0.5 * capacity < gentle.rate(20, 60) < capacity
+    assert latency_steps.busy == 0
+    assert 0.5 * capacity < latency_steps.rate(20, 60) < capacity
     assert strict.busy > 20
-    assert gentle.latency_s(0.9, 20) < strict.latency_s(0.5, 10) / 2
+    assert latency_steps.latency_s(0.9, 20) < strict.latency_s(0.5, 10) / 2
 
 
 @pytest.mark.parametrize("server", [steady_server, mixed_server])

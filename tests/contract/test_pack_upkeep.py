@@ -47,6 +47,40 @@ def test_a_pack_that_is_half_alive_stays(files):
     assert len(stand.names()) == 2
 
 
+def test_packs_with_little_dead_space_do_not_hide_one_with_much():
+    """Each run reads a few packs of each bucket, and the next one continues behind them."""
+    stand = pack_stand()
+    for n in range(3):
+        write_together(stand, [fetched(f"{A}{n}-{m}", f"old {n} {m}") for m in range(4)])
+    catalog = stand.store.bodies.packs.catalog
+    catalog._row = lambda kind, pack: b"\0" + kind + b"\0" + pack.encode()  # one bucket
+    catalog.dead([_pointer(stand, f"{A}{n}-0") for n in range(3)])
+
+    seen = [[name for name, _ in catalog.next_dead(1)] for _ in range(5)]
+    first, second, third = sorted(stand.names())
+    assert seen == [[first], [second], [third], [], [first]]
+
+
+def _pointer(stand, url):
+    return pointer_of(stand.store.zen.nodes.get(node_id(url)))
+
+
+def test_dead_space_is_counted_for_the_metric(files):
+    stand = pack_stand(files=files)
+    assert stand.store.maintenance.dead_pack_bytes() is None
+    write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(4)])
+    replaced = _pointer(stand, f"{A}0").length
+    write_together(stand, [fetched(f"{A}0", "new", NOW_MS + 1)])
+
+    stand.upkeep()
+    assert stand.store.maintenance.dead_pack_bytes() == replaced
+    write_together(stand, [fetched(f"{A}{n}", "new", NOW_MS + 2) for n in range(4)])
+    stand.upkeep()
+    stand.upkeep(hours=1)
+    stand.upkeep()
+    assert stand.reopened().store.maintenance.dead_pack_bytes() == 0
+
+
 def test_a_reader_that_read_a_pointer_before_a_rewrite_can_read_it_until_the_grace_is_over():
     stand = pack_stand()
     write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])

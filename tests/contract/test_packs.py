@@ -3,6 +3,7 @@
 import gc
 import itertools
 import weakref
+from dataclasses import replace
 
 import pytest
 
@@ -249,3 +250,20 @@ def test_a_writer_that_was_closed_puts_later_packs_in_time():
         stand.store.bodies.packs.writer.close()
 
     assert len(stand.names()) == 2
+
+
+def test_a_fetched_body_is_neither_decompressed_nor_compressed_again(files):
+    """
+    That was two thirds of what a large page cost the store: what it does not look at may be damaged.
+    """
+    stand = pack_stand(files=files)
+    page = fetched(A, "<p>the text of a page</p>" * 1000)
+    damaged = page.content.body[:-1] + bytes([page.content.body[-1] ^ 1])  # its checksum
+    stand.store.write_pages(
+        [replace(page, content=replace(page.content, body=damaged, digest="of the fetch"))]
+    )
+
+    assert damaged in stand.files.read_all(stand.names()[0])
+    assert stand.store.get(A, []).content_hash == "of the fetch"
+    with pytest.raises(CorruptContent):
+        stand.store.content(A)

@@ -48,4 +48,4 @@ def test_slots_and_backoff_are_those_of_the_scripts(node, seed):
             twin.report(well=well)
             assert factor in (0, twin.factor)
             state = unpack_state(node.get_many([node.key("slot", KEY)])[0])
-            assert (state.factor, state.streak) == (twin.factor, twin.streak)
+            assert (state.factor, state.errors_in_a_row) == (twin.factor, twin.errors_in_a_row)

@@ -11,7 +11,8 @@ from aragog.runtime.clock import ManualClock
 from aragog.transfer.import_export import export_urls
 from aragog.urlstore.crawl_budget import Budget
 from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, Seen
+from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from tests.support.stores import NOW_MS, body, page
 from zengraph import MultiGraph
 from zengraph.tables.memory import MemoryTables

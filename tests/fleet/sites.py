@@ -17,7 +17,7 @@ KINDS = ("plain", "crawl-delay", "slow", "busy", "refusing", "gone", "plain", "p
 
 
 def urls(count: int, domains: int) -> list[str]:
-    """So many URLs, one of each domain in turn."""
+    """`count` URLs, one of each domain in turn."""
     return [f"http://d{n % domains}-fleet.test/{n // domains}" for n in range(count)]
 
 

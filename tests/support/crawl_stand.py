@@ -32,6 +32,7 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.pipeline import Pipeline
 from aragog.runtime.clock import Clock
 from aragog.settings import (
+    EgressSettings,
     FetchSettings,
     IdentitySettings,
     PipelineSettings,
@@ -235,6 +236,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         preferences: dict[str, Any] | None = None,
         identity: IdentitySettings | None = None,
         fetch: dict[str, Any] | None = None,
+        egress: EgressSettings | None = None,
         retry_first_s: float = 30.0,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
@@ -257,6 +259,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             ),
             rendering=rendering or RenderingSettings(),
             identity=identity or IdentitySettings(),
+            egress=egress or EgressSettings(),
             pipeline=PipelineSettings(retry_first_s=retry_first_s),
             webhooks=WebhookSettings(allowed_hosts=("127.0.0.1",)),
         )

@@ -91,6 +91,9 @@ class MemoryInFlight:
     def confirm(self, urls: Sequence[str]) -> None:
         self.urls |= set(urls)
 
+    def count(self) -> int:
+        return len(self.urls)
+
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
         self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 

@@ -91,6 +91,7 @@ class Request:
     monotonic_ms: float
     connection: int
     """Which connection it came on, counted from 1."""
+    body: bytes = b""
 
     def header(self, name: str) -> str | None:
         """The first header of that name, whatever its case."""
@@ -245,9 +246,14 @@ class Origin:
         host = next((v for k, v in headers if k.lower() == "host"), "").rpartition(":")
         path = "/" + target.split("/", 3)[3] if "://" in target.split("?")[0] else target
         path, _, query = path.partition("?")
+        length = next((int(v) for k, v in headers if k.lower() == "content-length"), 0)
+        body = data.partition(b"\r\n\r\n")[2]
+        while len(body) < length and (more := sock.recv(65_536)):
+            body += more
         request = Request(
-            method, target, path, query, host[0] or host[2], headers, at_ms, monotonic_ms, number
-        )
+            method, target, path, query, host[0] or host[2], headers, at_ms, monotonic_ms, number,
+            body,
+        )  # fmt: skip
         self.seen.append(request)
         return request
 

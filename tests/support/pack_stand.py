@@ -36,7 +36,7 @@ class PackStand:
         return pack_stand(self.tables, self.files, self.content, self.clock, **settings)
 
     def upkeep(self, hours: float = 0.0):
-        """One round of upkeep, so many hours later; returns its report."""
+        """One round of upkeep, some hours later; returns its report."""
         self.clock.advance_ms(int(hours * HOUR_MS))
         return self.store.maintenance.upkeep_packs()
 

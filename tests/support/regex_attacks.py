@@ -18,7 +18,7 @@ from re import _parser as parser
 from typing import Any
 
 CHARS = 6_000
-"""A quadratic pattern takes 20 ms or more for so many, a linear one about one."""
+"""For this number a quadratic pattern takes 20 ms or more, a linear one about one."""
 HARMLESS_S = 0.01
 GROWTH = 8
 """Time for four times the characters: 4 is linear, 16 quadratic; the shortest measurements decide."""
@@ -37,7 +37,7 @@ _CATEGORIES = {
     op.CATEGORY_NOT_SPACE: "a", op.CATEGORY_WORD: "a", op.CATEGORY_NOT_WORD: "-",
 }  # fmt: skip
 _LONG = 100
-"""A repeat of at most so many is bounded well enough."""
+"""A repeat of at most this number is bounded well enough."""
 
 
 class TooSlowError(Exception):

@@ -66,9 +66,10 @@ def start(site, tmp_path):
         "COLUMNS": "200",
     }
 
-    def started(*arguments, qps=100):
+    def started(*arguments, qps=100, front_after_s=10.0):
+        code = f"from aragog.cli import main, run; run.FRONT_AFTER_S = {front_after_s}; main()"
         return subprocess.Popen(
-            [sys.executable, "-m", "aragog.cli", "run", "urls.txt", "--stop", *arguments],
+            [sys.executable, "-c", code, "run", "urls.txt", "--stop", *arguments],
             cwd=tmp_path, env=environ | {"ARAGOG_POLITENESS__QPS": str(qps)}, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -134,3 +135,17 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
     code, output = finished(start("-O", "docs.jsonl"))  # reaches the first page only
     assert (code, set(urls_of(file))) == (0, URLS), output
     assert f"{PAGES - 1} of them of pages that only the earlier file had" in output
+
+
+@pytest.mark.parametrize(("front_after_s", "serves"), [(0.0, True), (1e9, False)])
+def test_a_run_that_stops_at_its_end_starts_the_servers_only_when_it_lasts(
+    start, tmp_path, front_after_s, serves
+):
+    """What was seen: the first pages of a short run waited for Flower and the API to be imported."""
+    code, output = finished(start("-O", "docs.jsonl", front_after_s=front_after_s))
+
+    assert code == 0, output
+    assert urls_of(tmp_path / "docs.jsonl") == [ROOT]
+    logs = {log.stem for log in (tmp_path / "var" / "logs").iterdir()}
+    assert {"fetch", "store"} <= logs
+    assert {"http", "flower"} <= logs if serves else not {"http", "flower"} & logs

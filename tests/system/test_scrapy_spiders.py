@@ -31,7 +31,8 @@ NOISE_MS = 2.0
 def given():
     """The settings of a project, as the page has them."""
     settings = {}
-    for block in blocks(PAGE, "python"):
+    for start in ("ADDONS", "ITEM_PIPELINES"):
+        (block,) = blocks(PAGE, "python", start)
         exec(block, {}, settings)
     assert {*settings} == {"ADDONS", "ITEM_PIPELINES"}
     return settings

@@ -107,7 +107,7 @@ class Machine:
         return urls
 
     def stored(self, at_least):
-        """Wait until so many of what was enqueued last were stored."""
+        """Wait until that number of what was enqueued last is stored."""
         wait_until(lambda: self.in_flight() <= HOSTS * PAGES - at_least, otherwise=self.logs)
 
 

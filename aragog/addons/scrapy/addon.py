@@ -16,6 +16,7 @@ from aragog.addons.scrapy.unused_settings import VALUES_ORDER, log_unused, path_
 from aragog.errors import CONFIG
 
 log = logging.getLogger(__name__)
+HANDLER = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
 SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -31,6 +32,7 @@ class AragogAddon:
 
     Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
     for redirects and images as well, so Scrapy's own middleware does not request it once more.
+    Where a project has another handler, such as a browser's, that middleware stays and is on.
     AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
     that have no effect are logged.
     """
@@ -56,13 +58,16 @@ class AragogAddon:
         Raises:
             ConfigError: the spider could not be opened; see `aragog.addons.scrapy.prerequisites`.
         """
-        handler = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
         if self._runs_crawl:
             filter_class = "aragog.addons.scrapy.dupefilter.SharedDupeFilter"
             settings.set("SCHEDULER", SCHEDULER, _PRIORITY)
             settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
-        settings["DOWNLOAD_HANDLERS"].update({"http": handler, "https": handler}, _PRIORITY)
-        settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
+        handlers = settings["DOWNLOAD_HANDLERS"]
+        handlers.update({"http": HANDLER, "https": HANDLER}, _PRIORITY)
+        if all(path_of(handlers[scheme]) == HANDLER for scheme in ("http", "https")):
+            settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
+        else:
+            settings.set("ROBOTSTXT_OBEY", value=True, priority=_PRIORITY)
         settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)

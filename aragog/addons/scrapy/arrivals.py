@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT, is_own_proxy
+from aragog.addons.scrapy.unsupported import FROM_ENVIRONMENT, proxy_address
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
@@ -36,7 +36,9 @@ def vet_arrivals(settings: BaseSettings, fetch: FetchSettings) -> Vet:
         if request.meta.pop(FROM_ENVIRONMENT, None):
             request.meta.pop("proxy", None)  # this process has an environment of its own
         proxy = request.meta.get("proxy")
-        if proxy and not is_own_proxy(proxy, reveal(fetch.proxy)):
+        if proxy and (
+            not fetch.proxy or proxy_address(proxy) != proxy_address(reveal(fetch.proxy))
+        ):
             return "another process names its proxy in request.meta['proxy']: set fetch.proxy"
         return ssrf.vet_url(request.url)
 

@@ -25,7 +25,7 @@ from aragog.addons.scrapy import engine
 from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.addons.scrapy.responses import response_of
 from aragog.addons.scrapy.scheduler import SpiderScheduler
-from aragog.addons.scrapy.unsupported import why_unsupported
+from aragog.addons.scrapy.unsupported import NamedWays, why_unsupported
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SingleRequest
@@ -66,6 +66,8 @@ class PoliteDownloadHandler:
         self._crawler = crawler
         self._crawl = crawl
         self._wait_s = wait_s
+        settings = crawl.settings
+        self._ways = NamedWays(settings.egress, reveal(settings.fetch.proxy))
         self._clock = SystemClock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aragog-fetch")
 
@@ -85,14 +87,14 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body of another than POST, or a
-                proxy other than `fetch.proxy`.
+                proxy that is none of the ways out of the settings.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
                 because Redis did not answer in time or the process ends.
             DownloadFailedError: Redis did not answer in time, and the request is not from our
                 queue. Scrapy may try again. Others are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
-        if reason := why_unsupported(request, reveal(self._crawl.settings.fetch.proxy)):
+        if reason := why_unsupported(request, self._ways):
             if slot is not None:
                 self._crawl.fetches.fetch.unused(slot)
             raise NotSupported(reason)
@@ -121,9 +123,10 @@ class PoliteDownloadHandler:
             # After ctrl-C, what has not been sent returns to the queue.
             return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
+        single = _single(request, self._ways.of(request))
         while True:
             try:
-                return self._crawl.fetches.fetch.fetch(_single(request), left_s=left_s, slot=slot)
+                return self._crawl.fetches.fetch.fetch(single, left_s=left_s, slot=slot)
             except InvalidUrl as error:
                 log.warning("%s is not requested: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
@@ -155,12 +158,13 @@ class PoliteDownloadHandler:
         self._threads.shutdown()
 
 
-def _single(request: Request) -> SingleRequest:
+def _single(request: Request, way: str) -> SingleRequest:
     return SingleRequest(
         url=request.url,
         headers=dict(_headers(request)),
         method=request.method,
         body=request.body,
+        way=way,
     )
 
 

@@ -35,7 +35,7 @@ LONGEST_DELAY_S = 300.0
 LOGGED_WAIT_S = 5.0
 """A wait this much longer than the interval of its domain is logged: it is paused or stopped."""
 RULES_WAIT_S = 0.5
-"""The others of a domain wait for so long while one of them brings its robots.txt."""
+"""How long the others of a domain wait while one of them brings its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
 _MOST_EMPTY_LINES = 1_000
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from urllib.parse import urlsplit
 
 from scrapy import Request
+
+from aragog.crawl.egress.choice import DIRECT, PROXY
+from aragog.settings import EgressSettings
 
 METHODS = ("GET", "HEAD", "POST")
 FROM_ENVIRONMENT = "_scheme_proxy"
 """`HttpProxyMiddleware` marks requests so whose proxy is that of the environment."""
 
 _META = (
-    "aragog does not use request.meta['proxy']: set fetch.proxy, which every request uses, and "
-    "remove it from the request"
+    "aragog sends by ways out that its settings name: write the name of one of egress.ways into "
+    "request.meta['proxy'], or make an entry there with this proxy"
 )
 _ENVIRONMENT = (
     "aragog does not use the proxy of the environment (http_proxy, https_proxy): set fetch.proxy, "
@@ -20,13 +24,13 @@ _ENVIRONMENT = (
 )
 
 
-def why_unsupported(request: Request, own_proxy: str) -> str | None:
+def why_unsupported(request: Request, ways: NamedWays) -> str | None:
     """
     Return what of a request is not supported, for messages; None: it can be sent.
 
     Args:
         request: Scrapy's.
-        own_proxy: `fetch.proxy`, through which every request goes; "": none.
+        ways: the ways out that a request may name.
     """
     if request.method not in METHODS or (request.body and request.method != "POST"):
         return f"aragog sends GET, HEAD and POST, not {request.method} with this body"
@@ -35,15 +39,41 @@ def why_unsupported(request: Request, own_proxy: str) -> str | None:
         return None
     # To send it from another address than the spider chose may expose this machine.
     if request.meta.get(FROM_ENVIRONMENT):
-        return None if own_proxy else _ENVIRONMENT
-    return None if is_own_proxy(proxy, own_proxy) else _META
+        return None if ways.has_usual_proxy else _ENVIRONMENT
+    return None if ways.named(proxy) is not None else _META
 
 
-def is_own_proxy(proxy: str, own_proxy: str) -> bool:
-    """Whether a request names `fetch.proxy` itself."""
-    return bool(own_proxy) and _address(proxy) == _address(own_proxy)
+class NamedWays:
+    """
+    The ways out that `request.meta["proxy"]` may name. Pure.
+
+    Args:
+        egress: its ways, by name, or by the address of a proxy that only one of them has.
+        own_proxy: `fetch.proxy`; "": none.
+    """
+
+    def __init__(self, egress: EgressSettings, own_proxy: str) -> None:
+        self.has_usual_proxy: bool = bool(own_proxy)
+        addresses = [(proxy_address(w.proxy), n) for n, w in egress.ways.items() if w.proxy]
+        often = Counter(address for address, _ in addresses)
+        self._by_address = {address: name for address, name in addresses if often[address] == 1}
+        self._names = {*egress.ways, DIRECT}
+        if own_proxy:
+            self._names.add(PROXY)
+            self._by_address[proxy_address(own_proxy)] = PROXY
+
+    def named(self, proxy: str) -> str | None:
+        """The way that a request names, by its name or the address of its proxy; None: no such."""
+        return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
+
+    def of(self, request: Request) -> str:
+        """The way of a request that is supported; "": the rules decide."""
+        proxy = request.meta.get("proxy")
+        if not proxy or request.meta.get(FROM_ENVIRONMENT):
+            return ""
+        return self.named(proxy) or ""
 
 
-def _address(proxy: str) -> str:
+def proxy_address(proxy: str) -> str:
     """Host and port of a proxy's URL, without user and password."""
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2].lower()

@@ -12,6 +12,7 @@ from aragog.api.operations.steps import Steps, Wait
 from aragog.api.operations.values import (
     Limit,
 )
+from aragog.errors import BadInput
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
@@ -50,6 +51,12 @@ class ChangesRequest:
                "`ai-input` or `ai-train`); changes of others have no fields.",
                choices=PURPOSES, http="for"),
     ] = None  # fmt: skip
+    items: Annotated[
+        str | None, Option("Only changes of items of this kind, with the values of items alone.")
+    ] = None
+    key: Annotated[
+        str | None, Option("Only changes of the item of that kind with this key.", most_bytes=2000)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,13 @@ def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -
     """One read of the feed after a cursor."""
     if cursor == NOW:
         cursor = store.feed.end()
-    host = site_name(request.host) if request.host else None
-    page = store.feed.changes(cursor or None, request.limit, owner=request.owner or None, host=host)
+    if request.key and not request.items:
+        raise BadInput("key: is that of an item; give its kind in items")
+    page = store.feed.changes(
+        cursor or None,
+        request.limit,
+        owner=request.owner or None,
+        host=site_name(request.host) if request.host else None,
+        item=(request.items, request.key or None) if request.items else None,
+    )
     return replace(page, items=list(usable_changes(store, page.items, request.purpose)))

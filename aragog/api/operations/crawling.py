@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial
 from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import present
-from aragog.api.operations.crawls import check_own
+from aragog.api.operations.crawls import check_own, crawl_of_token
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
@@ -76,6 +77,8 @@ def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
     }
     if request.crawl:
         check_own(caller, request.crawl)
+    elif name := crawl_of_token(caller.token, caller.parts.crawls):
+        options["crawl"] = name
     results = tuple(send(list(request.urls), **options))
     batches, batch = caller.parts.batches, request.batch
     if batches is not None and results:
@@ -127,7 +130,7 @@ class FetchNowRequest:
     max_wait_ms: FetchWait = 10_000
     max_age_s: Annotated[
         float,
-        Option("Do not fetch what was confirmed at most so many seconds ago; 0: always fetch.",
+        Option("Do not fetch what was confirmed within this number of seconds; 0: always fetch.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
     field_max_age_s: FieldMaxAges = None
@@ -265,6 +268,7 @@ def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Step
             fields=request.fields,
             request_id=request.request_id,
             traceparent=request.traceparent,
+            crawl=partial(crawl_of_token, caller.token, caller.parts.crawls),
         )
     )
     record = present(caller.store, fetched.url, fetched.record)

@@ -1,28 +1,26 @@
-"""Operations on crawls: start, list, pause, cancel, report and delete them, and cancel URLs."""
+"""Operations on crawls: list, pause, cancel, report and delete them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Annotated, Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, ClassVar
 
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN, WRITE, Token
-from aragog.api.operations.values import MOST_ITEMS
 from aragog.crawl.pipeline.crawl_records import (
-    MOST_NOTIFY_CHARS,
     OWN_NAMES,
     CrawlPhase,
     CrawlTerms,
 )
+from aragog.crawl.pipeline.token_use import OWN_PREFIX, own_name
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
 from aragog.errors import AccessDenied
-from aragog.pages.preferences import PURPOSES
 
 MOST_DOMAINS = 1_000
 HOUR_MS = 3_600_000
@@ -37,8 +35,6 @@ _STATES = {
     "paused": CrawlPhase.PAUSED,
     "cancelled": CrawlPhase.CANCELLED,
 }
-MOST_COUNT = 2**53
-MOST_EVERY_S = 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +82,15 @@ def view_of(status: CrawlStatus) -> CrawlView:
     )
 
 
-def _control(caller: Caller) -> CrawlControl:
+def control_of(caller: Caller) -> CrawlControl:
+    """What controls the crawls of this server; raises `Unsupported` if it has none."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
-def _own(caller: Caller, name: str) -> CrawlControl:
+def own(caller: Caller, name: str) -> CrawlControl:
     """The control of a crawl that the caller may change; raises as `check_own`."""
     check_own(caller, name)
-    return _control(caller)
+    return control_of(caller)
 
 
 @dataclass(eq=False, repr=False)
@@ -115,98 +112,24 @@ def check_own(caller: Caller, name: str) -> None:
     if control is None or not isinstance(token, Token) or token.allows(ADMIN):
         return
     record = control.registry.read().records.get(name)
-    if record is not None and record.token != str(token):
+    is_others = record.token != str(token) if record else name.startswith(OWN_PREFIX)
+    if is_others and name != own_name(token):
         raise NotYourCrawl(name)
 
 
-@dataclass(frozen=True, slots=True)
-class StartCrawlRequest:
-    """A crawl to start, or to change and continue; what is left out stays as it was."""
-
-    name: Name
-    _: KW_ONLY
-    scope: Annotated[
-        Sequence[str] | None,
-        Option(
-            "Rules for its URLs: `host:`, `domain:`, `prefix:` or `pattern:` and a value, with `-` "
-            "in front for those that are left out. Without any, links stay within the registered "
-            "domain of their page.",
-            most_items=200,
-        ),
-    ] = None
-    depth: Annotated[int | None, Option("Link hops to follow.", least=0, most=100)] = None
-    nofollow: Annotated[bool | None, Option("Follow links that are marked `nofollow`.")] = None
-    priority: Annotated[int | None, Option("0 (most urgent) to 9.", least=0, most=9)] = None
-    purposes: Annotated[
-        Sequence[str] | None, Option("What it is for.", most_items=5, choices=PURPOSES)
-    ] = None
-    max_urls: Annotated[int | None, Option("The most URLs.", least=1, most=MOST_COUNT)] = None
-    max_urls_per_host: Annotated[
-        int | None, Option("The most URLs of one host.", least=1, most=MOST_COUNT)
-    ] = None
-    max_bytes: Annotated[
-        int | None,
-        Option("It ends once its pages have so many bytes.", least=1, most=MOST_COUNT),
-    ] = None
-    until_ms: Annotated[
-        int | None, Option("When it ends, ms since the epoch.", least=1, most=MOST_COUNT)
-    ] = None
-    rate: Annotated[
-        float | None,
-        Option(
-            "The most requests a second to a domain; the domain's own rate stays the bound.",
-            least=0.0001,
-            most=10_000,
-        ),
-    ] = None
-    every_s: Annotated[
-        int | None,
-        Option(
-            "It begins again so often, from its seeds, with conditional requests; 0: not any more.",
-            least=0,
-            most=MOST_EVERY_S,
-        ),
-    ] = None
-    notify: Annotated[
-        str | None,
-        Option(
-            "The address that is told when it is done or ends, signed like webhooks; empty: none.",
-            most_bytes=MOST_NOTIFY_CHARS,
-        ),
-    ] = None
-    notify_secret: Annotated[
-        str | None, Option("The secret of these signatures; it is not shown.", most_bytes=200)
-    ] = None
-    notify_error_rate: Annotated[
-        float | None,
-        Option("Tell it too when this share of a day's URLs has failed.", least=0, most=1),
-    ] = None
-
-
-@operation(
-    StartCrawlRequest,
-    http=HttpRoute("POST", "/v1/crawls/{name}"),
-    thrift="Fetcher.startCrawl",
-    scope=WRITE,
-    pool=Pool.BROKER,
-)
-def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
+def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    Start a crawl, or change and continue the one of this name.
+    The crawl of what a caller enqueues without a name; "": that of all who have no token.
 
-    Enqueue its URLs with `crawl`; those of one with `every_s` are kept as its seeds. One that was
-    cancelled or has ended starts again; what waited for it then stays cancelled. A token may change
-    the crawls that it started, `admin` all.
+    It is started when it is first used, and again if somebody cancelled it.
     """
-    control = _own(caller, request.name)
-    options: dict[str, Any] = {
-        f.name: value
-        for f in fields(request)
-        if f.name != "name" and (value := getattr(request, f.name)) is not None
-    }
-    if "purposes" in options:
-        options["purposes"] = " ".join(options["purposes"])
-    return view_of(control.start(request.name, options, token=str(caller.token or "")))
+    if control is None or not isinstance(token, Token):
+        return ""
+    name = own_name(token)
+    record = control.registry.crawls().records.get(name)
+    if record is None or record.has_ended:
+        control.registry.start(name, {}, token=str(token))
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +145,7 @@ class CrawlsRequest:
 )
 def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
     """All crawls: those that always exist (`enqueued`, `refresh`), then the others by name."""
-    return [view_of(status) for status in _control(caller).all()]
+    return [view_of(status) for status in control_of(caller).all()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +167,7 @@ def _has(control: CrawlControl, name: str) -> bool:
 )
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
     """A crawl, and what became of its URLs; None if no crawl has this name."""
-    control = _control(caller)
+    control = control_of(caller)
     return view_of(control.status(request.name)) if _has(control, request.name) else None
 
 
@@ -298,7 +221,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     Outcomes by domain and by hour, what fails, what holds its open domains back, and the time left
     by their rates.
     """
-    control = _control(caller)
+    control = control_of(caller)
     if not _has(control, request.name):
         return None
     report = control.report(request.name)
@@ -343,7 +266,7 @@ def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
 
     Stored pages stay, and what other crawls want goes on.
     """
-    control = _own(caller, request.name)
+    control = own(caller, request.name)
     change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
     return view_of(change[request.state](request.name))
 
@@ -376,7 +299,7 @@ class ScopeDecision:
 )
 def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
     """Whether a URL belongs to a crawl, and the rule that decides."""
-    decision = _control(caller).decide(request.name, request.url, request.page_url)
+    decision = control_of(caller).decide(request.name, request.url, request.page_url)
     return ScopeDecision(decision.accepted, decision.rule)
 
 
@@ -404,60 +327,5 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     It reads all nodes of the store: a deletion that takes longer than the deadline continues, and
     the call may be repeated until the crawl is unknown.
     """
-    done = _control(caller).delete(request.name)
+    done = control_of(caller).delete(request.name)
     return DeletedCrawl(done.deleted, done.kept)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelRequest:
-    """URLs that wait and shall not be fetched."""
-
-    urls: Annotated[Sequence[str], Option("These URLs.", most_items=MOST_ITEMS, is_url=True)] = ()
-    hosts: Annotated[Sequence[str], Option("All URLs of these hosts.", most_items=100)] = ()
-    domains: Annotated[
-        Sequence[str],
-        Option("All URLs of these domains, and of the hosts below them.", most_items=100),
-    ] = ()
-    patterns: Annotated[
-        Sequence[str],
-        Option("Whole normalized URLs that match; `*` stands for any characters.", most_items=50),
-    ] = ()
-    dry_run: Annotated[bool, Option("Only count what waits of them.")] = False
-
-
-@dataclass(frozen=True, slots=True)
-class CancelAnswer:
-    """What a cancellation was about."""
-
-    waiting: int | None = None
-    """How many URLs wait, in a dry run."""
-
-
-@operation(
-    CancelRequest,
-    http=HttpRoute("POST", "/v1/cancel"),
-    thrift="Fetcher.cancelUrls",
-    scope=ADMIN,
-    pool=Pool.BROKER,
-)
-def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
-    """
-    Cancel URLs that wait, whoever enqueued them; stored pages stay.
-
-    What is enqueued later is fetched. A dry run reads what waits, and may take minutes.
-    """
-    control = _control(caller)
-    kinds = {
-        "url": request.urls,
-        "host": request.hosts,
-        "domain": request.domains,
-        "pattern": request.patterns,
-    }
-    given = {kind: values for kind, values in kinds.items() if values}
-    if not given:
-        control.cancel_urls("url", ())  # refuses it
-    if request.dry_run:
-        return CancelAnswer(sum(control.waiting(kind, values) for kind, values in given.items()))
-    for kind, values in given.items():
-        control.cancel_urls(kind, values)
-    return CancelAnswer()

@@ -9,7 +9,7 @@ retries apply, and it continues when its callers have given up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
@@ -45,6 +45,7 @@ class Enqueue(Protocol):
         refresh: bool,
         request_id: str,
         traceparent: str,
+        crawl: str = "",
     ) -> list[EnqueueResult]: ...
 
 
@@ -75,6 +76,8 @@ class FetchRequest:
     """Names the fetch in the logs of all stages, if this call begins it; "": a new id."""
     traceparent: str = ""
     """The context of the caller's span, which the fetch continues if this call begins it."""
+    crawl: Callable[[], str] = str
+    """Names the crawl that the URL belongs to, if this call begins the fetch; "": `enqueued`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +207,14 @@ class Fetching:
     ) -> tuple[FetchResponse, bool]:
         """Enqueue the URL; the second is true if this call began the fetch."""
         try:
+            crawl = request.crawl()
             [result] = self.enqueue(
                 [response.url],
                 priority=PRIORITY,
                 refresh=True,
                 request_id=request.request_id,
                 traceparent=request.traceparent,
+                **({"crawl": crawl} if crawl else {}),
             )
         except TRANSIENT as error:
             return _unfetched(response, error), False

@@ -136,7 +136,7 @@ class NackJobsRequest:
     reason: Annotated[str, Option("Why, for display.")] = ""
     delay_ms: Annotated[
         int | None,
-        Option("Deliver again after so long; none: by the queue's retry policy.",
+        Option("Deliver again after this time; none: by the queue's retry policy.",
                least=0, most=YEAR_MS),
     ] = None  # fmt: skip
     fail: Annotated[bool, Option("The jobs are FAILED now, and not delivered again.")] = False

@@ -182,7 +182,7 @@ class JobWaits:
             return frozenset(self._turns), look_s
 
     def _ended(self, left_s: float) -> bool:
-        """True if no caller has waited for so long that the thread can end."""
+        """True if the last caller left long enough ago for the thread to end."""
         with self._lock:
             if left_s > 0 or self._turns:
                 return False

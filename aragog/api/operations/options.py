@@ -55,6 +55,7 @@ class Option:
         cli: its text on the command line; None: `text`.
         is_url: a client normalizes it, or each of the list, before it sends it.
         as_given: a client only checks the URL, and sends it as it was given.
+        is_json: a mapping to any JSON; in Thrift each of its values is a text of JSON.
         by_format: values of fields: in JSON they follow the declared formats of their names.
     """
 
@@ -77,6 +78,7 @@ class Option:
     is_url: bool = False
     as_given: bool = False
     by_format: bool = False
+    is_json: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

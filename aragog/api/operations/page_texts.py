@@ -14,6 +14,7 @@ import orjson
 from aragog.api.operations.steps import Steps, Wait, finished
 from aragog.api.operations.text_processes import (
     DEADLINE_S,
+    FREE_S,
     MOST_WAITING,
     PageTextUnavailable,
     TextProcesses,
@@ -40,6 +41,7 @@ class PageTexts:
         settings: who finds texts, and the limits of a page.
         deadline_s: how long a text may take from the request on; then the work on it ends.
         most_waiting: pages that may wait for a process.
+        slow_site_s: a site whose texts took more within a minute leaves one process to others.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class PageTexts:
         *,
         deadline_s: float = DEADLINE_S,
         most_waiting: int = MOST_WAITING,
+        slow_site_s: float = FREE_S,
     ) -> None:
         self._settings = settings or PipelineSettings()
         self._deadline_s = deadline_s
-        self._processes = TextProcesses(self._settings, deadline_s, most_waiting)
+        self._processes = TextProcesses(self._settings, deadline_s, most_waiting, slow_site_s)
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
         """As `steps`, on this thread."""

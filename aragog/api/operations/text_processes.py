@@ -52,7 +52,7 @@ _MOST_REFUSED = 1_000
 FREE_S = 2.0
 """A text takes some 25 ms; a site whose texts took more than this together is a slow one."""
 FORGOTTEN_S = 60.0
-"""The time that a site took is forgotten so long after its last text."""
+"""How long after its last text the time that a site took is forgotten."""
 _MOST_SITES = 1_000
 ENDED = "the page ended the process that read it"
 _LOOK_S = 0.1
@@ -101,6 +101,7 @@ class TextProcesses:
         settings: who finds texts, and the limits of a page.
         deadline_s: how long a text may take from the request on.
         most_waiting: pages that may wait for a process.
+        slow_site_s: a site whose texts took more within a minute leaves one process to others.
     """
 
     def __init__(
@@ -108,8 +109,9 @@ class TextProcesses:
         settings: PipelineSettings,
         deadline_s: float = DEADLINE_S,
         most_waiting: int = MOST_WAITING,
+        slow_site_s: float = FREE_S,
     ) -> None:
-        self._shared = _Shared(settings, most_waiting)
+        self._shared = _Shared(settings, most_waiting, slow_site_s)
         self._deadline_s = deadline_s
         self._finalizer = weakref.finalize(self, self._shared.close)
 
@@ -135,8 +137,9 @@ class TextProcesses:
 class _Shared:
     """What callers and the threads that run processes share; no reference to the former."""
 
-    def __init__(self, settings: PipelineSettings, most_waiting: int) -> None:
+    def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
+        self._slow_site_s = slow_site_s
         self._most_waiting = most_waiting
         self._changed = threading.Condition()
         self._waiting: deque[TextRun] = deque()
@@ -247,7 +250,7 @@ class _Shared:
         return took_s if ended_s > time.monotonic() - FORGOTTEN_S else 0.0
 
     def _is_slow(self, site: str) -> bool:
-        return self._used_s(site) > FREE_S
+        return self._used_s(site) > self._slow_site_s
 
     def _ended(self, run: TextRun, took_s: float) -> None:
         with self._changed:
@@ -338,8 +341,9 @@ def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
 
 def _received(source: int, size: int, run: TextRun) -> bytes:
     """
-    So many bytes of a pipe. Raises EOFError at its end, and TimeoutError at the run's deadline or
-    when nobody waits for it.
+    Read `size` bytes from a pipe.
+
+    Raises EOFError at its end, and TimeoutError at the run's deadline or when nobody waits for it.
     """
     data, readable = bytearray(), select.poll()  # descriptors of a server may be above 1,024
     readable.register(source, select.POLLIN)

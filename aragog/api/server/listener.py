@@ -19,7 +19,7 @@ from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
 QUIET_S = 0.2
-"""When a server stops, an idle connection is closed after so long: a request may be on its way."""
+"""When a server stops, it closes idle connections after this time: a request may be on its way."""
 BACKLOG = 1024
 """Connections that the kernel keeps until they are accepted."""
 ACCEPT_AGAIN_S = 0.2

@@ -46,7 +46,7 @@ class MemoryLimit:
         self._lock = Lock()
 
     def take(self, size: int) -> bool:
-        """Count so many bytes more; False: that would exceed the limit, and nothing was counted."""
+        """Count more bytes; False: that would exceed the limit, and nothing was counted."""
         with self._lock:
             if self.held_bytes + size > self._most_bytes:
                 return False
@@ -54,7 +54,7 @@ class MemoryLimit:
             return True
 
     def give_back(self, size: int) -> None:
-        """Count so many bytes less."""
+        """Count fewer bytes."""
         with self._lock:
             self.held_bytes -= size
 
@@ -116,7 +116,7 @@ class GrowingBytes:
             self._memory.give_back(self._bytes)
 
     def take(self, size: int) -> bool:
-        """Count so many bytes more; False: there is no room, or nobody waits for them anymore."""
+        """Count more bytes; False: there is no room, or nobody waits for them anymore."""
         with self._lock:
             if self._is_closed or not self._memory.take(size):
                 return False

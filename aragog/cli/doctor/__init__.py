@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from aragog.cli.doctor import configuration, data, servers
+from aragog.cli.doctor import configuration, data, egress, servers
 from aragog.cli.doctor.finding import WITHIN_S, Check, CheckedSystem, Finding, findings_within
 from aragog.cli.exit_status import FAILED
 from aragog.cli.terminal import SafeConsole, echo_json
@@ -34,6 +34,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_extractors,
     configuration.check_text_finder,
     configuration.check_http2,
+    egress.check_egress,
     configuration.check_rendering,
     configuration.check_tracing,
     configuration.check_exposure,

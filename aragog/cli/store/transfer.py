@@ -21,6 +21,7 @@ from aragog.cli import addons
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.store.item_export import export_items
 from aragog.cli.store.listing import urls_of_host
 from aragog.cli.terminal import echo, note, one_line
 from aragog.errors import BadInput, ContentReplaced, CorruptContent, TakenDown
@@ -61,6 +62,11 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
 )
+@click.option(
+    "--items",
+    type=FieldNames(),
+    help="Write a row for each item of these kinds, separated by commas (docs/items.md).",
+)
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--crawl", help="Only the pages of this crawl.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
@@ -71,6 +77,7 @@ def export(
     file: str,
     kind: str | None,
     fields: tuple[str, ...] | None,
+    items: tuple[str, ...] | None,
     host: str | None,
     crawl: str | None,
     cursor: str | None,
@@ -89,6 +96,12 @@ def export(
     """
     settings = command_settings()
     with _local(file, settings) as path:
+        if items:
+            if links or crawl or cursor or limit or kind:
+                raise click.UsageError("--items goes with FILE, --fields, --host and --for alone")
+            target = None if path == STDOUT else path
+            export_items(target, items, fields, host, purpose, settings)
+            return
         selection = NodeSelection(cursor=cursor, limit=limit, crawl=crawl)
         _export(path, kind, fields, selection, host, purpose, settings, links=links)
 

@@ -9,6 +9,7 @@ Public:
     dns            resolution with a time limit and a cache
     user_agent     the User-Agent header
     headers        dates, Retry-After, freshness
+    cookies        the cookies of a fetch, and of the session of an origin
     content_types  whether a body is a page
     http2_hosts    hosts to which HTTP/2 is offered
     recorded       responses that somebody recorded

@@ -14,23 +14,36 @@ import functools
 import ssl
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, assert_never
+from typing import Any
 
 import requests
 from requests.adapters import BaseAdapter
 
+from aragog.crawl.egress.choice import DIRECT
+from aragog.crawl.egress.egress import Egress, Exit
+from aragog.crawl.egress.ways import ProxyServer
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.deadline import Deadline
-from aragog.crawl.fetcher.faults import NoPermit, TargetBlocked, TransportError
+from aragog.crawl.fetcher.destinations import proxy_of, vetted_addresses
+from aragog.crawl.fetcher.faults import (
+    BeyondProxy,
+    NoPermit,
+    TargetBlocked,
+    TransportError,
+    WayFailed,
+    WayRefuses,
+)
+from aragog.crawl.fetcher.gate import Later
 from aragog.crawl.fetcher.http1.connection import (
     MAX_ADDRESSES,
     Address,
     HttpConnection,
     Peer,
-    Proxy,
+    Tunnel,
     connect,
 )
 from aragog.crawl.fetcher.http1.pool import ConnectionPool, max_idle
+from aragog.crawl.fetcher.http1.proxies import proxy_addresses
 from aragog.crawl.fetcher.http1.response import HttpResponse, faults_as_requests_errors
 from aragog.crawl.fetcher.http1.tls import (
     HTTP2,
@@ -42,16 +55,18 @@ from aragog.crawl.fetcher.http1.tls import (
 )
 from aragog.crawl.fetcher.http2_hosts import Http2Hosts
 from aragog.crawl.fetcher.request import PoliteRequest, Target
-from aragog.crawl.fetcher.ssrf import AddressPolicy, Denied, Unresolved, Vetted
+from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import has_contact, missing_contact
 from aragog.crawl.identity.request_signer import RequestSigner
 from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
-from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
+from aragog.observability.metrics import EGRESS_REQUESTS
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.hosts import is_loopback
-from aragog.settings import FetchSettings
+from aragog.settings import EgressSettings, FetchSettings
+from urlspelling.domain import is_ip, registered_domain
 
 # How long a request waits for a connection over TLS that is in use, before it opens another one. A
 # handshake costs about a millisecond of CPU, and the server as much or more.
@@ -72,9 +87,10 @@ class PinnedAdapter(BaseAdapter):
             certifi's roots, the system's and `SSL_CERT_FILE`.
         needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
             loopback, as a crawler must.
-        sharing: an adapter with the same proxy, TLS and HTTP/2 hosts, whose idle connections this
-            one uses too.
+        sharing: an adapter with the same ways out, TLS and HTTP/2 hosts, whose idle connections
+            this one uses too.
         signer: signs every request; None: they are not signed.
+        egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
     """
 
     def __init__(
@@ -87,6 +103,7 @@ class PinnedAdapter(BaseAdapter):
         needs_contact: bool = True,
         sharing: PinnedAdapter | None = None,
         signer: RequestSigner | None = None,
+        egress: Egress | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -96,7 +113,9 @@ class PinnedAdapter(BaseAdapter):
         self._signer = signer
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
-        self._proxy = Proxy(settings.proxy) if settings.proxy else None
+        self.egress: Egress = egress or (
+            sharing.egress if sharing else Egress(EgressSettings(), settings, self._clock)
+        )
         self.http2_hosts: Http2Hosts = (
             sharing.http2_hosts if sharing else Http2Hosts(settings.http2_hosts, self._clock)
         )
@@ -161,6 +180,7 @@ class PinnedAdapter(BaseAdapter):
         """
         Send `request` and read the head of the response.
 
+        A way out that fails is left for the next one of the request's route; nothing was sent yet.
         If the server has closed an idle connection, the request is sent once more on a new one. A
         POST always uses a new connection, because it must not be sent twice.
 
@@ -168,14 +188,33 @@ class PinnedAdapter(BaseAdapter):
             Fault: the request failed; its class and `reason` state the reason.
         """
         target = Target(request.url or "")
+        route = request.route or self.egress.rules.usual
+        refused: WayRefuses | None = None
+        for by in self.egress.exits(route, request.url or "", request.crawl):
+            request.way = None if by.way.name == DIRECT else by.way.name
+            try:
+                return self._exchange_by(by, request, target)
+            except WayFailed as fault:
+                self.egress.health.failed(by.way.name, fault.reason)
+            except WayRefuses as fault:
+                refused = fault
+        if refused is not None:
+            raise TransportError(UnreachableKind.CONNECT, refused.reason)
+        reason = self.egress.why_none(route)
+        raise NoPermit(Later(DeferralCause.EGRESS, reason, self.egress.retry_at_ms(route)))
+
+    def _exchange_by(self, by: Exit, request: PoliteRequest, target: Target) -> HttpResponse:
+        """Send a request by a way out; raises WayFailed and WayRefuses before anything is sent."""
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
-        peer = Peer(target.scheme, target.host, target.port, self._settings.proxy, http2)
+        peer = Peer(target.scheme, target.host, target.port, by.key, http2)
         wait_s = REUSE_WITHIN_S if target.scheme == "https" else 0.0
         connection = None if request.method == "POST" else self.connections.take(peer, wait_s)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
-                return self._exchange_on(connection, request, target, dns_ms=None, reused=True)
-        connection, dns_ms = self._connect(peer, target, request.deadline)
+                response = self._exchange_on(connection, request, target, dns_ms=None, reused=True)
+                self.egress.health.worked(by.way.name)
+                return response
+        connection, dns_ms = self._connect(by, peer, target, request.deadline)
         self.connections.opened(connection)
         return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
 
@@ -201,6 +240,7 @@ class PinnedAdapter(BaseAdapter):
             # Nothing between the permit and this may wait, release the GIL, or take long.
             connection.send(message)
             request.release_permit()
+            EGRESS_REQUESTS.of(request.way or DIRECT).add()
             head = connection.protocol.head(self._settings.max_header_bytes)
         except TransportError as error:
             connection.close()
@@ -220,7 +260,7 @@ class PinnedAdapter(BaseAdapter):
         if not reused:
             response.timings["connect_ms"] = connection.connect_ms
             if connection.tls is not None:
-                key = _session_key(connection.peer, connection.address)
+                key = _session_key(connection.peer, connection.address or target.host)
                 connection.keep_tls = partial(
                     self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
                 )
@@ -230,20 +270,23 @@ class PinnedAdapter(BaseAdapter):
         return response
 
     def _connect(
-        self, peer: Peer, target: Target, deadline: Deadline
+        self, by: Exit, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
         """Open a new connection; also return the milliseconds that DNS took."""
         started_s = deadline.now_s()
-        addresses = vetted_addresses(self._ssrf_filter, target.host, target.port)
+        at_proxy = by.way.resolves
+        addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
             raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context(peer) if target.scheme == "https" else None
-        if self._proxy is not None:
-            connection = self._tunnel(self._proxy, peer, addresses, deadline, tls)
+        if (proxy := proxy_of(by)) is not None:
+            connection = self._tunnel(by, proxy, peer, addresses, deadline, tls)
         else:
             session = partial(self._session, peer)
-            connection = connect(peer, addresses, deadline, tls=tls, session=session)
+            source = by.way.addresses
+            connection = connect(peer, addresses, deadline, tls=tls, source=source, session=session)
+        self.egress.health.worked(by.way.name)
         if connection.alpn == HTTP2:
             from aragog.crawl.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
 
@@ -254,15 +297,16 @@ class PinnedAdapter(BaseAdapter):
 
     def _tunnel(
         self,
-        proxy: Proxy,
+        by: Exit,
+        proxy: ProxyServer,
         peer: Peer,
         addresses: Sequence[Address],
         deadline: Deadline,
         tls: ssl.SSLContext | None,
     ) -> HttpConnection:
-        """Connect through the proxy to the first allowed address that it reaches."""
+        """Connect through a proxy to the first allowed address that it reaches."""
         last_error: TransportError | None = None
-        to_proxy = proxy.addresses()
+        to_proxy = proxy_addresses(proxy)
         for address in addresses[:MAX_ADDRESSES]:
             try:
                 connection = connect(
@@ -270,15 +314,19 @@ class PinnedAdapter(BaseAdapter):
                     to_proxy,
                     deadline,
                     tls=tls,
-                    tunnel=proxy.connect_request(address),
+                    tunnel=Tunnel(proxy, address),
                     session=partial(self._session_through, peer, address[0]),
                 )
-            except TransportError as error:
+            except BeyondProxy as error:
+                self.egress.health.unreached(
+                    by.way.name, registered_domain(peer.host), error.reason
+                )
                 if error.kind is not UnreachableKind.CONNECT:
                     raise
                 last_error = error
             else:
-                connection.address = address[0]
+                is_name = not (":" in address[0] or is_ip(address[0]))
+                connection.address = None if is_name else address[0]
                 return connection
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
@@ -339,22 +387,8 @@ def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
 
 
 def _session_key(peer: Peer, address: str) -> SessionKey:
-    return SessionKey(peer.host, peer.port, address, peer.proxy, peer.http2)
+    return SessionKey(peer.host, peer.port, address, peer.way, peer.http2)
 
 
 class _StaleConnection(Exception):
     """The server closed an idle connection; GET and HEAD can safely be sent again."""
-
-
-def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address]:
-    """Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none."""
-    resolution = ssrf_filter.resolve(host, port)
-    match resolution:
-        case Vetted(addresses=addresses):
-            return addresses
-        case Denied(reason=reason):
-            raise TargetBlocked(RefusalCause.ADDRESS, reason)
-        case Unresolved(reason=reason):
-            raise TransportError(UnreachableKind.DNS, reason)
-        case _:
-            assert_never(resolution)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from aragog.crawl.egress.choice import ANY
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
-from aragog.crawl.fetcher.cookies import Cookies
+from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
 from aragog.crawl.fetcher.faults import (
     Fault,
     LimitExceeded,
@@ -42,6 +43,7 @@ from aragog.fetch_record.outcome import (
     Unreadable,
     Withheld,
 )
+from urlspelling.domain import origin
 
 # Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
@@ -77,11 +79,15 @@ class FetchAttempt:
         """The last request asked only for a changed page."""
         self.extra_headers: Mapping[str, str] = {}
         """Sent with each request; values of one line only."""
+        self.egress = ANY
+        """What chooses the way out of each request."""
         self.method = "GET"
         self.body = b""
         self.error_body_bytes = 0
         """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
-        self._cookies = Cookies(defaults.clock) if defaults.settings.cookies else None
+        self.cookies: Cookies | None = (
+            Cookies(defaults.clock) if defaults.settings.cookies else None
+        )
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._wanted: SignatureRequest | None = None
@@ -143,13 +149,15 @@ class FetchAttempt:
             method=self.method,
             body=self.body,
         )
+        request.route = self._defaults.adapter.egress.route(url, self.egress)
+        request.crawl = self.egress.crawl
         if self._wanted is not None and self._wanted_at == url:
             request.wanted = self._wanted
         self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
         self._requested.add(self._spelling)
-        if self._cookies is not None:
-            self._cookies.learn(self._spelling, response.head)
+        if self.cookies is not None:
+            self.cookies.learn(self._spelling, response.head)
         return response
 
     def _signs_again(self, response: HttpResponse) -> bool:
@@ -184,7 +192,7 @@ class FetchAttempt:
         headers |= {
             name: v for name, value in self.extra_headers.items() if (v := _one_line(value))
         }
-        if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
+        if cookie := self._cookie_header():
             headers["Cookie"] = cookie
         etag, last_modified = self._validators
         self._conditional = self._url == self._validators_url and bool(etag or last_modified)
@@ -196,6 +204,16 @@ class FetchAttempt:
         if self.method == "POST":
             headers["Content-Length"] = str(len(self.body))
         return headers
+
+    def _cookie_header(self) -> str | None:
+        """The cookies; those of a session not after another origin chose the URL."""
+        if self.cookies is None:
+            return None
+        if isinstance(self.cookies, OriginCookies) and any(
+            origin(hop.url) != self.cookies.origin for hop in self._hops
+        ):
+            return None
+        return self.cookies.header(self._spelling)
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target; return an outcome when the fetch ends here."""
@@ -251,7 +269,7 @@ class FetchAttempt:
         It is the normalized one unless that was requested before: some origins redirect to another
         spelling of the same URL and serve the page only at that spelling.
         """
-        if target not in self._requested or self._cookies is not None:
+        if target not in self._requested or self.cookies is not None:
             return target
         spelling = as_sent(location, self._spelling)
         if spelling in self._requested:
@@ -363,6 +381,8 @@ class FetchAttempt:
             "fetched_at_ms": self._started_at_ms,
             "total_ms": (self._defaults.clock.monotonic_s() - self._started_s) * 1000,
         }
+        if self._request is not None:
+            record["way"] = self._request.way
         if response is not None:
             record |= {
                 "status": response.head.status,

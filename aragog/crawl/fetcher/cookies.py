@@ -1,21 +1,26 @@
 """
-The cookies of one fetch and its redirects (RFC 6265).
+The cookies of one fetch and its redirects, or of the session of an origin (RFC 6265).
 
-They live as long as the fetch. A Domain that is a public suffix sets nothing (section 5.3, step 5):
-`a.github.io` cannot set a cookie for all of `github.io`. Names that begin with `__Secure-` and
-`__Host-`, and Secure itself, hold what they promise (RFC 6265bis, sections 4.1.3 and 5.7).
+Those of a fetch live as long as it does. A Domain that is a public suffix sets nothing (section
+5.3, step 5): `a.github.io` cannot set a cookie for all of `github.io`. Names that begin with
+`__Secure-` and `__Host-`, and Secure itself, hold what they promise (RFC 6265bis, sections 4.1.3
+and 5.7).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from aragog.crawl.fetcher.http1.head import ResponseHead
 from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
+from urlspelling.domain import origin as origin_of_url
 
 # A session needs far fewer; more are an attack on memory.
 MAX_COOKIES = 50
@@ -76,6 +81,26 @@ class Cookies:
             elif cookie.place in self._jar or len(self._jar) < MAX_COOKIES:
                 self._jar[cookie.place] = cookie
 
+    def plain(self) -> list[tuple[Any, ...]]:
+        """All cookies as JSON, for `Cookies.keep`."""
+        return [
+            (
+                *dataclasses.astuple(cookie.place),
+                cookie.value,
+                cookie.host_only,
+                cookie.secure,
+                None if cookie.ends_at_ms == float("inf") else cookie.ends_at_ms,
+            )
+            for cookie in self._jar.values()
+        ]
+
+    def keep(self, plain: Iterable[Sequence[Any]]) -> None:
+        """Add cookies of another jar."""
+        for name, domain, path, value, host_only, secure, ends_at_ms in plain:
+            place = _CookiePlace(name, domain, path)
+            ends = float("inf") if ends_at_ms is None else float(ends_at_ms)
+            self._jar[place] = _Cookie(place, value, host_only, secure, ends)
+
     def header(self, url: str) -> str | None:
         """Return the Cookie header for `url`, at most 8 KB; None without matching cookies."""
         scheme, host, path = _parts(url)
@@ -90,6 +115,29 @@ class Cookies:
         if len(header) > MAX_HEADER_BYTES:
             header = header[: MAX_HEADER_BYTES + 1].rpartition("; ")[0]
         return header or None
+
+
+@dataclass(slots=True)
+class OriginCookies(Cookies):
+    """The cookies of one origin, which are learned from it and sent to it alone."""
+
+    origin: str = ""
+
+    @classmethod
+    def of(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
+        """A jar with these cookies."""
+        jar = cls(clock=clock, origin=origin)
+        jar.keep(plain)
+        return jar
+
+    def learn(self, url: str, head: ResponseHead) -> None:
+        """Note the cookies of a response of its origin; those of others are dropped."""
+        if origin_of_url(url) == self.origin:
+            Cookies.learn(self, url, head)
+
+    def header(self, url: str) -> str | None:
+        """Return the Cookie header for a URL of its origin; None for others."""
+        return Cookies.header(self, url) if origin_of_url(url) == self.origin else None
 
 
 def _read(line: str, url: str, now_ms: int) -> _Cookie | None:

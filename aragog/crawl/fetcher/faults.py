@@ -28,6 +28,18 @@ class TransportError(Fault):
         self.kind = kind
 
 
+class BeyondProxy(TransportError):
+    """A proxy could not reach the target, as it says, or did not say in time whether it did."""
+
+
+class WayFailed(Fault):
+    """A way out failed by itself; nothing was sent to the target, and the next way may be used."""
+
+
+class WayRefuses(Fault):
+    """A way out does not lead to this target; the next way may be used."""
+
+
 class LimitExceeded(Fault):
     """A size limit was exceeded before any usable content was read."""
 

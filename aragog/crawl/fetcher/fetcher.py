@@ -15,9 +15,12 @@ from typing import Self
 
 import requests
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher import ssrf
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.attempt import FetchAttempt
+from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate, OpenGate
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
 from aragog.crawl.fetcher.ssrf import SsrfFilter
@@ -38,9 +41,10 @@ class Fetcher:
         ssrf_filter: decides which addresses are allowed; None: `SsrfFilter(settings)`.
         clock: measures time and interprets Retry-After.
         tls: context for HTTPS; None: trust the system's and certifi's roots.
-        sharing: a fetcher with the same proxy and TLS, whose connections this one uses too.
+        sharing: a fetcher with the same ways out and TLS, whose connections this one uses too.
         signer: signs every request; None: they are not signed.
         start_is_enough: bodies of any size are cut at `max_body_bytes`, and none is TooLarge.
+        egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Fetcher:
         sharing: Fetcher | None = None,
         signer: RequestSigner | None = None,
         start_is_enough: bool = False,
+        egress: Egress | None = None,
     ) -> None:
         self.settings = settings
         self.ssrf_filter: ssrf.AddressPolicy = ssrf_filter or SsrfFilter(settings)
@@ -64,6 +69,7 @@ class Fetcher:
             tls=tls,
             sharing=sharing.adapter if sharing else None,
             signer=signer,
+            egress=egress,
         )
         self._defaults = RequestDefaults(
             settings,
@@ -86,6 +92,8 @@ class Fetcher:
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
+        egress: EgressChoice = ANY,
+        cookies: OriginCookies | None = None,
     ) -> Outcome:
         """
         Fetch `url` and return its outcome. Idempotent, but for POST.
@@ -104,6 +112,8 @@ class Fetcher:
             body: of a POST.
             error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
                 `error_body`; 0: nothing.
+            egress: what chooses the way out, beside the URL of each request.
+            cookies: the session of an origin, which is sent to it and learns from it.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -113,6 +123,9 @@ class Fetcher:
         attempt.extra_headers = headers or {}
         attempt.method, attempt.body = method, body
         attempt.error_body_bytes = error_body_bytes
+        attempt.egress = egress
+        if cookies is not None:
+            attempt.cookies = cookies
         return attempt.run()
 
     def session(self) -> requests.Session:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import requests
 from requests.structures import CaseInsensitiveDict
 
+from aragog.crawl.egress.choice import Route
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.crawl.fetcher.gate import Later
@@ -42,6 +43,12 @@ class PoliteRequest(requests.PreparedRequest):
         self.deadline = deadline
         self.acquire_permit = acquire_permit
         self.release_permit = release_permit
+        self.route: Route | None = None
+        """The ways out that it may take; None: the usual one."""
+        self.crawl = ""
+        """The name of its crawl, where a proxy's sessions need it."""
+        self.way: str | None = None
+        """The way that it took, or tried last; None: direct."""
         self.wanted: SignatureRequest | None = None
         """The signature that its server asked for."""
 

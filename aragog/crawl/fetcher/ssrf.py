@@ -142,6 +142,21 @@ class SsrfFilter:
                 return Denied(f"{host} resolves to {reason}")
         return Vetted(tuple((address, port) for address in resolution.addresses))
 
+    def resolve_at_proxy(self, host: str, port: int) -> Resolution:
+        """
+        Return the name of `host` for a proxy that resolves names, in place of its addresses.
+
+        What the name says is checked, and an address or an entry of `host_map` as in `resolve`.
+        What the proxy resolves the name to cannot be.
+        """
+        host = _plain(host)
+        if self._mapped(host) is not None or _ip(host) is not None:
+            return self.resolve(host, port)
+        if port not in self._ports:
+            return Denied(_port_why(port))
+        reason = self._vet_host(host) or self._vet_name(host)
+        return Denied(reason) if reason else Vetted(((host, port),))
+
     def vet_address(self, address: str) -> str | None:
         """Return why connections to the IP address `address` are denied; None if allowed."""
         return self._vet_ip(address)
@@ -195,6 +210,10 @@ class SsrfFilter:
         if self._networks:
             # With allowed networks, local names are checked by the addresses they resolve to.
             return None
+        return self._vet_name(host)
+
+    def _vet_name(self, host: str) -> str | None:
+        """Return why a name is denied whatever it resolves to; None if it is not."""
         if reason := why_local(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
@@ -336,3 +355,6 @@ class AddressPolicy(Protocol):
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Resolve `host` and return the addresses a connection may use."""
+
+    def resolve_at_proxy(self, host: str, port: int) -> Resolution:
+        """Return the name for a proxy that resolves names, if nothing speaks against it."""

@@ -61,14 +61,26 @@ def published_files(
         now_s: dates the signatures, which are valid for 30 days.
     """
     files = [key_directory(settings.identity.agent, keys, now_s)]
-    has_addresses = bool(settings.identity.networks)
+    networks = published_networks(settings)
+    has_addresses = bool(networks)
     page = bot_page(settings, ADDRESSES.removeprefix("/") if has_addresses else None)
     link = {"Link": f'<{ADDRESSES}>; rel="client-ranges"'} if has_addresses else {}
     headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "max-age=3600"}
     files.append(PublishedFile(PAGE, page.encode(), headers | link))
     if has_addresses:
-        files.append(address_list(settings.identity.networks, now_s))
+        files.append(address_list(networks, now_s))
     return files
+
+
+def published_networks(settings: Settings) -> tuple[str, ...]:
+    """Networks that requests come from: `identity.networks`, and addresses of direct ways out."""
+    networks = [ipaddress.ip_network(each) for each in settings.identity.networks]
+    for way in settings.egress.ways.values():
+        for address in map(ipaddress.ip_network, way.addresses):
+            inside = (n for n in networks if n.version == address.version)
+            if not any(address.subnet_of(n) for n in inside):  # type: ignore[arg-type]
+                networks.append(address)
+    return tuple(map(str, networks))
 
 
 def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> PublishedFile:
@@ -164,7 +176,7 @@ class Publication:
         self._clock = clock or SystemClock()
         self._file = KeyFile(settings.identity.key or Path(), self._clock)
         self._made: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
-        addresses = (ADDRESSES,) if settings.identity.networks else ()
+        addresses = (ADDRESSES,) if published_networks(settings) else ()
         self.paths = (urlsplit(settings.identity.agent).path, PAGE, *addresses)
         """The paths of all files."""
 

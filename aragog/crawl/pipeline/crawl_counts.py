@@ -20,6 +20,7 @@ from typing import Any
 
 import redis
 
+from aragog.crawl.pipeline.token_use import CrawlUse
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 
@@ -90,6 +91,25 @@ class CrawlCounters:
                         total.update(_read(counts, is_over=number in over))
         return _counts(total)
 
+    def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
+        """By server: what each of these numbers uses on a day since the epoch."""
+        found = []
+        with _our_errors():
+            for client in self._nodes.clients:
+                with client.pipeline(transaction=False) as pipe:
+                    for number in numbers:
+                        pipe.hget(f"{self._prefix}{number}", WAITING)
+                        pipe.hmget(f"{self._prefix}{number}:use", [f"{day} urls", f"{day} bytes"])
+                    replies = pipe.execute()
+                pairs = zip(numbers, replies[::2], replies[1::2], strict=True)
+                found.append(
+                    {
+                        number: CrawlUse(int(waiting or 0), *(int(value or 0) for value in used))
+                        for number, waiting, used in pairs
+                    }
+                )
+        return found
+
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
         """By registered domain: what became of its URLs. `*`: of those after the 50,000 first."""
         found: dict[str, Counter[str]] = {}
@@ -154,7 +174,7 @@ class CrawlCounters:
         keys = [
             f"{self._prefix}{number}{table}"
             for number in numbers
-            for table in ("", ":domains", ":days", ":hours", ":hosts")
+            for table in ("", ":domains", ":days", ":hours", ":hosts", ":use")
         ]
         with _our_errors():
             for client in self._nodes.clients:

@@ -19,6 +19,7 @@ import orjson
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.errors import BadInput, InvalidMessage, InvalidUrl
+from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
 from urlspelling import normalize
 
 VERSION = 1
@@ -63,6 +64,10 @@ class CrawlTerms:
     """When it ends, by the clock of `redis.url`."""
     rate: float | None = None
     """Requests a second to one domain, if that is fewer than the domain allows."""
+    weight: float = 1.0
+    """Its share of a domain's slots beside other crawls of its token that wait for them."""
+    max_open_hosts: int | None = None
+    """Hosts of which URLs are fetched at once; the others wait for their turn."""
     every_s: int | None = None
     """It begins again so often (`crawl_rounds`); 0 or None: it does not."""
     notify: str = ""
@@ -162,12 +167,15 @@ def checked(record: CrawlRecord) -> CrawlRecord:
     check_name(record.name)
     least = {
         "depth": 0, "priority": 0, "max_urls": 1, "max_urls_per_host": 1, "max_bytes": 1,
-        "until_ms": 1, "rate": 0.0001, "every_s": 0, "notify_error_rate": 0,
+        "until_ms": 1, "rate": 0.0001, "weight": LEAST_WEIGHT,
+        "max_open_hosts": 0, "every_s": 0, "notify_error_rate": 0,
     }  # fmt: skip
     for name, bound in least.items():
         value = getattr(record, name)
         if value is not None and value < bound:
             raise BadInput(f"{name}: must be at least {bound}, got {value}")
+    if record.weight > MOST_WEIGHT:
+        raise BadInput(f"weight: must be at most {MOST_WEIGHT}, got {record.weight}")
     if record.priority > 9:
         raise BadInput(f"priority: must be at most 9, got {record.priority}")
     if record.notify:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from aragog.crawl.pipeline.token_use import TokenState
 from aragog.crawl.shared_redis.leases import Leases, field
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
@@ -75,6 +76,8 @@ class Mark(IntEnum):
     """The crawl has as many URLs as it may; it is not marked."""
     MOST_OF_HOST = 4
     UNCLEAR = 5
+    OVER_QUOTA = 6
+    """The token of the crawl has used what it may; it is not marked."""
 
 
 _MARKS = {ord(str(mark.value)): mark for mark in Mark} | {ord("?"): Mark.UNCLEAR}
@@ -90,6 +93,8 @@ class Wants:
     max_urls: int | None = None
     """The most URLs of the crawl; None: no bound."""
     max_per_host: int | None = None
+    quota: TokenState | None = None
+    """What the token of the crawl has used; None: it has no bounds."""
 
 
 ANYONE = Wants()
@@ -187,12 +192,15 @@ class InFlightSet:
     def _mark(self, client: redis.Redis, urls: Sequence[str], wants: Wants, insist: bool) -> bytes:
         counts, by_host = f"{self._counts}{wants.crawl}", wants.max_per_host is not None
         places = ((registered_domain(url), host(url) if by_host else "") for url in urls)
+        server = self._nodes.clients.index(client)
+        most_today, most_waiting = wants.quota.bounds(server) if wants.quota else (-1, -1)
         found: bytes = _script("in_flight_mark").run(
             client,
             in_flight=self._key,
             counts=counts,
             hosts=f"{counts}:hosts",
             by_domain=f"{counts}:domains",
+            use=f"{counts}:use",
             crawl=wants.crawl,
             depth=wants.depth,
             unconfirmed_s=UNCONFIRMED_S,
@@ -203,6 +211,8 @@ class InFlightSet:
             max_urls=self._room(client, wants),
             max_per_host=-1 if wants.max_per_host is None else wants.max_per_host,
             most_domains=MOST_DOMAINS,
+            most_today=most_today,
+            most_waiting=most_waiting,
             names=b"".join(map(field, urls)),
             places=[value for place in places for value in place],
         )

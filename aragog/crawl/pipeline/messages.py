@@ -49,6 +49,8 @@ class UrlJob:
     """The normalized URL."""
     depth: int = 0
     """How many link hops may still be followed from it, within its registered domain."""
+    pages: int = 0
+    """How many pages of a listing led to it, one after the other (`listings`)."""
     refresh: bool = False
     """Fetch although it is stored already, conditionally where its validators are known."""
     sitemap: bool = False
@@ -86,6 +88,8 @@ class UrlJob:
     The number of the crawl that it was sent for (`crawl_records`); in JSON `c`, because a million
     URLs wait.
     """
+    after_status: int = 0
+    """The status of its last attempt, where another way out is taken after it; 0: none."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields that a newer version wrote, which are handed on."""
 
@@ -142,6 +146,7 @@ class UrlJob:
 _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "url": (str, 0, 0),
     "depth": (int, 0, 1 << 31),
+    "pages": (int, 0, 1 << 31),
     "refresh": (int, 0, 1),
     "sitemap": (int, 0, 1),
     "priority": (int, 0, 9),
@@ -156,6 +161,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "left_at_ms": (int, 0, 1 << 53),
     "purposes": (str, 0, 0),
     "then": (str, 0, 0),
+    "after_status": (int, 0, 999),
 }
 """Type and bounds of each field; a bool is an int."""
 _CRAWL = "c"

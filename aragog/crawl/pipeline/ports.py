@@ -42,7 +42,7 @@ class BoundedBodyStore(BodyStore, Protocol):
     """A spool as fetches use it: it may be full."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
-        """A reservation for so many bodies; None: there is no room."""
+        """A reservation for `count` bodies; None: there is no room."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """Keep the bodies of a fetch; None: there is no room for all, and nothing has changed."""
@@ -59,6 +59,9 @@ class InFlight(Protocol):
 
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """Count what became of URLs; the crawl that wants each next, or None."""
+
+    def count(self) -> int:
+        """How many URLs are in flight; some may have expired."""
 
 
 class Walks(Protocol):

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.ports import BoundedBodyStore
 from aragog.errors import TRANSIENT, SpoolUnavailable
 from aragog.runtime.clock import Clock, SystemClock
-from pinlater.gates import Opening
+from pinlater.gates import Allowance
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -41,7 +41,7 @@ MOST_BATCHES = 8
 
 def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
-) -> Callable[[], Opening]:
+) -> Callable[[], Allowance]:
     """
     A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
@@ -54,9 +54,9 @@ def claim_limit(
         clock: only its monotonic time is used.
     """
     stopwatch = clock or SystemClock()
-    seen: tuple[float, Opening] | None = None
+    seen: tuple[float, Allowance] | None = None
 
-    def limit() -> Opening:
+    def limit() -> Allowance:
         nonlocal seen
         now_s = stopwatch.monotonic_s()
         if seen is None or now_s - seen[0] > FRESH_S:
@@ -66,20 +66,20 @@ def claim_limit(
     return limit
 
 
-def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
+def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowance:
     try:
         state = spool.state()
         share = memory.usage().share if memory else 0.0
     except TRANSIENT as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
-        return Opening(NONE)
+        return Allowance(NONE)
     # If the spool is empty, waiting would not free any memory.
     if state.full or (share > NEARLY_FULL and state.used_bytes):
-        return Opening(NONE)
+        return Allowance(NONE)
     if state.closed:
-        return Opening(URGENT)
+        return Allowance(URGENT)
     left = (1 - state.share) / (1 - NEARLY_CLOSED)
-    return Opening(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
+    return Allowance(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
 
 
 class Reservation(NamedTuple):

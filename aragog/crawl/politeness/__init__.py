@@ -8,6 +8,7 @@ Public:
     slots           inputs and results of the limiter
     permits         send permits
     lines           requests that wait for a slot of their domain
+    open_hosts      the hosts that a crawl has open at once
     overrides       rates and stops of single domains that an operator sets
     live_overrides  those that are set while the system runs
     quiet_hours     hours without requests

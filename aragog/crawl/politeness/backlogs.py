@@ -39,7 +39,7 @@ class Backlogs:
                     next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
                     backlog_ms=int((ahead_us + in_line * interval_us) // 1000),
                     backoff_factor=factors[0],
-                    errors_in_a_row=state.streak,
+                    errors_in_a_row=state.errors_in_a_row,
                     max_concurrent=self._rates.max_concurrent(key),
                     stopped=self._rates.stopped(key),
                     quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),

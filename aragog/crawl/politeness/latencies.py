@@ -17,8 +17,8 @@ from aragog.crawl.politeness.slots import SHORTEST_MS
 # Domains with unreported latencies; the one that has waited longest is dropped first.
 MAX_DOMAINS = 10_000
 _LONGEST = 7.99
-# Servers are told apart by so many bits; two share one now and then, which costs nothing but that
-# the second is not noticed as new.
+# Bits by which servers are told apart. Two share one now and then, which costs nothing but that the
+# second is not noticed as new.
 SERVER_BITS = 12
 
 

@@ -85,7 +85,7 @@ class LimiterRing:
         prefix: the start of every key.
         shared: `redis.url`; None: the first of `urls`.
         lease_s: of the first record.
-        sleep_s: waits for so many seconds.
+        sleep_s: waits for the number of seconds that it is given.
         note: is told what is done.
     """
 

@@ -3,7 +3,11 @@ The lines in which requests wait for a slot of their domain, the most urgent fir
 
 The limiter reserves slots for the next second or two only. Everything else waits here without an
 instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
-one Redis list for each priority, and it is looked at when its domain has a slot to give.
+one Redis list for each priority and share, and it is looked at when its domain has a slot to give.
+
+A share is what one crawl has of a domain's slots. Requests of priority 0 to 2 go first. The others
+are served in turns by weight, and each step of priority counts half as much as the one before, so
+that a crawl with a million URLs delays another by as much as its weight says.
 
 URLs that wait until the robots.txt of an origin can be fetched have a line of that origin, and
 those of a paused crawl have a line of that crawl: they need no slot to leave it.
@@ -22,9 +26,10 @@ from typing import Any, NamedTuple, cast
 
 import redis
 
+from aragog.crawl.politeness.open_hosts import OpenHosts
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
-from pinlater.redis.scripts import load_script
+from pinlater.redis.scripts import LuaScript, load_script
 
 # Another process looks at a line again if the one that claimed it has not settled by then.
 LOOK_LEASE_MS = 10_000
@@ -34,6 +39,7 @@ TAKEN_LEASE_MS = 60_000
 MOST_AT_ONCE = 1_000
 
 
+LISTS = "line2:"
 PAUSED = "paused://"
 """Begins the keys of the lines of paused crawls."""
 
@@ -64,6 +70,23 @@ class LineEntry:
     """The line is looked at after this time at the latest."""
     front: bool = False
     """It was at the front of the line before."""
+    share: int = 0
+    """The number of the crawl whose share of the slots it uses."""
+
+
+class DueLine(NamedTuple):
+    """A line that is to be looked at."""
+
+    waiting: int
+    """How many requests are in it."""
+    shares: frozenset[int]
+    """The crawls whose requests they are."""
+
+
+USUAL_COST = 1_000_000
+"""What a request of priority 5 and weight 1 adds to the virtual time of its share."""
+CLOSED = 0
+"""Instead of a cost: nothing is taken of the share."""
 
 
 class TakenEntry(NamedTuple):
@@ -93,6 +116,7 @@ class Lines:
         self._nodes = RedisNodes.of(nodes)
         self._prefix = prefix
         self.servers = tuple(LineServer(client, prefix, lease_ms) for client in self._nodes.clients)
+        self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
         """Put requests into the lines of their domains; one round trip for 1,000 of a server."""
@@ -141,49 +165,86 @@ class LineServer:
         self._redis = client
         self._lease_ms = lease_ms
         self._prefix = prefix
-        self._lists = f"{prefix}line:"
-        self._due, self._waiting = f"{prefix}lines:due", f"{prefix}lines:waiting"
-        self._taken, self._leases = f"{prefix}lines:taken", f"{prefix}lines:leases"
+        self._lists = f"{prefix}{LISTS}"
+        self._due, self._waiting = f"{prefix}lines2:due", f"{prefix}lines2:waiting"
+        self._taken, self._leases = f"{prefix}lines2:taken", f"{prefix}lines2:leases"
+        self._shares = f"{prefix}lines2:shares"
 
-    def due(self, most: int) -> dict[str, int]:
-        """Claim up to `most` lines that are to be looked at; their domains and lengths."""
+    def due(self, most: int) -> dict[str, DueLine]:
+        """Claim up to `most` lines that are to be looked at, by domain."""
         with _errors():
-            reply = load_script("aragog.crawl.politeness", "line_due", prelude="line_prelude").run(
+            old, *reply = _script("line_due").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
+                shares=self._shares,
+                old_due=f"{self._prefix}lines:due",
+                old_leases=f"{self._prefix}lines:leases",
                 most=most,
                 lease_ms=LOOK_LEASE_MS,
                 prefix_bytes=len(self._lists.encode()),
             )
-        return {key.decode(): count for key, count in zip(reply[::2], reply[1::2], strict=True)}
+        if old:
+            self.move_old()
+        parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
+        return {key.decode(): DueLine(count, _shares(text)) for key, count, text in parts}
 
-    def take(self, counts: Mapping[str, int]) -> tuple[str, list[TakenEntry]]:
+    def move_old(self) -> int:
+        """Move some of what version 0.1 has put into lines; how many of its lines are left."""
+        with _errors():
+            left = _script("line_move").run(
+                self._redis,
+                due=self._due,
+                waiting=self._waiting,
+                shares=self._shares,
+                old_due=f"{self._prefix}lines:due",
+                old_waiting=f"{self._prefix}lines:waiting",
+                old_taken=f"{self._prefix}lines:taken",
+                old_leases=f"{self._prefix}lines:leases",
+                prefix=self._lists,
+                old_prefix=f"{self._prefix}line:",
+                most=MOST_AT_ONCE,
+            )
+        return int(left)
+
+    def take(
+        self, counts: Mapping[str, int], costs: Mapping[str, Mapping[int, int]] | None = None
+    ) -> tuple[str, list[TakenEntry]]:
         """
-        Take up to so many entries from the line of each domain, the most urgent first.
+        Take up to `counts` entries from the lines of the domains, the most urgent first.
+
+        Args:
+            counts: by domain.
+            costs: by domain and share, what a request of priority 5 costs, where that is not
+                `USUAL_COST`; a share with `CLOSED` keeps what it has.
 
         Returns the token for `settle`, and the entries.
         """
-        token = secrets.token_hex(8)
+        token, costs = secrets.token_hex(8), costs or {}
         with _errors():
-            reply = load_script("aragog.crawl.politeness", "line_take", prelude="line_prelude").run(
+            reply = _script("line_take").run(
                 self._redis,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
+                shares=self._shares,
                 token=token,
                 lease_ms=self._lease_ms,
                 prefix=self._lists,
-                asks=[value for ask in counts.items() for value in ask],
+                asks=[
+                    value
+                    for key, count in counts.items()
+                    for value in (key, count, _asked(costs.get(key, {})))
+                ],
             )
         return token, list(self._entries(reply))
 
     def _entries(self, reply: Sequence[bytes]) -> Iterator[TakenEntry]:
         prefix = len(self._lists.encode())
         for place in zip(reply[::2], reply[1::2], strict=True):
-            priority, _, key = place[0][prefix:].partition(b":")
+            priority, _, key = place[0][prefix:].split(b":", 2)
             delay_s, _, payload = place[1].partition(b"|")
             yield TakenEntry(
                 key.decode(), int(priority), float(delay_s) if delay_s else None, payload, place
@@ -191,7 +252,7 @@ class LineServer:
 
     def settle(
         self, token: str, returned: Sequence[TakenEntry], look_after_ms: Mapping[str, int]
-    ) -> None:
+    ) -> dict[str, frozenset[int]]:
         """
         End a `take`: put some entries back in front, and say when to look at the lines again.
 
@@ -199,22 +260,26 @@ class LineServer:
             token: from `take`.
             returned: the entries that go back, in the order in which they were taken.
             look_after_ms: by domain, for every line that `due` returned.
+
+        Returns the shares that still have requests in each of these lines.
         """
         with _errors():
-            load_script("aragog.crawl.politeness", "line_settle", prelude="line_prelude").run(
+            left = _script("line_settle").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
+                shares=self._shares,
                 token=token,
-                prefix_bytes=len(self._lists.encode()),
+                prefix=self._lists,
                 returned=len(returned),
                 rest=[
                     *(part for entry in returned for part in entry.place),
                     *(part for look in look_after_ms.items() for part in look),
                 ],
             )
+        return dict(zip(look_after_ms, map(_shares, left), strict=True))
 
     def domains(self) -> Iterator[str]:
         """Yield the domains that have a line."""
@@ -232,7 +297,7 @@ class LineServer:
     def look(self, keys: Iterable[str], after_ms: int) -> None:
         """Have lines looked at after this time at the latest, also if they are put up meanwhile."""
         with _errors():
-            load_script("aragog.crawl.politeness", "line_look", prelude="line_prelude").run(
+            _script("line_look").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
             )
 
@@ -258,17 +323,18 @@ class LineServer:
             )
 
     def contents(self, key: str, most: int) -> list[bytes]:
-        """Return the payloads of the first `most` requests in a line."""
+        """Return the payloads of the first `most` requests in a line, those of a share together."""
+        lists = self._lists_of(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
-            for priority in range(10):
-                pipe.lrange(f"{self._lists}{priority}:{key}", 0, max(0, most - 1))
+            for name in lists:
+                pipe.lrange(name, 0, max(0, most - 1))
             found = [entry for entries in pipe.execute() for entry in entries]
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
         """Yield the payloads of a line; those that move meanwhile may be missed or repeated."""
-        for priority in range(10):
-            name, start = f"{self._lists}{priority}:{key}", 0
+        for name in self._lists_of(key):
+            start = 0
             while True:
                 with _errors():
                     entries = cast(
@@ -279,15 +345,27 @@ class LineServer:
                 if len(entries) < MOST_AT_ONCE:
                     break
 
+    def _lists_of(self, key: str) -> list[str]:
+        """The lists of a line, the most urgent first."""
+        with _errors():
+            text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
+        found = sorted(
+            (priority, int(share))
+            for share, _, _, priorities in (one.split(":") for one in text.decode().split())
+            for priority in priorities
+        )
+        return [f"{self._lists}{priority}:{share}:{key}" for priority, share in found]
+
 
 def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:
-    lists = f"{prefix}line:"
+    lists = f"{prefix}{LISTS}"
     with _errors():
-        load_script("aragog.crawl.politeness", "line_park", prelude="line_prelude").run(
+        _script("line_park").run(
             client,
-            due=f"{prefix}lines:due",
-            waiting=f"{prefix}lines:waiting",
-            lists=[f"{lists}{entry.priority}:{entry.key}" for entry in entries],
+            due=f"{prefix}lines2:due",
+            waiting=f"{prefix}lines2:waiting",
+            shares=f"{prefix}lines2:shares",
+            lists=[f"{lists}{entry.priority}:{entry.share}:{entry.key}" for entry in entries],
             prefix_bytes=len(lists.encode()),
             entries=[value for entry in entries for value in _values(entry)],
         )
@@ -296,6 +374,20 @@ def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> Non
 def _values(entry: LineEntry) -> tuple[int, int, bytes]:
     delay = b"" if entry.crawl_delay_s is None else f"{entry.crawl_delay_s:g}".encode()
     return max(0, entry.look_after_ms), int(entry.front), delay + b"|" + entry.payload
+
+
+def _shares(text: bytes) -> frozenset[int]:
+    """The shares that have entries; others are only ahead of their turn."""
+    ones = (one.split(b":") for one in text.split())
+    return frozenset(int(share) for share, _, _, priorities in ones if priorities)
+
+
+def _asked(costs: Mapping[int, int]) -> str:
+    return "".join(f" {share}={cost}" for share, cost in costs.items())
+
+
+def _script(name: str) -> LuaScript:
+    return load_script("aragog.crawl.politeness", name, prelude="line_prelude")
 
 
 def _errors() -> AbstractContextManager[None]:

@@ -62,7 +62,7 @@ class RobotsRefreshes:
 
     def hold(self, waits_ms: Mapping[str, int]) -> None:
         """
-        Extend claims until their reserved fetch slots, so many ms from now, and 60 s more.
+        Extend claims until 60 s after their reserved fetch slots, which are given in ms from now.
 
         A process that meets such a claim waits as long (`remaining_ms`) instead of reserving
         another slot. Claims end after 10 minutes in any case, in case their message is lost.

@@ -298,8 +298,8 @@ class RobotsRules:
         """
         Return after how many seconds the Visit-time of the agent's group begins; 0.0: now.
 
-        A span of less than `VISIT_AT_LEAST_MIN` counts as so long, from its beginning: in a minute
-        a day no site can be fetched. Of several spans any counts.
+        A span of less than `VISIT_AT_LEAST_MIN` counts as that long from its beginning, because in
+        a minute a day no site can be fetched. Of several spans any counts.
 
         Args:
             user_agent: whose group counts.

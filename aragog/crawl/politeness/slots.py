@@ -18,7 +18,7 @@ LONGEST_GENTLE_US = 10_000_000.0
 # Responses after which the usual latency of a domain is known.
 _LEARNED = 8
 # A step of the latency factor.
-_GENTLE_STEP = math.log(100) / 255
+_LATENCY_STEP = math.log(100) / 255
 _FINE, _MIDDLE = 8192, 512
 # Shorter latencies count as this: a server that takes 20 ms instead of 10 is not in trouble, and
 # our own scheduling is part of what is measured.
@@ -149,7 +149,7 @@ class DomainState(NamedTuple):
     """How long after `last_us` that permit expires."""
     factor: int = 100
     """Backoff factor in percent: 200 halves the rate of the domain."""
-    streak: int = 0
+    errors_in_a_row: int = 0
     """How many errors came in a row."""
     behind_us: int = 0
     """How far the last urgent slot is behind `planned_us`, at most 4,294 s."""
@@ -157,13 +157,13 @@ class DomainState(NamedTuple):
     """Usual latency (16 bits), that of the last responses (12), how many were learned (4)."""
     spread: int = 0
     """How far two responses in a row are apart (12 bits), servers (12), the last latency (8)."""
-    gentle: int = 0
+    latency_steps: int = 0
     """Latency factor, in steps; 0: latency does not slow the domain down."""
 
     @property
     def latency_factor(self) -> float:
         """What latency multiplies the interval by; see `DomainReport`."""
-        return math.exp(self.gentle * _GENTLE_STEP)
+        return math.exp(self.latency_steps * _LATENCY_STEP)
 
     @property
     def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
@@ -182,7 +182,7 @@ def unpack_state(packed: bytes | None) -> DomainState:
 
 def gentle_steps(factor: float) -> int:
     """Return a latency factor, 1 to 100, in steps, rounded down."""
-    return int(math.log(factor) / _GENTLE_STEP + 1e-9)
+    return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:

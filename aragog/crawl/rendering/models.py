@@ -33,6 +33,8 @@ class ResourceRequest:
     """When the page's time is over, by the monotonic clock."""
     purposes: str | None = None
     """What the crawl of the page is for, as its job carries it; None: what the settings say."""
+    crawl: int = 0
+    """The number of the crawl of the page; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Leases:
         return [_GRANT[grant] for grant in grants]
 
     def renew(self, names: Sequence[str], lease_s: float) -> int:
-        """Let leases expire in so many seconds; returns how many: a released one stays free."""
+        """Let leases expire after some seconds; returns how many: a released one stays free."""
         if not names:
             return 0
         fields = b"".join(map(field, names))

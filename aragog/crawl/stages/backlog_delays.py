@@ -6,7 +6,7 @@ therefore fetched hours later, no matter when a worker first claims them. Their 
 priority that is one step less urgent, so workers first claim URLs of other domains and URLs whose
 slot has come. They are also delayed by a 25th of the time until the domain can serve them: first
 visits, which put them in line, then come at a rate that leaves workers free for others. A URL is
-behind those of the same or a more urgent priority only.
+behind those of the same or a more urgent priority of its crawl only: crawls share a line by weight.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class BacklogDelays:
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: bounds the memory (domains and priorities); above it, estimates are forgotten.
+        max_domains: bounds the memory (domains, priorities and crawls); above it, estimates are
+            forgotten.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class BacklogDelays:
         self._max_domains = max_domains
         self._interval_s = 1 / qps
         self._clock = clock or SystemClock()
-        self._until_s: dict[tuple[str, int], float] = {}
+        self._until_s: dict[tuple[str, int, int], float] = {}
         self._lock = threading.Lock()
 
     def split(
-        self, urls: Iterable[str], priority: int = PRIORITY_DEFAULT
+        self, urls: Iterable[str], priority: int = PRIORITY_DEFAULT, crawl: int = 0
     ) -> tuple[list[str], list[Behind]]:
         """Split normalized URLs into those in front, in order, and those behind, soonest first."""
         front: list[str] = []
@@ -71,9 +72,9 @@ class BacklogDelays:
                 self._forget(now_s)
             for url in urls:
                 domain = registered_domain(url)
-                ahead = (self._until_s.get((domain, p), 0.0) for p in range(priority + 1))
+                ahead = (self._until_s.get((domain, p, crawl), 0.0) for p in range(priority + 1))
                 at_s = max(now_s, *ahead)
-                self._until_s[domain, priority] = at_s + self._interval_s
+                self._until_s[domain, priority, crawl] = at_s + self._interval_s
                 wait_s = at_s - now_s
                 if wait_s > AHEAD_S:
                     delay_s = min(wait_s * DELAYED_BY, LONGEST_DELAY_S)

@@ -40,6 +40,7 @@ from aragog.crawl.stages.page_updates import (
 from aragog.crawl.stages.rescheduling import Rescheduling
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.logs import log_url
+from aragog.pages.items import load_kinds
 from aragog.settings import Settings
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -112,7 +113,7 @@ class CanonicalizeStage:
         present = confirmed.results
         bodies |= confirmed.bodies
         reader = PageReader(
-            self.discovery,
+            self.discovery.sitemaps,
             self.rescheduling.counters,
             self.settings.pipeline,
             named_agent(self.settings.fetch),
@@ -126,6 +127,9 @@ class CanonicalizeStage:
         left_out = self._left_out([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
+        self.discovery.sitemaps.confirmed_sources(
+            r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
+        )
         updates = self._updates(confirmed, readings, spans)
         self.discovery.links(
             [
@@ -155,7 +159,9 @@ class CanonicalizeStage:
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the links of pages whose fetch brought nothing new, as the store has them."""
-        jobs = [r.job for r in results if r.fetch.outcome in STANDING and r.job.depth > 0]
+        has_lists = bool(load_kinds(self.settings.extract))
+        standing = [r.job for r in results if r.fetch.outcome in STANDING]
+        jobs = [job for job in standing if job.depth > 0 or has_lists]
         if not jobs:
             return
         records: list[tuple[UrlJob, Record | None]] = []
@@ -205,7 +211,8 @@ class CanonicalizeStage:
             if analysis is None:
                 failed = _failed(result, readings.problems)
                 headers = confirmed.headers.get(url)
-                updates.append(failure_write(failed, self.settings, headers=headers))
+                source = readings.sources.get(url) if result.job.sitemap else None
+                updates.append(failure_write(failed, self.settings, headers=headers, source=source))
             elif reason := reserved(result, analysis, self.settings.preferences):
                 updates.append(reserved_write(result, analysis, reason, self.settings))
             else:

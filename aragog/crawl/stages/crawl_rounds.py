@@ -23,7 +23,7 @@ from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
-from aragog.errors import BadInput
+from aragog.errors import BadInput, QuotaExceeded
 from aragog.fetch_record.known_fields import known
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,8 @@ class CrawlRounds:
         for record in crawls.records.values():
             if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
                 continue
-            with suppress(BadInput):  # it was deleted or has ended a moment ago
+            # It was deleted or has ended a moment ago, or its token must wait.
+            with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)
                 elif record.every_s and 0 < record.next_round_ms <= crawls.now_ms:

@@ -38,4 +38,5 @@ class CrawlUpkeep:
         hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
         numbers = [*OWN_NAMES, *crawls.by_number]
         self.counts.forget_before(numbers, "hours", hour)
-        self.counts.forget_before(numbers, "days", crawls.now_ms // 86_400_000 - DAYS_KEPT + 1)
+        for table in ("days", "use"):
+            self.counts.forget_before(numbers, table, crawls.now_ms // 86_400_000 - DAYS_KEPT + 1)

@@ -15,31 +15,28 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
-from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
+from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
-from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
-from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
+from aragog.crawl.stages.listings import ListingPage, Listings, continuation
 from aragog.crawl.stages.page_analysis import PageAnalysis
-from aragog.crawl.stages.page_limits import limited
-from aragog.errors import BAD_INPUT
+from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.sitemap_reading import SitemapReading
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pages import sitemaps
-from aragog.pages.sitemaps import SitemapUrl
+from aragog.pages.items import load_kinds
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.records import PageWrite, Record
 from aragog.urlstore.store import UrlStore
-from urlspelling.domain import host, registered_domain
+from urlspelling.domain import host
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -72,81 +69,18 @@ class Discovery:
     budgets: LinkBudgets | None = None
     """Of the templates of URLs; None: every link is followed."""
 
-    def sitemap(self, result: FetchResult, body: bytes) -> int:
-        """
-        How many entries of a sitemap were enqueued: those of its own registered domain that are not
-        stored, or were last seen before their lastmod.
-
-        Raises:
-            PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
-        """
-        limits, job = self.settings.pipeline, result.job
-        url_filter = _filter(job)
-        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
-        domain = registered_domain(result.fetch.final_url)
-        walk = Walk(job.request_id, domain)
-        is_in_scope = _in_scope(self.checks.crawl_of(job).scope, result.fetch.final_url)
-        entries = [
-            entry
-            for entry in sitemap.urls
-            if registered_domain(entry.url) == domain
-            and url_filter.accepts(entry.url)
-            and is_in_scope(entry.url)
-        ]
-        size = self.walks.note_read(walk, [job.url, result.fetch.final_url], len(entries))
-        children = [c.url for c in sitemap.children if registered_domain(c.url) == domain]
-        count = self._children(job, walk, size, children) if job.depth > 0 else 0
-        return count + self._entries(job, walk, size, entries)
-
-    def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
-        """How many of the files that an index lists were enqueued: those that are new to it."""
-        room = self.settings.pipeline.sitemap_max_files - size.files
-        files = _within(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
-        options = EnqueueOptions(
-            depth=job.depth - 1,
-            refresh=True,
-            sitemap=True,
-            in_walk=True,
-            priority=job.priority,
-            url_filter=job.url_filter,
-            request_id=job.request_id,
-            purposes=job.purposes,
-            found_on=job.traceparent,
-            crawl_number=job.crawl,
+    @property
+    def sitemaps(self) -> SitemapReading:
+        """Takes what sitemaps and feeds list."""
+        return SitemapReading(
+            self.enqueuer,
+            self.store,
+            self.settings,
+            self.walks,
+            self.clock,
+            chunk=self.chunk,
+            checks=self.checks,
         )
-        count = self._enqueue(files, options)
-        self.walks.note_enqueued(walk, files)  # afterward: a task that is killed loses none
-        return count
-
-    def _entries(
-        self, job: UrlJob, walk: Walk, size: WalkSize, entries: Sequence[SitemapUrl]
-    ) -> int:
-        """How many of the pages that a sitemap lists were enqueued."""
-        room = self.settings.pipeline.sitemap_max_urls - size.urls
-        entries = _within(entries, room, walk, "sitemap_max_urls")
-        options = EnqueueOptions(
-            refresh=True,
-            priority=PRIORITY_REFRESH,
-            request_id=job.request_id,
-            purposes=job.purposes,
-            found_on=job.traceparent,
-            crawl_number=job.crawl,
-        )
-        return sum(
-            self._enqueue(self._newer(entries[at : at + self.chunk]), options)
-            for at in range(0, len(entries), self.chunk)
-        )
-
-    def _newer(self, entries: Sequence[SitemapUrl]) -> list[str]:
-        """URLs of entries that are not stored, or that changed since they were seen."""
-        seen = self.store.pages.seen_at_ms([entry.url for entry in entries])
-        now_ms = self.clock.now_ms()
-        return [
-            entry.url
-            for entry, seen_at_ms in zip(entries, seen, strict=True)
-            if seen_at_ms is None or entry.changed_since(seen_at_ms, now_ms)
-        ]
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
         """The URLs of results whose pages tell which links are worth following."""
@@ -164,7 +98,8 @@ class Discovery:
         """How many links of pages with depth left were enqueued; `others` brought no page."""
         came = [_came(result, analysis) for result, analysis in pages]
         came += [_came(result, None) for result in others]
-        return self._follow(
+        count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
+        return count + self._follow(
             [
                 _PageLinks(result.job, self._followed(result, analysis))
                 for result, analysis in pages
@@ -184,10 +119,11 @@ class Discovery:
         and two more where there are links to follow.
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
+        count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
         came = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
         deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
         if self.followed_pages is None or not (deep or (self.budgets and came)):
-            return 0
+            return count
         depths = {} if looked_at else self._depths([job for job, _ in deep])
         unfollowed = [
             (job, record)
@@ -197,13 +133,18 @@ class Discovery:
         links: dict[str, list[tuple[str, str]]] = {}
         urls = list(dict.fromkeys(record.canonical_url for _, record in unfollowed))
         damaged.apart(urls, lambda some: links.update(self.store.links.of_pages(some)))
-        return self._follow(
+        return count + self._follow(
             [
                 _PageLinks(job, self._of_record(job, record, links.get(record.canonical_url, [])))
                 for job, record in unfollowed
             ],
             came,
         )
+
+    @property
+    def _listings(self) -> Listings:
+        kinds, obey = load_kinds(self.settings.extract), self.settings.politeness.obey_nofollow
+        return Listings(kinds, self.checks, self.followed_pages, obey)
 
     def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
@@ -276,7 +217,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and write.facts.get("nofollow"):
             return False
-        return _in_scope(crawl.scope, write.final_url)(url) and _filter(job).accepts(url)
+        return in_scope(crawl.scope, write.final_url)(url) and filter_of(job).accepts(url)
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
@@ -295,11 +236,11 @@ class Discovery:
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
         """The links of a page that may be followed; each comes with its own `nofollow`."""
-        crawl, url_filter = self.checks.crawl_of(job), _filter(job)
+        crawl, url_filter = self.checks.crawl_of(job), filter_of(job)
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
             return []
-        is_in_scope = _in_scope(crawl.scope, page_url)
+        is_in_scope = in_scope(crawl.scope, page_url)
         return [
             url
             for url, link_nofollow in links
@@ -320,23 +261,11 @@ def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
     return ArrivedPage(url, analysis.traits, links)
 
 
-def _in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
-    """Whether the URLs that a page names belong to its crawl."""
-    if scope.rules:
-        return lambda url: scope.decide(url, page_url=page_url).accepted
-    domain = registered_domain(page_url)
-    return lambda url: registered_domain(url) == domain
-
-
-def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """What still belongs to a walk; the rest is logged."""
-    if len(listed) <= room:
-        return listed
-    log.warning(
-        "the walk %s of the sitemaps of %s leaves out %d: see pipeline.%s",
-        walk.request_id, walk.domain, len(listed) - max(0, room), setting,
-    )  # fmt: skip
-    return listed[: max(0, room)]
+def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
+    result, analysis = page
+    nofollow = {link.url for link in analysis.links if link.nofollow}
+    url, names = result.fetch.final_url, continuation(analysis.fields)
+    return ListingPage(result.job, url, names, analysis.nofollow, nofollow)
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
@@ -365,11 +294,3 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 def _is_followed(known: int | None, depth: int) -> bool:
     """Whether the links of a page were followed this deep; if it cannot be recorded, as if so."""
     return known is not None and (known == FULL or known >= depth)
-
-
-def _filter(job: UrlJob) -> UrlFilter:
-    """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
-    try:
-        return UrlFilter.read(job.url_filter)
-    except BAD_INPUT:
-        return UrlFilter(exclude=("*",))

@@ -20,18 +20,31 @@ from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
+from aragog.crawl.pipeline.crawl_records import (
+    ENQUEUED,
+    OWN_NAMES,
+    REFRESHED,
+    CrawlRecord,
+    own_record,
+)
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
-from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
+from aragog.crawl.pipeline.messages import (
+    AS_KEPT,
+    PRIORITY_DEFAULT,
+    PRIORITY_REFRESH,
+    UrlJob,
+    into_batches,
+)
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.site_rules import other_spelling
 from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
+from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
@@ -39,6 +52,7 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings, Settings
+from aragog.settings.token_quotas import read_quotas
 from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
@@ -53,6 +67,8 @@ class EnqueueOptions:
 
     depth: int = 0
     """How many link hops to follow from each URL, within its registered domain."""
+    pages: int = 0
+    """How many pages of a listing led to the URLs."""
     refresh: bool = False
     """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT
@@ -85,6 +101,16 @@ class EnqueueOptions:
         return {name: getattr(self, name) for name in _OF_JOBS}
 
 
+SOURCE_OPTIONS = EnqueueOptions(
+    depth=1,
+    refresh=True,
+    sitemap=True,
+    priority=PRIORITY_REFRESH,
+    purposes=AS_KEPT,
+    crawl_number=REFRESHED,
+)
+"""Of sitemaps and feeds that the refresh schedule reads again, with the files of an index."""
+
 _OF_JOBS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
 ) - {"crawl"}
@@ -110,6 +136,8 @@ class Enqueuer:
     crawls: CrawlsNow = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
     """Keeps the seeds of crawls that begin again."""
+    quotas: TokenQuotas | None = None
+    """What tokens may use."""
     _backlog_delays: BacklogDelays = field(init=False)
 
     @classmethod
@@ -137,6 +165,7 @@ class Enqueuer:
             traces=traces,
             crawls=shared.crawls,
             seeds=shared.crawl_seeds,
+            quotas=TokenQuotas(read_quotas(settings.serving.quotas), shared.crawl_counts),
         )
 
     def __post_init__(self) -> None:
@@ -160,6 +189,8 @@ class Enqueuer:
             SlowDown: there is no room for new URLs, and the current chunk was not accepted. With
                 `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
                 sent when there is room.
+            QuotaExceeded: the token of the crawl has used what it may, and no URL of the current
+                chunk fits.
             BadInput: there is no crawl of this name, or it has ended.
         """
         crawl = self._crawl(options)
@@ -176,12 +207,12 @@ class Enqueuer:
 
     def _crawl(self, options: EnqueueOptions) -> CrawlRecord:
         """The crawl that wants the URLs."""
-        crawls = self.crawls.crawls()
         if not options.crawl:
-            return crawls.of_number(options.crawl_number)
+            return self.crawls.crawls().of_number(options.crawl_number)
         if options.crawl == OWN_NAMES[ENQUEUED]:
             return own_record(ENQUEUED)
-        record = crawls.records.get(options.crawl) or self.crawls.read().records.get(options.crawl)
+        # A copy of a second ago may have the number under which a crawl was cancelled since.
+        record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
                 f"crawl: there is no crawl {options.crawl[:80]!r}; `aragog crawl start` starts it"
@@ -224,11 +255,13 @@ class Enqueuer:
         if options.crawl and crawl.every_s and self.seeds:
             self.seeds.add(crawl.name, valid, _of_seeds(options))
         self._renew_cancelled(valid)
-        marked = self.in_flight.mark(valid, insist=options.insist, wants=_wants(crawl, options))
+        wants = _wants(crawl, options, self._token_state(crawl))
+        marked = self.in_flight.mark(valid, insist=options.insist, wants=wants)
         new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
         refused |= {
             url: _OVER[mark] for url, mark in zip(valid, marked, strict=True) if mark in _OVER
         }
+        refused |= self._over_quota(valid, marked, options, crawl)
         valid = [url for url in valid if url not in refused]
         others = _other_spellings(inputs, spelled)
         if self.followed:  # before they can be done
@@ -246,6 +279,34 @@ class Enqueuer:
                 event = "enqueued" if url in new else "already in flight"
                 log_url(log, event, url, options.request_id, **spans.ids(url))
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
+
+    def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
+        """What the token that started a crawl has used; None: it has no bounds."""
+        if self.quotas is None or crawl.token not in self.quotas.quotas:
+            return None
+        crawls = self.crawls.crawls()
+        own = {n for r in crawls.records.values() if r.token == crawl.token for n in r.numbers}
+        numbers = sorted(own.union(crawl.numbers))
+        now_ms = crawls.now_ms or SystemClock().now_ms()
+        return self.quotas.state(crawl.token, crawl.number, numbers, crawls.ended, now_ms)
+
+    def _over_quota(
+        self,
+        urls: Sequence[str],
+        marked: Sequence[Mark],
+        options: EnqueueOptions,
+        crawl: CrawlRecord,
+    ) -> dict[str, _Refusal]:
+        """The URLs that the quota of a token leaves out; who names them all in vain is told so."""
+        over = [url for url, mark in zip(urls, marked, strict=True) if mark is Mark.OVER_QUOTA]
+        state = self._token_state(crawl) if over else None
+        if state is None:
+            return {}
+        error = state.refusal(len(over))
+        # Links are left out one by one, as by the other bounds of their crawl.
+        if options.crawl and not any(mark <= Mark.JOINED for mark in marked):
+            raise error
+        return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
 
     def _refused(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
@@ -274,7 +335,7 @@ class Enqueuer:
         others: Mapping[str, str],
         spans: CallSpans,
     ) -> None:
-        front, back = self._backlog_delays.split(urls, options.priority)
+        front, back = self._backlog_delays.split(urls, options.priority, options.crawl_number)
         in_front = [Behind(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others, spans)
         outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
@@ -388,9 +449,9 @@ def _of_seeds(options: EnqueueOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in _OF_SEEDS}
 
 
-def _wants(crawl: CrawlRecord, options: EnqueueOptions) -> Wants:
+def _wants(crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None) -> Wants:
     max_urls = None if crawl.max_urls is None else crawl.max_urls + crawl.round_urls
-    return Wants(crawl.number, options.depth, max_urls, crawl.max_urls_per_host)
+    return Wants(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
 
 
 def _answer(

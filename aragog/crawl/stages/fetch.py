@@ -43,6 +43,7 @@ from aragog.fetch_record.outcome import (
     OutcomeKind,
     Redirected,
     Unreachable,
+    Withheld,
 )
 from aragog.observability.logs import log_url
 from aragog.settings import RenderingSettings
@@ -52,6 +53,8 @@ log = logging.getLogger(__name__)
 
 # A job that found no room in the spool comes back after this.
 ROOM_AGAIN_MS = 10_000
+# `after_status` of a job whose session had ended: it signs in again once.
+SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTED_AS = {
     OutcomeKind.REFUSED: counters.REFUSED,
@@ -97,9 +100,10 @@ class FetchStage:
     def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
         self.access.line.park(wanted.in_line())
-        if not wanted.jobs:
+        going = self._past_places(wanted.jobs)
+        if not going:
             return []
-        batch = FetchBatch(tuple(wanted.jobs))
+        batch = FetchBatch(tuple(going))
         urgency = most_urgent(batch.jobs)
         if not self.room.reopened(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
@@ -113,6 +117,19 @@ class FetchStage:
             if room:
                 run.fetch(near[:fitting], validators, room.token)
         return run.outgoing()
+
+    def _past_places(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """The jobs that go on; those of crawls with a bound of open hosts wait in line first."""
+        going, waiting = [], []
+        for job in jobs:
+            is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
+            if is_bounded and job.slot_at_ms is None and job.priority > URGENT:
+                key = self.access.limiter.key_for(job.next_url)
+                waiting.append(InLine(job, key, None, 0))
+            else:
+                going.append(job)
+        self.access.line.park(waiting)
+        return going
 
 
 class _Run:
@@ -204,10 +221,12 @@ class _Run:
     ) -> None:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
-        for job, outcome, body in self.stage.requester.run(jobs, validators, self.spans):
+        for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
             if outcome.outcome is not OutcomeKind.DEFERRED:
                 self._note(job, Answered(outcome.outcome, outcome.status))
-            if isinstance(outcome, Fetched) and body:
+            if out and job.after_status != SIGNED_OUT:
+                self._fail(replace(job, after_status=SIGNED_OUT), result_of(job, outcome), 0)
+            elif isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
                 self._sort(job, outcome)
@@ -219,9 +238,18 @@ class _Run:
             self._defer(_continued(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(job, result_of(job, outcome), retry_at_ms)
+            self._fail(self._by_other_way(job, outcome), result_of(job, outcome), retry_at_ms)
+        elif (other := self._by_other_way(job, outcome)) is not job:
+            self._fail(other, result_of(job, outcome))
         else:
             self._done(result_of(job, outcome))
+
+    def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
+        """The job, marked if the rules choose another way out after a 403 or 429."""
+        status = outcome.status if isinstance(outcome, Busy | Withheld) else None
+        if status is None or not self.stage.requester.egress.changes_after(job, outcome, status):
+            return job
+        return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
         """Have a job wait for what its next request needs."""
@@ -229,6 +257,8 @@ class _Run:
         match outcome.cause:
             case DeferralCause.RULES:
                 self.robots_first.append(job)
+            case DeferralCause.EGRESS | DeferralCause.SIGN_IN:
+                self.wait_for([(job, self._until(at_ms) or 0)])
             case DeferralCause.VISIT_TIME:
                 key = access.limiter.key_for(job.next_url)
                 self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])

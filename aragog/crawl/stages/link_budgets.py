@@ -31,7 +31,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 
 LOOK_AFTER_S = 60
-"""Held links of a host are looked at by upkeep if nobody did for so long."""
+"""After how long upkeep looks at the held links of a host, if nobody else did."""
 MOST_HOSTS = 200
 """Hosts in one round of upkeep."""
 TRIES = 3

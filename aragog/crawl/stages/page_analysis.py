@@ -30,6 +30,7 @@ from richpins.rich_pins import RichPin
 from richpins.robots_meta import PageRobots, from_headers, unavailable_at_ms
 from urlspelling import canonical
 from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect
+from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 FINGERPRINT = "page.fingerprint"
 """The field with 64 bits of the main text (`richpins.fingerprint`)."""
+
+FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
 
 NO_EXTRACTORS: Mapping[str, Extractor] = {}
 
@@ -72,6 +75,8 @@ class PageAnalysis:
     """Components whose analysis failed, each with the error."""
     text_sketch: str = ""
     """What its main text is compared by; empty: it is too short."""
+    feed: str | None = None
+    """The first feed that it links to, in its registered domain (`<link rel=alternate>`)."""
     traits: PageTraits | None = None
     """What traps are recognized by; None: nobody asked for it."""
 
@@ -133,11 +138,28 @@ def read_page(
         and pin.complete
         and not (page.text is not None and page.problems),
         text_sketch=parts.sketch(page),
+        feed=parts.get("feed", lambda: feed_of(page), None),
         traits=parts.get("traits", lambda: traits_of(page, result.job.url), None)
         if with_traits and is_read
         else None,
         problems=(*(page.problems if page.text is not None else ()), *parts.problems),
     )
+
+
+def feed_of(page: Document) -> str | None:
+    """
+    The first feed that a page links to, if it is in the page's registered domain.
+
+    Further ones are mostly of comments, or the same in another format.
+    """
+    domain = registered_domain(page.url)
+    for link in page.link_elements:
+        media_type = (link.attributes.get("type") or "").partition(";")[0].strip().lower()
+        if "alternate" in link.rel and media_type in FEED_TYPES and link.in_head and link.href:
+            url = page.resolve(link.href)
+            if url and registered_domain(url) == domain:
+                return url
+    return None
 
 
 def named_agent(settings: FetchSettings) -> str:

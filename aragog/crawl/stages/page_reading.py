@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult
@@ -24,6 +24,7 @@ from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import decompress
+from aragog.urlstore.usual_intervals import SITEMAP
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +32,22 @@ FAILED = "aragog failed to read the page; see its log"
 RUNS_LOST = "each process that read the page was lost"
 
 
-class SitemapReader(Protocol):
-    """Enqueues what a sitemap lists (`aragog.crawl.stages.discovery.Discovery`)."""
+class SourceReading(NamedTuple):
+    """What a sitemap or feed came to."""
 
-    def sitemap(self, result: FetchResult, body: bytes) -> int:
-        """How many entries were enqueued. Raises `PageTooExpensive`, `MemoryError`."""
+    enqueued: int
+    """How many of its entries were enqueued."""
+    kind: str = SITEMAP
+    """`sitemap` or `feed`."""
+    brought: float = 0.0
+    """How many refreshes it asks for, each as far as its host is believed."""
+
+
+class SitemapReader(Protocol):
+    """Takes what a sitemap lists (`aragog.crawl.stages.sitemap_reading`)."""
+
+    def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
+        """What it came to. Raises `PageTooExpensive`, `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Readings:
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, SourceReading] = field(default_factory=dict)
+    """The sitemaps and feeds that were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +108,7 @@ class PageReader:
             return
         try:
             if result.job.sitemap:
-                self.sitemaps.sitemap(result, decompress(blob))
+                readings.sources[url] = self.sitemaps.sitemap(result, decompress(blob))
                 return
             with (
                 self.spans.part(result.job, "read page"),

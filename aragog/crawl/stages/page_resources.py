@@ -11,10 +11,11 @@ faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.fetcher.gate import Gate, Later
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -24,6 +25,7 @@ from aragog.crawl.politeness.slots import Slot, SlotRequest
 from aragog.crawl.rendering.models import Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import PoliteGate
 from aragog.crawl.stages.requester import as_outcome, is_healthy
 from aragog.errors import InvalidUrl
@@ -45,7 +47,9 @@ NOT_YET = "the Visit-time of its site has not begun"
 class ResourceFetcher(Protocol):
     """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`), without credentials."""
 
-    def fetch(self, url: str, *, gate: Gate, headers: Mapping[str, str]) -> Outcome:
+    def fetch(
+        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressChoice = ANY
+    ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
 
@@ -111,6 +115,7 @@ class PageResources:
     learn_rules: Callable[[str], None]
     """Fetches the robots.txt of an origin whose rules are not known, where it may be fetched."""
     clock: Clock
+    egress: JobEgress = field(default_factory=JobEgress)
 
     def fetch(self, request: ResourceRequest) -> Resource | str:
         """
@@ -124,7 +129,7 @@ class PageResources:
         except InvalidUrl as error:
             return error.reason
         given = other_spelling(request.url, url)
-        job = UrlJob(url=url, given=given, purposes=request.purposes)
+        job = UrlJob(url=url, given=given, purposes=request.purposes, crawl=request.crawl)
         allowed = self._allowed(job, request.until_s)
         if isinstance(allowed, str):
             return allowed
@@ -162,7 +167,8 @@ class PageResources:
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
         usual = self.access.rules.settings.preferences.purposes
         with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
-            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers)
+            egress = self.egress.choice(job)
+            fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers, egress=egress)
             outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
             answers = dict.fromkeys(gate.redirected_by, True)
             if (ok := is_healthy(outcome)) is not None:

@@ -1,5 +1,7 @@
 """
-Leave out pages whose content type or language their crawls do not want.
+Leave out URLs and pages that their crawls do not want.
+
+Of the URLs that a page names, those in the scope and the filter of its job are followed.
 
 Only a fetch shows what a URL brings. A page that is left out is neither stored for the crawl nor
 are its links followed; another crawl that wants the URL gets a job of its own.
@@ -9,13 +11,17 @@ Safe to run twice: a URL is counted once (`CrawlEndings.end`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings, Ended
+from aragog.errors import BAD_INPUT
 from aragog.urlstore.records import Record
+from urlspelling.domain import registered_domain
 
 LANGUAGE = "page.language"
 """The field with the language that a page declares."""
@@ -94,3 +100,19 @@ def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
         for url, rule in rules.items()
     }
+
+
+def in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
+    """Whether the URLs that a page names belong to its crawl."""
+    if scope.rules:
+        return lambda url: scope.decide(url, page_url=page_url).accepted
+    domain = registered_domain(page_url)
+    return lambda url: registered_domain(url) == domain
+
+
+def filter_of(job: UrlJob) -> UrlFilter:
+    """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
+    try:
+        return UrlFilter.read(job.url_filter)
+    except BAD_INPUT:
+        return UrlFilter(exclude=("*",))

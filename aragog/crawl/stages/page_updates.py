@@ -22,12 +22,14 @@ import orjson
 from aragog.crawl.fetcher.headers import fresh_s, http_date_ms
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.page_analysis import PageAnalysis
+from aragog.crawl.stages.page_reading import SourceReading
 from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.observability.formatting import at
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
+from aragog.urlstore.change_signals import FEED_LINK
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
@@ -87,6 +89,7 @@ def page_write(
             "nofollow": int(reading.nofollow),
             **_expiry(reading, settings),
             **_kept_for(result.job),
+            **({FEED_LINK: reading.feed} if reading.feed else {}),
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(result, settings, page_type=reading.page_type),
@@ -163,15 +166,23 @@ def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate
 
 
 def failure_write(
-    result: FetchResult, settings: Settings, *, headers: Headers | None = None
+    result: FetchResult,
+    settings: Settings,
+    *,
+    headers: Headers | None = None,
+    source: SourceReading | None = None,
 ) -> PageUpdate:
     """
     The update after a fetch without a page, or with a page that could not be analyzed.
 
-    `headers` are those of the stored response after a 304; None: those of this one.
+    `headers` are those of the stored response after a 304; None: those of this one. `source` is
+    what a sitemap or feed came to.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)
+    if result.job.sitemap:
+        read = source or SourceReading(0)
+        seen = replace(seen, source=read.kind, brought=read.brought)
     line = _withdrawal(result, settings.preferences)
     if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
         reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
@@ -187,6 +198,7 @@ def failure_write(
             facts={
                 **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
                 **_where_it_ended(result.fetch),
+                **(_validators(result.fetch) if source else {}),
                 **_kept_for(result.job),
             },
             seen=seen,
@@ -195,6 +207,16 @@ def failure_write(
             leads_to_taken_down=result.taken_down,
         )
     )
+
+
+def _validators(fetch: FetchRecord) -> dict[str, str]:
+    """What the next reading of a sitemap or feed sends: also what the response does not have."""
+    headers = {name.lower(): value for name, value in reversed(fetch.headers)}
+    return {
+        "final_url": fetch.final_url,
+        "etag": headers.get("etag", ""),
+        "last_modified": headers.get("last-modified", ""),
+    }
 
 
 def facts(record: FetchRecord) -> dict[str, Any]:
@@ -294,7 +316,13 @@ def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
     """The write with its body, as it came out of the spool."""
     if body is None:
         return planned.write
-    content = ContentWrite(body, length_bytes=planned.length_bytes, meta=planned.meta)
+    seen = planned.write.seen
+    content = ContentWrite(
+        body,
+        length_bytes=planned.length_bytes,
+        meta=planned.meta,
+        digest=seen.body_hash if seen else None,
+    )
     return replace(planned.write, content=content)
 
 

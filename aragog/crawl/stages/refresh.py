@@ -15,8 +15,10 @@ killed after the claim loses nothing: the claim runs out and the row is due once
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aragog.crawl.pipeline.counters import Counters
@@ -24,14 +26,19 @@ from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import SOURCE_OPTIONS, EnqueueOptions, Enqueuer
 from aragog.observability.metrics import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
+from aragog.urlstore.change_signals import LOOKED_AGAIN_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
-from urlspelling.domain import origin
+from aragog.urlstore.signal_sources import SOURCES
+from urlspelling import InvalidUrl, normalize
+from urlspelling.domain import host, origin, registered_domain
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ _LONGEST_TICK_S = 60.0
 # A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the
 # next tick is due. The rest is claimed by later ticks.
 _MOST_CLAIMED = 100_000
+_MOST_LOOKED_AT = 20
+_MOST_PAGES = 20
+_MOST_SITEMAPS = 5
+"""Sitemaps that are taken of one robots.txt."""
+PAGE_OPTIONS = EnqueueOptions(
+    refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
+)
 # Of a domain whose slots are reserved: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
@@ -85,6 +99,8 @@ class RefreshStage:
     counters: Counters
     clock: Clock
     settings: Settings
+    signals: ChangeSignals | None = None
+    """None: no sitemaps and feeds are looked for."""
 
     def run(self) -> Tick:
         """Enqueue what is due; nothing when another beat has just done so."""
@@ -102,18 +118,44 @@ class RefreshStage:
         due = self._claimed(now_ms, upto_ms)
         now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
         self.schedule.postpone(later)
-        options = EnqueueOptions(
-            refresh=True,
-            priority=PRIORITY_REFRESH,
-            purposes=AS_KEPT,
-            crawl_number=REFRESHED,
-        )
-        enqueued = sum(
-            1 for _ in self.enqueuer.enqueue([due_page.url for due_page in now], options)
-        )
+        sources = [one.url for one in now if _is_source(one)]
+        enqueued = self._enqueue([one.url for one in now if not _is_source(one)], PAGE_OPTIONS)
+        enqueued += self._enqueue(sources, SOURCE_OPTIONS)
+        self._look_for_sources(now, now_ms)
         _ENQUEUED.add(len(now))
         _POSTPONED.add(len(later))
         return Tick(enqueued, len(later), now_ms - oldest_ms)
+
+    def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
+        return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+    def _look_for_sources(self, due: Sequence[Due], now_ms: int) -> None:
+        """
+        Read the sitemaps and feeds of watched pages' hosts that are not read yet.
+
+        Sitemaps are named by robots.txt, feeds by the pages themselves. Each host is looked at once
+        a week, at most `_MOST_LOOKED_AT` in a tick.
+        """
+        if self.signals is None or not self.settings.refresh.signals:
+            return
+        watched: dict[str, list[str]] = defaultdict(list)
+        for one in due:
+            if one.watched:
+                watched[host(one.url)].append(one.url)
+        trusts = self.signals.trusts(watched)
+        late = [n for n, t in trusts.items() if t.looked_at_ms + LOOKED_AGAIN_MS <= now_ms]
+        for name in late[:_MOST_LOOKED_AT]:
+            self._look_at(name, watched[name][:_MOST_PAGES], self.signals)
+            self.signals.looked_at(name, now_ms)  # afterward: one that is killed looks again
+
+    def _look_at(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
+        of = origin(pages[0])
+        rules = self.robots.get_many([of])[of].rules
+        sitemaps = signals.new_sources(_sitemaps(of, rules.sitemaps if rules else ()))
+        feeds = signals.new_feeds(pages)
+        if sitemaps or feeds:
+            log.info("%s: reads %d sitemaps and %d feeds", name, len(sitemaps), len(feeds))
+            self._enqueue([*sitemaps, *feeds], SOURCE_OPTIONS)
 
     def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
         due: list[Due] = []
@@ -172,3 +214,18 @@ class RefreshStage:
             if (rules := cached[origin_url].rules)
         }
         return {key: delay_s for key, delay_s in delays.items() if delay_s}
+
+
+def _is_source(due: Due) -> bool:
+    return due.state is not None and due.state.page_type in SOURCES
+
+
+def _sitemaps(of: str, named: Iterable[str]) -> list[str]:
+    """The first sitemaps of the origin's own registered domain that its robots.txt names."""
+    domain, found = registered_domain(of), []
+    for text in named:
+        with suppress(InvalidUrl):
+            url = normalize(text, of)
+            if registered_domain(url) == domain:
+                found.append(url)
+    return found[:_MOST_SITEMAPS]

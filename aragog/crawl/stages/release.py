@@ -27,6 +27,7 @@ from aragog.crawl.pipeline.routing import Sender
 from aragog.crawl.pipeline.url_traces import OFF, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import (
+    DueLine,
     Lines,
     LineServer,
     TakenEntry,
@@ -37,6 +38,7 @@ from aragog.crawl.politeness.overrides import Override, Overrides
 from aragog.crawl.politeness.robots_records import CachedRules
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.line_shares import LineShares, open_next
 from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import (
     RELEASE_AHEAD_MS,
@@ -48,6 +50,7 @@ from aragog.crawl.stages.waiting_line import (
 from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
+from aragog.settings.token_quotas import read_quotas
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
@@ -112,7 +115,13 @@ class ReleaseStage:
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_in: dict[str, int] = field(default_factory=dict, init=False)
     """Lines in which URLs of crawls that ended were found, and how many to take with a look."""
+    weights: Mapping[str, float] = field(init=False)
+    """Of tokens, by `serving.quotas`."""
     _known: Mapping[str, Override] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        quotas = read_quotas(self.settings.serving.quotas)
+        self.weights = {token: quota.weight for token, quota in quotas.items()}
 
     def run(self) -> int:
         """
@@ -125,6 +134,7 @@ class ReleaseStage:
         self._look_at_changed()
         if not self.is_open():
             return 0
+        open_next(self.lines, self.checks.registry.crawls())
         return sum(self._run_server(server) for server in self.lines.servers)
 
     def _run_server(self, server: LineServer) -> int:
@@ -136,7 +146,7 @@ class ReleaseStage:
                 break
         return sent
 
-    def _release(self, server: LineServer, due: Mapping[str, int]) -> tuple[int, bool]:
+    def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
         """Give slots to lines; how many, and whether a line could take more at once."""
         look = _Look(self, server, due)
         look.run()
@@ -159,14 +169,17 @@ class ReleaseStage:
 class _Look:
     """One look at the lines that a server has due."""
 
-    def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, int]) -> None:
+    def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, DueLine]) -> None:
         self.stage = stage
         self.server = server
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
         """How long the lines of origins and paused crawls wait; 0: their URLs may go."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
-        self.wanted = {key: self._slots_wanted(key, waiting) for key, waiting in due.items()}
+        crawls = stage.checks.registry.crawls()
+        self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
+        self.wanted = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
+        self.taken: Counter[str] = Counter()
         self.sent = 0
         self.unfinished = False
         self.dropped: set[str] = set()
@@ -191,14 +204,16 @@ class _Look:
         limiter = self.stage.limiter
         if is_without_slots(key):
             return 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES)
-        if limiter.closed(key):
+        if limiter.closed(key) or key in self.shares.all_closed:
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
         fits = max(fits, self.stage.ended_in.get(key, 0))
         return max(1, min(waiting, fits))
 
     def run(self) -> None:
-        token, taken = self.server.take({k: count for k, count in self.wanted.items() if count})
+        counts = {key: count for key, count in self.wanted.items() if count}
+        token, taken = self.server.take(counts, self.shares.costs)
+        self.taken.update(entry.key for entry in taken)
         jobs = [(entry, self._job(entry)) for entry in taken]
         known = self._still_wanted([(entry, job) for entry, job in jobs if job is not None])
         asked = [(entry, job) for entry, job in known if not is_without_slots(entry.key)]
@@ -207,15 +222,18 @@ class _Look:
         near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
         back: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
+        sent: dict[str, Counter[int]] = {}
         for (entry, job), reply in zip(asked, replies, strict=True):
             if isinstance(reply, RateExceeded):
                 back.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
                 near.append(self._with_slot(job, reply))
+                sent.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(near)
         self.sent = len(near)
-        self.server.settle(token, back, self._next_looks(free_at_ms))
+        left = self.server.settle(token, back, self._next_looks(free_at_ms))
+        self.shares.report(sent, left)
 
     def _still_wanted(
         self, known: Sequence[tuple[TakenEntry, UrlJob]]
@@ -293,6 +311,8 @@ class _Look:
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)
+            elif key in self.shares.closed and self.taken[key] < self.wanted[key]:
+                looks[key] = STOPPED_LOOK_MS  # looked at when a place for its host is free
             else:
                 looks[key] = 0  # all of them got slots, so there may be more
                 self.unfinished = True

@@ -164,7 +164,9 @@ class RenderStage:
         """What fetches the scripts and data of a page; each has a span where the page is traced."""
 
         def fetch(request: ResourceRequest) -> Resource | str:
-            return self.fetch_resource(replace(request, purposes=result.job.purposes))
+            return self.fetch_resource(
+                replace(request, purposes=result.job.purposes, crawl=result.job.crawl)
+            )
 
         if spans.of(result.job) is None:
             return fetch

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.spool_compression import PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
+from aragog.crawl.sign_in.sessions import SignedIn
 from aragog.crawl.stages.access import HEAD_START_MS, Access
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.revalidation import StoredValidators
 from aragog.errors import ALL
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
+    RECORD_FIELDS,
     Blocked,
     Busy,
     Deferred,
@@ -29,6 +34,7 @@ from aragog.fetch_record.outcome import (
     Hop,
     NotModified,
     Outcome,
+    OutcomeKind,
     Refused,
     Unreachable,
     UnreachableKind,
@@ -69,6 +75,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
 
 
 _NO_COPY = StoredValidators()
+SIGNED_OUT = "the site asks to sign in, although the session of fetch.sign_in was sent"
 
 
 class PageFetcher(Protocol):
@@ -83,8 +90,20 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
+        egress: EgressChoice = ANY,
+        cookies: OriginCookies | None = None,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
+
+
+class SigningIn(Protocol):
+    """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
+
+    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
+        """The session for a job; Deferred: not now."""
+
+    def after(self, signed: SignedIn, outcome: Outcome) -> bool:
+        """Keep what a fetch changed of the session; whether it had ended."""
 
 
 class Fetch(NamedTuple):
@@ -95,6 +114,8 @@ class Fetch(NamedTuple):
     """A Fetched has no body here."""
     body: PackedBody | None
     """The body of a page that was fetched; None for any other outcome."""
+    signed_out: bool = False
+    """Its session had ended: what came is not the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +128,9 @@ class Requester:
     """Runs single fetches; each is bounded by the fetch deadline."""
     access: Access
     clock: Clock
+    egress: JobEgress = field(default_factory=JobEgress)
+    sign_ins: SigningIn | None = None
+    """Signs in where `fetch.sign_in` says so."""
 
     def run(
         self,
@@ -138,8 +162,14 @@ class Requester:
 
     def _fetch_one(
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
-    ) -> tuple[Outcome, PackedBody | None]:
-        outcome = self._reported(job, slot, stored, spans)
+    ) -> tuple[Outcome, PackedBody | None, bool]:
+        signed = self._signed_in(job)
+        if isinstance(signed, Deferred):
+            self.access.limiter.finished(slot)
+            return signed, None, False
+        outcome = self._reported(job, slot, stored, spans, signed)
+        if signed and self.sign_ins and self.sign_ins.after(signed, outcome):
+            return _signed_out(outcome), None, True
         changes: dict[str, Any] = {}
         if not job.sitemap and not isinstance(outcome, Deferred):
             said = self.access.statements(outcome.final_url or outcome.url)
@@ -149,14 +179,22 @@ class Requester:
         if isinstance(outcome, Fetched):
             body = pack(outcome.body)
             changes["body"] = b""
-        return replace(outcome, **changes) if changes else outcome, body
+        return replace(outcome, **changes) if changes else outcome, body, False
+
+    def _signed_in(self, job: UrlJob) -> SignedIn | Deferred | None:
+        return self.sign_ins.session(job, self.egress.choice(job)) if self.sign_ins else None
 
     def _reported(
-        self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
+        self,
+        job: UrlJob,
+        slot: Slot,
+        stored: StoredValidators,
+        spans: StageSpans,
+        signed: SignedIn | None,
     ) -> Outcome:
         with self.access.gate(slot, job) as gate:
             requests = spans.requests(job, gate)
-            outcome = self._outcome(job, requests or gate, stored)
+            outcome = self._outcome(job, requests or gate, stored, signed)
             if requests is not None:
                 spans.requested(job, requests, outcome)
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
@@ -171,7 +209,9 @@ class Requester:
             self.access.limiter.report_many(reports.items())
             return outcome
 
-    def _outcome(self, job: UrlJob, gate: Gate, stored: StoredValidators) -> Outcome:
+    def _outcome(
+        self, job: UrlJob, gate: Gate, stored: StoredValidators, signed: SignedIn | None
+    ) -> Outcome:
         fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
         fetch = partial(
             fetcher.fetch,
@@ -181,6 +221,8 @@ class Requester:
             last_modified=stored.last_modified,
             validators_url=stored.url,
             hops=job.hops,
+            egress=self.egress.choice(job),
+            **({"cookies": signed.cookies} if signed else {}),
         )
         return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 
@@ -199,6 +241,14 @@ def is_healthy(outcome: Outcome) -> bool | None:
             return True
         case _:
             return not isinstance(outcome, Busy | Unreachable | Withheld)
+
+
+def _signed_out(outcome: Outcome) -> Outcome:
+    """What is left of the answer to a request whose session had ended."""
+    if isinstance(outcome, Withheld):
+        return outcome
+    values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
+    return Withheld(**(values | {"outcome": OutcomeKind.UNAUTHORIZED, "reason": SIGNED_OUT}))
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aragog.crawl.pipeline import counters
+from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.finished_urls import (
     answer_of_record,
     answers_of_taken_down,
@@ -84,7 +85,9 @@ class JobSelection:
         validators = {
             job.url: _validators(record)
             for job in fresh
-            if job.url not in expired and (record := records.get(job.url)) and _is_whole(record)
+            if job.url not in expired
+            and (record := records.get(job.url))
+            and (is_reread(job) or (not job.sitemap and _is_whole(record)))
         }
         rules = page_scope.outside_stored(done, records, self.checks)
         left_out = [job for job in done if job.url in rules]
@@ -159,6 +162,15 @@ class JobSelection:
         fields = [page_scope.LANGUAGE] if page_scope.is_about_pages(jobs, self.checks) else []
 
         return records, damaged.apart(jobs, read)
+
+
+def is_reread(job: UrlJob) -> bool:
+    """
+    A sitemap or feed that the refresh schedule reads again: it was read before, so a 304 will do.
+
+    A walk reads each file whole, for its own crawl, filter and scope.
+    """
+    return job.sitemap and job.crawl == REFRESHED
 
 
 def _is_at_its_start(job: UrlJob) -> bool:

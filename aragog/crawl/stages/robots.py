@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.fetcher.content_types import is_undecoded
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
@@ -27,10 +28,11 @@ from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
 from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import as_outcome
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
-from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import (
     Blocked,
     Deferred,
@@ -65,7 +67,13 @@ class RobotsFetcher(Protocol):
     """Fetches one robots.txt (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
 
     def fetch(
-        self, url: str, *, gate: Gate, etag: str | None = None, last_modified: str | None = None
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        egress: EgressChoice = ANY,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
@@ -93,6 +101,7 @@ class RobotsStage:
     traces: UrlTraces = OFF
     second_opinion: SecondOpinion | None = None
     checks: CrawlChecks = field(default_factory=CrawlChecks)
+    egress: JobEgress = field(default_factory=JobEgress)
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
@@ -256,6 +265,15 @@ class _RobotsRun:
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
+    def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
+        """No request was sent: the slot had passed and the next one is far, or no way out works."""
+        at_ms = outcome.retry_at_ms or 0
+        if outcome.cause is DeferralCause.EGRESS:
+            wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
+            self.later[origin_url] = RulesWait(wait_ms)
+        else:
+            self._come_back(origin_url, key, at_ms)
+
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch side by side, and keep the rules."""
         validators = self._validators(near)
@@ -269,8 +287,7 @@ class _RobotsRun:
             outcome, tdm = call.result()
             self._trace(origin_url, outcome)
             if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
-                # No request was sent: the slot had passed, and the next one is far.
-                self._come_back(origin_url, near[origin_url].key, outcome.retry_at_ms or 0)
+                self._defer(origin_url, near[origin_url].key, outcome)
             else:
                 results.append(_result(origin_url, outcome)._replace(tdm=tdm))
         if results:
@@ -332,8 +349,20 @@ class _RobotsRun:
             return outcome, tdm_rules_of(tdm_file)
 
     def _fetched(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
-        fetch = partial(self.stage.fetcher.fetch, url, gate=gate, **validators._asdict())
+        fetch = partial(
+            self.stage.fetcher.fetch,
+            url,
+            gate=gate,
+            egress=self._egress(origin(url)),
+            **validators._asdict(),
+        )
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
+
+    def _egress(self, origin_url: str) -> EgressChoice:
+        """The way out of the first URL that waits for the rules; a refresh knows no crawl."""
+        waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
+        first = next(waiting, None)
+        return ANY if first is None else replace(self.stage.egress.choice(first), after=0)
 
     def _hold_claims(self) -> None:
         """Keep the claims of the origins that come back, counted from now: fetching took time."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
@@ -77,6 +78,7 @@ class HeaderFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
+        egress: EgressChoice = ANY,
     ) -> Outcome:
         """The outcome; blocks for one fetch deadline at most."""
 
@@ -106,6 +108,8 @@ class SingleRequest:
     """GET, HEAD or POST."""
     body: bytes = b""
     """Of a POST."""
+    way: str = ""
+    """The way out that it takes, whatever the rules say; "": they decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +190,15 @@ class SingleFetch:
             outcome = self._sent(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
-            # No request was sent: the slot had passed, and the next one was far.
+            # No request was sent: the slot had passed and the next is far, or no way out works.
             slot = None
+            if outcome.cause is DeferralCause.EGRESS and not self._until_way(outcome, left_s):
+                return outcome
+
+    def _until_way(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
+        """Wait until a way out is tried again; False if the time of the request is over first."""
+        wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
+        return wait_s < left_s() and self._wait(max(ASK_AGAIN_S, wait_s), left_s)
 
     def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
         within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
@@ -274,6 +285,7 @@ class SingleFetch:
             method=request.method,
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
+            egress=EgressChoice(way=request.way) if request.way else ANY,
         )
         return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
 

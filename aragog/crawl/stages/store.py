@@ -192,13 +192,18 @@ class StoreStage:
         if batch.bodies and self.store.bodies.in_packs:
             # The open pack must not hold back the fetches that would fill it.
             self.spool.packed([batch.token, *batch.bodies])
-        packing = self.store.pack_pages(list(filter(self._is_served, writes)), now=now)
+        served = list(filter(self._is_served, writes))
+        packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
+        self.store.put_pack_if_last(self.in_flight.count)
         return BegunBatch(batch, tuple(writes), frozenset(lost), packing)
 
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
         """Write the pages of a batch whose pack was put; returns and raises as `run`."""
         with self.traces.stage("store", begun.batch.jobs) as spans:
-            return spans.handed_on(self._finish(begun, spans))
+            outgoing = spans.handed_on(self._finish(begun, spans))
+        # This batch may have been the last that the open pack waited for.
+        self.store.put_pack_if_last(self.in_flight.count)
+        return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
         """The batch with the URLs that some crawl still wants."""

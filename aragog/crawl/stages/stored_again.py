@@ -38,6 +38,10 @@ class _NotInFlight:
         """Count nothing: no crawl asked for these pages now."""
         return [None] * len(endings)
 
+    def count(self) -> int:
+        """None: these pages wait for no others."""
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
 class StoredAgain:

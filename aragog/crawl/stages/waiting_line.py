@@ -95,6 +95,7 @@ class WaitingLine:
             one.crawl_delay_s,
             look_after_ms=max(0, one.wait_ms - ahead_ms),
             front=one.front,
+            share=one.job.crawl,
         )
 
 

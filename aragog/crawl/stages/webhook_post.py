@@ -88,6 +88,10 @@ class AllowedHosts:
         ordered = sorted(resolved.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ordered))
 
+    def resolve_at_proxy(self, host: str, port: int) -> Resolution:
+        """The same: webhooks use no proxy."""
+        return self.resolve(host, port)
+
 
 def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAdapter:
     return _shared_adapter(settings, cast("Hashable", ssrf_filter))

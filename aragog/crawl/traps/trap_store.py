@@ -139,7 +139,7 @@ class TrapStore:
         return count
 
     def waiting(self, older_s: int, most: int) -> list[str]:
-        """Hosts with links that wait and were not looked at for so long, the longest first."""
+        """Hosts whose waiting links were not looked at for a time, the longest first."""
         found: list[str] = []
         with _our_errors():
             for client in self._nodes.clients:

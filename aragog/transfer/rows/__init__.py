@@ -18,7 +18,8 @@ from aragog.runtime.extras import require
 from aragog.transfer.rows.parquet_files import parquet_urls, write_parquet
 from aragog.transfer.rows.sqlite_files import sqlite_urls, write_sqlite
 from aragog.transfer.rows.tables import Row as Row
-from aragog.transfer.rows.tables import Rows
+from aragog.transfer.rows.tables import Rows as Rows
+from aragog.transfer.rows.tables import exact_json as exact_json
 from aragog.transfer.rows.text_files import (
     COMPRESSED,
     CsvFile,
@@ -98,16 +99,22 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     return count
 
 
-def urls_of(file: Path) -> Iterator[str | None]:
-    """The `url` of each row, None for a row without one; raises whatever the file's reader does."""
-    return _READERS[kind_of(file)](file)
+def urls_of(file: Path, column: str = "url") -> Iterator[str | None]:
+    """
+    The URL of each row, None for a row without one; raises whatever the file's reader does.
+
+    Args:
+        file: of rows.
+        column: which has the URL.
+    """
+    return _READERS[kind_of(file)](file, column)
 
 
 _WRITERS: Mapping[str, Callable[[Rows, Path, Sequence[str]], int]] = {
     "jsonl": write_lines, "json": write_json, "csv": write_csv,
     "parquet": write_parquet, "sqlite": write_sqlite,
 }  # fmt: skip
-_READERS: Mapping[str, Callable[[Path], Iterator[str | None]]] = {
+_READERS: Mapping[str, Callable[[Path, str], Iterator[str | None]]] = {
     "jsonl": line_urls, "json": array_urls, "csv": csv_urls,
     "parquet": parquet_urls, "sqlite": sqlite_urls,
 }  # fmt: skip

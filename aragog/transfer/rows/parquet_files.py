@@ -53,13 +53,13 @@ def _cell(value: Any, kind: Any) -> Any:
     return float(value) if str(kind) == "double" else value
 
 
-def parquet_urls(file: Path) -> Iterator[str | None]:
-    """The `url` of each row."""
+def parquet_urls(file: Path, column: str) -> Iterator[str | None]:
+    """The URL of each row."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - an extra, and 0.2 s
 
     with pq.ParquetFile(file) as table:
-        if "url" not in table.schema_arrow.names:
+        if column not in table.schema_arrow.names:
             yield from [None] * table.metadata.num_rows
             return
-        for batch in table.iter_batches(columns=["url"]):
+        for batch in table.iter_batches(columns=[column]):
             yield from batch.column(0).to_pylist()

@@ -80,10 +80,10 @@ def _sqlite_cell(value: Any) -> Any:
     return cell_text(value)
 
 
-def sqlite_urls(file: Path) -> Iterator[str | None]:
-    """The `url` of each row."""
+def sqlite_urls(file: Path, column: str) -> Iterator[str | None]:
+    """The URL of each row."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as database:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
-        column = '"url"' if "url" in names else "NULL"
-        for (url,) in database.execute(f"SELECT {column} FROM {TABLE}"):  # noqa: S608 - fixed
+        name = _quoted(column) if column in names else "NULL"
+        for (url,) in database.execute(f"SELECT {name} FROM {TABLE}"):  # noqa: S608 - fixed
             yield url

@@ -92,32 +92,32 @@ class CsvFile:
             return _csv_rows(rows(), header, sink)
 
 
-def line_urls(file: Path) -> Iterator[str | None]:
-    """The `url` of each line."""
+def line_urls(file: Path, column: str) -> Iterator[str | None]:
+    """The URL of each line."""
     with closing(open_to_read(file)) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
-            yield _url_of(orjson.loads(line))
+            yield _url_of(orjson.loads(line), column)
 
 
-def array_urls(file: Path) -> Iterator[str | None]:
-    """The `url` of each row of a JSON array, which is read whole."""
+def array_urls(file: Path, column: str) -> Iterator[str | None]:
+    """The URL of each row of a JSON array, which is read whole."""
     with closing(open_to_read(file)) as stream:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
         raise ValueError("not a list")  # noqa: TRY004 - a value of the file
-    yield from map(_url_of, rows)
+    yield from (_url_of(row, column) for row in rows)
 
 
-def _url_of(row: Any) -> str | None:
-    url = row.get("url") if isinstance(row, dict) else None
+def _url_of(row: Any, column: str) -> str | None:
+    url = row.get(column) if isinstance(row, dict) else None
     return url if isinstance(url, str) else None
 
 
-def csv_urls(file: Path) -> Iterator[str | None]:
-    """The `url` of each row."""
+def csv_urls(file: Path, column: str) -> Iterator[str | None]:
+    """The URL of each row."""
     if not CsvFile(file).header():
         raise ValueError("no header")
-    yield from (row.get("url") or None for row in CsvFile(file).rows())
+    yield from (row.get(column) or None for row in CsvFile(file).rows())
 
 
 def append_bytes(part: Path, file: Path) -> None:

@@ -9,8 +9,10 @@ What is known of packs beside their files: which are young, and what of them is 
 | `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was asked for, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not looked at yet | `i:at`; `i:h:<host>`: bytes of a host |
+| `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
-Each is a record of the registry, in the bucket that its pack's name falls into. Every write is safe
+Each is a record of the registry, in the bucket that its pack's name falls into; the last is in the
+first bucket. Every write is safe
 to repeat. What is lost with a damaged file of the store, repair finds by reading the packs.
 """
 
@@ -26,6 +28,8 @@ from zengraph.records import Row, newest_ms
 
 PACK, OPEN, DEAD, ERASE, MOVED = b"pack", b"pack-open", b"pack-dead", b"pack-erase", b"pack-moved"
 FRESH = b"pack-fresh"
+_UPKEEP = b"pack-upkeep"
+_DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 MOST_HOSTS = 32
 """Of a pack: the hosts with the most bytes, whose records may share a dictionary."""
@@ -156,6 +160,38 @@ class PackCatalog:
             prefix = bytes([bucket]) + kind + b"\0"
             for name, row in self._registry.walk(prefix, limit):
                 yield name.removeprefix(prefix).decode(), row
+
+    def next_dead(self, limit: int) -> list[tuple[str, Row]]:
+        """
+        The next packs with dead records, with their `pack-dead`, at most `limit` of each bucket.
+
+        A later call continues behind them, and begins again after the last one, so that many packs
+        with little dead space do not hide those behind them. Two callers may get the same packs.
+        """
+        name = self._upkeep_row()
+        places = self._registry.get(name)
+        found: list[tuple[str, Row]] = []
+        moved: dict[bytes, bytes] = {}
+        for bucket in self._registry.buckets():
+            prefix, column = bytes([bucket]) + DEAD + b"\0", b"i:%d" % bucket
+            before = places[column].value if column in places else b""
+            rows = list(self._registry.walk(prefix, limit, before and prefix + before))
+            names = [key.removeprefix(prefix) for key, _ in rows]
+            found += [(pack.decode(), row) for pack, (_, row) in zip(names, rows, strict=True)]
+            place = names[-1] if len(names) == limit else b""
+            if place != before:
+                moved[column] = place
+        dead = sum(sum(dead_of(row).values()) for _, row in found)
+        self._registry.put(name, {**moved, _DEAD: b"%d" % dead}, at_ms=self._now_ms())
+        return found
+
+    def dead_bytes(self) -> int | None:
+        """Bytes of dead records in what the last `next_dead` returned; None: it never ran."""
+        cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
+        return None if cell is None else int(cell.value)
+
+    def _upkeep_row(self) -> bytes:
+        return bytes([self._registry.open_bucket()]) + _UPKEEP + b"\0"
 
     def _put(self, kind: bytes, values: Iterable[tuple[PackPointer, int]], now_ms: int) -> None:
         cells: dict[str, dict[bytes, bytes]] = {}

@@ -1,7 +1,11 @@
 """
-Compressed records: each is a zstd frame or a gzip member of its own. Pure.
+Compressed records: each is a gzip member, or one or several zstd frames. Pure.
 
-A reader tells the two apart by their first bytes, so both may lie in one store.
+A reader tells the two apart by their first bytes, so both may lie in one store. The record of a
+page has its body in a frame of its own, the one in which the body was fetched: a frame before it
+has what comes before the body, and one after it the end of the record. "Zstandard Compression for
+WARC Files 1.0" allows several frames a record. Revisits, and records that upkeep compressed with a
+dictionary, are one frame.
 """
 
 from __future__ import annotations
@@ -9,11 +13,13 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 from aragog.errors import CorruptContent
 from aragog.urlstore import zstd
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
+from aragog.urlstore.page_records import RECORD_END, RecordHead, record_bytes
 
 Compression = Literal["zstd", "gzip"]
 
@@ -25,7 +31,7 @@ _MEMBER_BYTES = 65_536
 
 
 class Frame(NamedTuple):
-    """A compressed record of a pack."""
+    """A compressed record of a pack: its frames, or its member."""
 
     offset: int
     data: bytes
@@ -42,16 +48,36 @@ def compress(record: bytes, compression: Compression) -> bytes:
     return zstd.compress(record, ZSTD_LEVEL, checksum=True)
 
 
+def compress_around(head: RecordHead, body: bytes, compression: Compression) -> bytes:
+    """
+    A record whose body is compressed already (`compression.compress`), which is copied.
+
+    A body without a checksum, as versions before packs compressed it, and gzip are compressed
+    again.
+
+    Raises:
+        CorruptContent: the body is damaged; not noticed if it is copied.
+    """
+    if compression != "zstd" or not zstd.is_checked(body):
+        return compress(head.with_body(_decompress_all(body, None)), compression)
+    return b"".join([compress(head.encoded, compression), body, _end_frame()])
+
+
+@cache
+def _end_frame() -> bytes:
+    return compress(RECORD_END, "zstd")
+
+
 def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
     """
-    The record in a frame of a pack with that dictionary; None: without one.
+    The record of a pack with that dictionary; None: without one.
 
     Raises:
         CorruptContent: the bytes are damaged or not compressed, or need another dictionary.
     """
     try:
         if frame.startswith(zstd.MAGIC):
-            return zstd.decompress(frame) if dictionary is None else dictionary.decompress(frame)
+            return _decompress_all(frame, dictionary)
         return gzip.decompress(frame)
     except (zstd.ZstdError, zlib.error, OSError, EOFError) as error:
         raise CorruptContent("", f"cannot be decompressed: {error}") from error
@@ -59,29 +85,54 @@ def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
 
 def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
     """
-    The frames of a whole pack, in order, each with its record.
+    The compressed records of a whole pack, in order, each with itself decompressed.
 
     Raises:
         CorruptContent: it is cut off or damaged; what was yielded before is whole.
     """
     dictionary = dictionary_of(pack)
-    for frame in split(pack):
-        yield frame, decompress(frame.data, dictionary)
+    at = 0
+    while at < len(pack):
+        end = _end_of_frame(pack, at)
+        if int.from_bytes(pack[at : at + 4], "little") in _SKIPPABLE:
+            at = end
+            continue
+        parts = [decompress(pack[at:end], dictionary)]
+        left = record_bytes(parts[0]) - len(parts[0])
+        begin, at = at, end
+        while left > 0:
+            if at >= len(pack):
+                raise CorruptContent("", f"is cut off in the record at {begin}")
+            end = _end_of_frame(pack, at)
+            parts.append(decompress(pack[at:end], dictionary))
+            left, at = left - len(parts[-1]), end
+        yield Frame(begin, pack[begin:at]), b"".join(parts)
 
 
 def split(pack: bytes) -> Iterator[Frame]:
     """
-    The frames of a whole pack, in order, without skippable frames (dictionaries).
+    The compressed records of a whole pack, in order, without skippable frames (dictionaries).
 
     Raises:
         CorruptContent: it is cut off or damaged; what was yielded before is whole.
     """
-    at = 0
-    while at < len(pack):
-        end = _end_of_frame(pack, at)
-        if int.from_bytes(pack[at : at + 4], "little") not in _SKIPPABLE:
-            yield Frame(at, pack[at:end])
-        at = end
+    return (frame for frame, _ in records(pack))
+
+
+def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
+    """What is in one or several zstd frames."""
+    of_one = zstd.decompress if dictionary is None else dictionary.decompress
+    try:
+        end = zstd.end_of_frame(data, 0)
+        if end >= len(data):
+            return of_one(data)
+        parts = [of_one(data[:end])]
+        while end < len(data):
+            at, end = end, zstd.end_of_frame(data, end)
+            parts.append(of_one(data[at:end]))
+    except (IndexError, zstd.ZstdError) as error:
+        raise CorruptContent("", f"cannot be decompressed: {error}") from error
+    return b"".join(parts)
 
 
 def _end_of_frame(pack: bytes, at: int) -> int:
@@ -98,20 +149,9 @@ def _end_of_frame(pack: bytes, at: int) -> int:
 
 
 def _end_of_zstd(pack: bytes, at: int) -> int:
-    """Where a zstd frame ends, by the lengths of its blocks (RFC 8878, section 3.1.1)."""
+    """Where a zstd frame ends."""
     try:
-        descriptor = pack[at + 4]
-        single_segment = descriptor >> 5 & 1
-        size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]
-        at += 5 + (1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + size_bytes
-        while True:
-            block = int.from_bytes(pack[at : at + 3], "little")
-            kind, length = block >> 1 & 3, block >> 3
-            at += 3 + (1 if kind == 1 else length)
-            if at > len(pack):
-                raise CorruptContent("", "is cut off in a record")
-            if block & 1:
-                return at + 4 * (descriptor >> 2 & 1)
+        return zstd.end_of_frame(pack, at)
     except IndexError:
         raise CorruptContent("", f"is cut off in the record at {at}") from None
 

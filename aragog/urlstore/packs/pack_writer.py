@@ -2,9 +2,10 @@
 Group commit: the records of many batches become one pack, which is put once.
 
 A pack is open while records are added to it. It closes when it is full, a while after its first
-record, at once for a caller who waits, and when the process ends. Whoever added records waits for
-their pointers, and gets them after the pack was put. A process that is killed before loses only
-what nobody was told of: its batches run again elsewhere, and write another pack.
+record, at once for a caller who waits or when nothing more will come, and when the process ends.
+Whoever added records waits for their pointers, and gets them after the pack was put. A process that
+is killed before loses only what nobody was told of: its batches run again elsewhere, and write
+another pack.
 
 A pack is noted in the catalog before it is put, and settled when all of its batches have written
 their pages. One that never settles is read by upkeep, which finds the records without a page.
@@ -33,11 +34,11 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
+from aragog.urlstore.page_records import RecordHead, capture_of, read_record, warcinfo_record
 
 LATE_S = 300.0
 """
-So long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
+How long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
 leaves younger packs alone for twice as long.
 """
 
@@ -58,6 +59,14 @@ class PackRecord:
         self.capture = capture_of(read_record(record), 0, len(self.frame), "")
 
     @classmethod
+    def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
+        """A record whose body is compressed already, as it was fetched (`compress_around`)."""
+        made = cls.__new__(cls)
+        made.frame = frames.compress_around(head, body, compression)
+        made.capture = capture_of(head.block, 0, len(made.frame), "")
+        return made
+
+    @classmethod
     def copied(cls, frame: bytes) -> PackRecord:
         """A record of another pack without a dictionary, as it is."""
         made = cls.__new__(cls)
@@ -74,6 +83,8 @@ class _Pack:
     records: list[PackRecord] = field(default_factory=list)
     size: int = 0
     tickets: int = 0
+    urls: int = 0
+    """How many URLs wait for it."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -136,7 +147,7 @@ class PackWriter:
         catalog: what is noted of them.
         clock: for names and dates; waiting is measured by the machine's.
         max_bytes: a pack closes from this size on.
-        wait_s: and so long after its first record.
+        wait_s: the time from its first record on after which it closes anyway.
         compression: of each record.
         notes_hosts: note how many bytes each host has, for upkeep that makes dictionaries.
     """
@@ -165,11 +176,12 @@ class PackWriter:
         self._is_put_at_exit = False
         self._start()
 
-    def add(self, records: Sequence[PackRecord], *, now: bool = False) -> PackTicket:
+    def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
         Add the records of a batch to the open pack; `now`: somebody waits, so it closes at once.
 
-        Raises nothing: the ticket tells whether the pack could be put.
+        `urls` is how many URLs of the batch wait for it. Raises nothing: the ticket tells whether
+        the pack could be put.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -184,6 +196,7 @@ class PackWriter:
             pack.records += records
             pack.size += sum(len(record.frame) for record in records)
             pack.tickets += 1
+            pack.urls += urls
             if now or pack.size >= self._max_bytes:
                 full.append(pack)
                 self._open = None
@@ -208,6 +221,21 @@ class PackWriter:
         pack.is_grouped = True
         self._put(pack)
         return PackTicket(self, pack, 0, len(records))
+
+    def waiting_urls(self) -> int:
+        """How many URLs wait for the open pack; 0: none is open, or those who added gave none."""
+        if os.getpid() != self._pid:
+            return 0
+        with self._changed:
+            return self._open.urls if self._open is not None else 0
+
+    def put_open(self) -> None:
+        """Put the open pack, because nothing more will come; nothing if none is open."""
+        with self._changed:
+            pack, self._open = self._open, None
+            self._changed.notify_all()
+        if pack is not None:
+            self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
         """One of the batches of a pack is done."""

@@ -15,11 +15,12 @@ from contextlib import closing
 import orjson
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore import nodes
+from aragog.urlstore import items, nodes
 from aragog.urlstore.bodies import Bodies, pointer_of
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.same_content import SameContent, entries_of, entry_put
@@ -72,6 +73,7 @@ class AliasMerger:
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
         self._same = SameContent(zen)
+        self._items = ItemIndex(zen)
         self._bodies = bodies
         self._outlinks = outlinks
 
@@ -139,6 +141,7 @@ class AliasMerger:
         }
         columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
         self._same.forget(entries_of(alias, own))
+        self._items.forget(items.entries_of(alias, own, columns))
         if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
@@ -311,8 +314,10 @@ class AliasMerger:
             cells = {nodes.SENTINEL: nodes.kept_sentinel(own), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
             entries = _entries(canonical, own, target_row)
+            entries += items.moved_puts(canonical, moved, target_row)
             self._zen.mutate([host_put(self._zen, canonical, now_ms), *self._same.served(entries)])
             self._same.forget(entries_of(source, own))
+            self._items.forget(items.entries_of(source, own, moved))
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
             values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore import signal_marks as marks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.signal_marks import PageMark
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from urlspelling import url_key
 from zengraph.records import Row
 
@@ -29,6 +32,10 @@ class Next(NamedTuple):
     """There was no earlier fetch to compare this one with."""
     given_up: bool
     """Given up by this fetch."""
+    evidence: Evidence | None = None
+    """What the fetch shows about the signals of its host; None: nothing."""
+    mark: bytes | None = None
+    """The cell of a page whose change no file had named; None: it stays."""
 
 
 def state_of(row: Row) -> RefreshState | None:
@@ -39,6 +46,12 @@ def state_of(row: Row) -> RefreshState | None:
     version, *values = orjson.loads(cell.value)
     is_current = version == STATE_VERSION and len(values) == len(RefreshState._fields)
     return RefreshState(*values) if is_current else None
+
+
+def mark_of(row: Row) -> PageMark | None:
+    """What a sitemap or feed said of the page; None: nothing."""
+    cell = row.get(nodes.SIGNAL)
+    return marks.from_cell(cell.value if cell else None)
 
 
 def state_cell(state: RefreshState) -> bytes:
@@ -60,12 +73,34 @@ def planned(
     settings: RefreshSettings,
     *,
     canonical: str,
+    trust: HostTrust | None = None,
 ) -> Next:
-    """The next fetch of the page at `canonical`, whose node holds `row`."""
+    """
+    The next fetch of the page at `canonical`, whose node holds `row`.
+
+    `trust` says how far the signals of its host are believed; None: it has none.
+    """
     before = state_of(row)
-    spread = _spread(url_key(canonical), seen.fetched_at_ms)
-    state, due_at_ms = decide(before, seen, changed, page.fields, settings, spread=spread)
-    wanted_ms = due_at_ms if is_wanted(row, settings) else None
+    if seen.source and before and nodes.content_cell(row):
+        # It is a page as well, such as a feed that somebody wants, and stays one.
+        due = nodes.text(row, nodes.DUE)
+        return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
+    mark = mark_of(row) if settings.signals and not seen.source else None
+    compared_ms = before.compared_at_ms if before else 0
+    is_named = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
+    state, due_at_ms = decide(
+        before,
+        seen,
+        changed,
+        page.fields,
+        settings,
+        spread=_spread(url_key(canonical), seen.fetched_at_ms),
+        is_named=is_named,
+        stretch=_stretch(before, mark, trust, seen.fetched_at_ms),
+    )
+    if mark and due_at_ms and _is_named_again(mark, state, seen, settings):
+        due_at_ms = min(due_at_ms, seen.fetched_at_ms + int(settings.min_interval_s * 1000))
+    wanted_ms = due_at_ms if seen.source or is_wanted(row, settings) else None
     facts = nodes.facts_of(row) if page.links is None else page.facts
     expires_ms = facts.get("unavailable_after_ms")
     if isinstance(expires_ms, int) and expires_ms > seen.fetched_at_ms:
@@ -75,7 +110,49 @@ def planned(
         wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
+        **_shown(before, state, mark, is_named=is_named),
     )
+
+
+class _Shown(TypedDict, total=False):
+    evidence: Evidence
+    mark: bytes
+
+
+def _shown(
+    before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
+) -> _Shown:
+    """What a fetch shows about the signals of its host: nothing if it was compared with nothing."""
+    if mark is None or before is None or not before.compared_at_ms:
+        return {}
+    passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
+    if passed_s <= 0:
+        return {}
+    changed = min(after.changes - before.changes, 1.0)
+    expected = marks.expected_change(before.rate_per_s, passed_s)
+    shown: _Shown = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
+    if changed and mark.covered and not is_named:
+        shown["mark"] = marks.to_cell(mark._replace(covered=False))
+    return shown
+
+
+def _stretch(
+    before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
+) -> float:
+    """The factor of the page's interval: more than 1 where silence of its files means something."""
+    if mark is None or not mark.covered or trust is None or before is None:
+        return 1.0
+    is_read = at_ms - trust.read_at_ms <= before.interval_s * 1000
+    return trust.stretch if is_read else 1.0
+
+
+def _is_named_again(
+    mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
+) -> bool:
+    """Whether a file that was read after this fetch names a change that is worth another one."""
+    is_later = mark.read_at_ms > seen.fetched_at_ms
+    worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
+    return is_later and worth
 
 
 def renewed(

@@ -12,42 +12,49 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import kind_in
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
 from aragog.urlstore.nodes import alias_of, facts_of
-from aragog.urlstore.records import use_of
-from aragog.urlstore.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.records import WITHHELD, absent_as, use_of
+from aragog.urlstore.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.writing.agreement import agrees, is_failed_fetch
 from aragog.urlstore.writing.next_due import Next, state_of
-from aragog.urlstore.writing.page_facts import WITHHELD, absent_as
 from aragog.urlstore.writing.page_plan import PageWritePlan, is_watched
 from zengraph.records import Row
 
 
-def changes_of(plan: PageWritePlan, following: Next, owners: Sequence[str]) -> list[Change]:
-    """The entries of the plan's page, and of the URL that was fetched if it is redirected now."""
-    found = redirected(plan)
-    kind = _kind(plan, following)
+def changes_of(
+    plan: PageWritePlan, following: Next, owners: Sequence[str], *, all_pages: bool = False
+) -> list[Change]:
+    """
+    The entries of the plan's page, and of the URL that was fetched if it is redirected now.
+
+    With `all_pages`, also those of the first fetch of a page that nobody watches, without values,
+    and of one whose record became that of another URL without a redirect.
+    """
+    found = redirected(plan, all_pages=all_pages)
+    kind = _kind(plan, following, all_pages=all_pages)
     if kind is None:
         return found
-    changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-    fields = {name: _values(plan, name) for name in changed}
+    is_unwatched_new = kind == "new" and not _is_told_of_first(plan)
+    values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
+    fields = {**values, **plan.item_news}
     hashes = _hashes(plan)
     at_ms = plan.page.fetched_at_ms
     mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
     return [*found, mine]
 
 
-def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
+def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKind | None:
     if following.given_up:
         return "given_up"
     if is_failed_fetch(plan.page):
         return _kind_of_failure(plan)
-    is_changed = any(name not in IGNORED_FIELDS for name in plan.changed)
+    is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
-        # A reader who deleted a page that was withdrawn must learn that it is back.
-        is_told = is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
+        is_told = all_pages or _is_told_of_first(plan)
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
@@ -55,6 +62,17 @@ def _kind(plan: PageWritePlan, following: Next) -> ChangeKind | None:
         return "content"
     is_later = plan.facts_at_ms <= plan.at_ms
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
+
+
+def _is_told_of_first(plan: PageWritePlan) -> bool:
+    """Whether the first fetch is a change in every feed, with the values of its fields."""
+    # A reader who deleted a page that was withdrawn must learn that it is back.
+    return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
+
+
+def _changed(plan: PageWritePlan) -> list[str]:
+    """The changed fields that readers are told of; items have news of their own."""
+    return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
@@ -73,11 +91,11 @@ def _had_page(row: Row) -> bool:
     return bool(facts_of(row).get("fetched_at_ms"))
 
 
-def redirected(plan: PageWritePlan) -> list[Change]:
-    """The entry of a stored URL that leads elsewhere since this fetch."""
+def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
+    """The entry of a stored URL that leads elsewhere since this fetch; see `changes_of`."""
     page, row = plan.page, plan.requested_row
     if is_failed_fetch(page) or page.final_url == page.url or not _led_elsewhere(plan):
-        return []
+        return [_joined(plan)] if all_pages and _is_new_alias(plan) else []
     before = nodes.text(row, nodes.CONTENT_HASH)
     hashes = (before, None) if before and plan.canonical != page.url else None
     return [
@@ -90,6 +108,20 @@ def redirected(plan: PageWritePlan) -> list[Change]:
             redirected_to=page.final_url,
         )
     ]
+
+
+def _joined(plan: PageWritePlan) -> Change:
+    """The entry of a URL whose record became that of another URL."""
+    at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
+    url, target = plan.page.url, plan.canonical
+    return Change(url, at_ms, "redirected", owners=owners, redirected_to=target)
+
+
+def _is_new_alias(plan: PageWritePlan) -> bool:
+    """Whether a URL had a record of its own, and is an alias since this fetch."""
+    page, row = plan.page, plan.requested_row
+    is_alias = not is_failed_fetch(page) and plan.canonical != page.url
+    return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
 
 
 def _led_elsewhere(plan: PageWritePlan) -> bool:

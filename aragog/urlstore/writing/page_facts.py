@@ -8,7 +8,7 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import stricter
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import facts_of
-from aragog.urlstore.records import Fact, PageWrite
+from aragog.urlstore.records import ABSENT, WITHHELD, Fact, PageWrite, absent_as
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from zengraph.records import Row
 
@@ -17,27 +17,6 @@ _OF_AN_ATTEMPT = (
     "attempted_url",
 )  # fmt: skip
 """Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
-
-
-WITHHELD = frozenset(
-    {
-        OutcomeKind.UNAUTHORIZED,
-        OutcomeKind.PAYMENT_REQUIRED,
-        OutcomeKind.FORBIDDEN,
-        OutcomeKind.UNAVAILABLE_LEGALLY,
-    }
-)
-ABSENT = "absent"
-"""The fact that the site says since a fetch that the page is gone, or withholds it."""
-
-
-def absent_as(facts: Mapping[str, object]) -> str | None:
-    """Which outcome the site gives instead of the page, whatever failed since; None: none."""
-    if ABSENT in facts:
-        return str(facts[ABSENT])
-    found = facts.get("outcome")  # as versions that do not know the fact wrote it
-    is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
-    return str(found) if is_gone or found in WITHHELD else None
 
 
 def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """
 Page write plans: what one fetched page changes in the store.
 
-Pure functions: the input is the nodes that were read, the output is the cells to write. A plan is
-made (`PageWritePlan`), then filled: facts, fields, next fetch, histories, content.
+Nothing is read or written here: the input is the nodes that were read, the result the cells to
+write. A plan is made (`PageWritePlan`) and then filled in place, part by part: facts, fields, next
+fetch, histories, content.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import orjson
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
-from aragog.urlstore.feed import Change
+from aragog.urlstore.feed import Change, Values
 from aragog.urlstore.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
 from aragog.urlstore.writing.next_due import WATCHED, Next, planned
 from aragog.urlstore.writing.page_facts import facts_after, with_attempt
@@ -46,6 +48,8 @@ class PageWritePlan:
     """URLs that will point to the canonical URL."""
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored ones."""
+    item_news: Mapping[str, Values] = field(default_factory=dict)
+    """What changed of the items of the page, as the change feed names it."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
@@ -57,6 +61,8 @@ class PageWritePlan:
     unpacked: ContentWrite | None = None
     """The body that is put into a pack before anything points to it."""
     due_at_ms: int | None = None
+    evidence: Evidence | None = None
+    """What the fetch shows about the signals of its host."""
     changes: list[Change] = field(default_factory=list)
     """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
@@ -345,14 +351,25 @@ def _fill_fields(plan: PageWritePlan) -> None:
         plan.changed += sorted(plan.gone)
 
 
-def fill_next_fetch(plan: PageWritePlan, settings: RefreshSettings) -> Next | None:
-    """Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`)."""
+def fill_next_fetch(
+    plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
+) -> Next | None:
+    """
+    Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`).
+
+    `trust` says how far the signals of the page's host are believed.
+    """
     seen = plan.page.seen
     if seen is None:
         plan.due_at_ms = plan.page.due_at_ms
         return None
-    following = planned(plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical)
+    following = planned(
+        plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
+    )
     plan.cells[nodes.REFRESH] = following.cell
+    plan.evidence = following.evidence
+    if following.mark is not None:
+        plan.cells[nodes.SIGNAL] = following.mark
     plan.due_at_ms = following.due_at_ms
     return following
 

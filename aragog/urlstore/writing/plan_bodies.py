@@ -24,7 +24,13 @@ from aragog.urlstore.bodies import (
     shared_cells,
     shared_of,
 )
-from aragog.urlstore.compression import body_hash, content_key, decompress, stored_hash
+from aragog.urlstore.compression import (
+    body_bytes,
+    body_hash,
+    content_key,
+    object_bytes,
+    stored_hash,
+)
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.packs.pack_writer import PackTicket
@@ -77,7 +83,7 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
     meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
     if "fetched_at_ms" not in meta:
         meta[PUT_AT] = str(plan.page.fetched_at_ms)
-    plan.body = ContentPut(key, content.body, meta)
+    plan.body = ContentPut(key, object_bytes(content.body), meta)
     plan.cells |= {
         nodes.CONTENT_KEY: key.encode(),
         nodes.CONTENT_HASH: stored_hash(content).encode(),
@@ -97,11 +103,10 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     if not unpacked or bodies.packs is None:
         return None
     pages = [archived(plan.page, content) for plan, content in unpacked]
-    digests = [page.digest for page in pages]
-    records = map(bodies.packs.record_of, pages, digests)
-    ticket = bodies.packs.writer.add(list(records), now=True)
-    for (plan, content), digest, pointer in zip(unpacked, digests, ticket.wait(), strict=True):
-        plan.cells |= pack_cells(pointer, digest, content.length_bytes)
+    frames = [content.body for _, content in unpacked]
+    ticket = bodies.packs.writer.add(list(map(bodies.packs.record_of, pages, frames)), now=True)
+    for (plan, content), page, pointer in zip(unpacked, pages, ticket.wait(), strict=True):
+        plan.cells |= pack_cells(pointer, page.digest, content.length_bytes)
     return ticket
 
 
@@ -143,9 +148,10 @@ def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan
         if stays[_pack_of(plan)] or plan.page.content is None:
             continue
         page = archived(plan.page, plan.page.content)
-        ticket = packs.writer.add([packs.record_of(page, page.digest)], now=True)
+        record = packs.record_of(page, plan.page.content.body)
+        ticket = packs.writer.add([record], now=True)
         (pointer,) = ticket.wait()
-        cells = pack_cells(pointer, page.digest, len(page.body))
+        cells = pack_cells(pointer, page.digest, page.body_bytes)
         if plan.canonical not in plan.page.urls:
             packs.catalog.share(pointer, plan.canonical)
         shared, _ = record_cell(PackPointer.read(plan.cells[nodes.CONTENT_PACK]), SHARED)
@@ -191,7 +197,8 @@ def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,
-        decompress(content.body),
+        body_hash(content),
+        body_bytes(content),
         content.meta,
         page.report,
         tuple({page.url, page.canonical_url} - {page.final_url}),

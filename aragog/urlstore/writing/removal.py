@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from aragog.urlstore import items as items_index
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.feed import Change, Changes, publish
 from aragog.urlstore.hosts import Hosts, SentPage, host_order
+from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.same_content import SameContent, entries_of
 from aragog.urlstore.tombstones import HOST, Tombstones
@@ -275,6 +277,8 @@ class Takedown:
         self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
         if nodes.LIKENESS in old:  # before the cell that names them goes
             SameContent(self.zen).forget(entries_of(url, row))
+        if items := items_index.entries_of(url, row, old):
+            ItemIndex(self.zen).forget(items)
         # What a fetch writes right after that must not be hidden by the delete.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)

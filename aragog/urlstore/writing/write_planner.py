@@ -42,6 +42,7 @@ _COLUMNS = (
     nodes.REMOVED,
     nodes.REFRESH,
     nodes.WATCHED,
+    nodes.SIGNAL,
     nodes.LEAVING,
     nodes.PROVISIONAL,
     nodes.REASONS,

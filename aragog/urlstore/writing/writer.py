@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,21 +21,25 @@ from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import nodes, record_reader
 from aragog.urlstore.bodies import Bodies
+from aragog.urlstore.change_signals import ChangeSignals
 from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
+from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
-from aragog.urlstore.writing import content_entries, page_plan, plan_bodies
+from aragog.urlstore.writing import content_entries, item_changes, page_plan, plan_bodies
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
 from aragog.urlstore.writing.fetch_times import fetched_at
+from aragog.urlstore.writing.item_changes import ItemNews
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import (
     changes_of,
@@ -47,6 +52,7 @@ from aragog.urlstore.writing.page_changes import (
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from aragog.urlstore.writing.trust import Trust
 from aragog.urlstore.writing.write_planner import WritePlanner
+from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
 from zengraph.records import Mutation, Row, put_properties
@@ -149,6 +155,7 @@ class PageWriter:
         tombstones: Tombstones,
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
+        signals: ChangeSignals | None = None,
     ) -> None:
         self._zen = zen
         self._bodies = bodies
@@ -163,6 +170,9 @@ class PageWriter:
         self._clock = clock or SystemClock()
         self._watches = Watches(zen)
         self._same = SameContent(zen)
+        self._items = ItemIndex(zen)
+        self._item_news = ItemNews(zen)
+        self._signals = signals
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -182,13 +192,14 @@ class PageWriter:
         plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [plan for plan in plans if not plan.stale and not plan.refused]
         current = [plan for plan in newest if not plan.copy]
+        trusts = self._trusts(current)
         for plan in plans:
             if not plan.refused and not plan.copy:
-                self._fill(plan)
+                self._fill(plan, trusts.get(plan.canonical))
         for plan in newest:
             if plan.copy:
                 self._find_owners(plan)
-                plan.changes = redirected(plan)
+                plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
         plan_bodies.share_elsewhere(self._bodies, plans)
         self._write_links(current, now_ms)
@@ -203,15 +214,33 @@ class PageWriter:
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
         self._look_again(plans, now_ms)
+        self._learn(current)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
-    def _fill(self, plan: PageWritePlan) -> None:
+    def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
+        """How far the host of each page is believed of which a sitemap or feed said something."""
+        named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
+        if self._signals is None or not named:
+            return {}
+        trusts = self._signals.trusts(set(named.values()))
+        return {url: trusts[name] for url, name in named.items()}
+
+    def _learn(self, current: Sequence[PageWritePlan]) -> None:
+        """Take what the pages show about the signals of their hosts; last, it is no record."""
+        evidence: dict[str, list[Evidence]] = defaultdict(list)
+        for plan in current:
+            if plan.evidence is not None:
+                evidence[host(plan.canonical)].append(plan.evidence)
+        if self._signals is not None and evidence:
+            self._signals.learn(evidence)
+
+    def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
         """What the page changes; of an older fetch only what the store lacks."""
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
         page_plan.fill_page(plan)
-        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh)
+        following = None if plan.stale else page_plan.fill_next_fetch(plan, self._refresh, trust)
         page_plan.fill_histories(plan, self._settings.history, self._settings.history_length)
         if page.content is not None and not plan.stale:
             in_packs = self._bodies.in_packs
@@ -222,7 +251,10 @@ class PageWriter:
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
         """What the page adds to the change feed."""
         owners = self._find_owners(plan)
-        plan.changes = changes_of(plan, following, owners)
+        if not following.first or page_plan.is_watched(plan):
+            plan.item_news = self._item_news.of(plan)
+        all_pages = self._refresh.report_new_pages
+        plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
         """Who watches the page; sets who watches the URL that was fetched."""
@@ -281,6 +313,7 @@ class PageWriter:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
         indexes += self._same.served(put for plan in current for put in content_entries.put(plan))
+        indexes += self._items.served(put for plan in plans for put in item_changes.puts(plan))
         nodes_of_pages = [put for plan in plans for put in _node_rows(self._zen, plan)]
         nodes_of_pages += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
@@ -295,6 +328,7 @@ class PageWriter:
     ) -> None:
         """Remove due rows of another time, fields that disappeared, entries of other bodies."""
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
+        self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
         outdated = [
             (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current

@@ -3,8 +3,12 @@
 from hypothesis import HealthCheck, settings
 
 # A busy machine is no fault: nothing that is slow for once may fail.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("deep", settings.get_profile("house"), max_examples=3_000)
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "deep", settings.get_profile("house"), derandomize=False, max_examples=3_000
+)
 settings.load_profile("house")
 
 pytest_plugins = ["support.redis_server", "support.postgres_server"]

@@ -67,7 +67,7 @@ def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, ca
     assert names["app"].conf.task_acks_late
     assert capsys.readouterr().out == "[False, True]\n"
     assert (shard.sizes("celery").due, shard.sizes("celery").later) == (1, 2)
-    assert gates.opening("celery").lowest == gates.NOTHING
+    assert gates.allowance("celery").lowest == gates.NOTHING
     kind = names["jobs"].types["thumbnail"]
     assert (kind.queue, kind.cluster, kind.doors) == ("images", "bulk", ["http", "thrift"])
     assert kind.policy()["max_attempts"] == 11

@@ -68,6 +68,29 @@ def article(inner, head=""):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "Advertisement", "- ADVERTISEMENT -", "Anzeige", "Publicité", "广告",
+        "Advertisement - Continue Reading Below", "Advertisement: article continues below",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+def test_a_line_that_only_says_where_an_advertisement_stood_is_left_out(line, form):
+    text = found(article(f"<div class=ad><p>{line}</p></div>"), form)
+
+    assert line not in text
+    assert FIRST in text
+    assert LAST in text
+
+
+@pytest.mark.parametrize(
+    "line", ["Advertisements were rare then.", "The advertisement", "Reklame!x"]
+)
+def test_a_sentence_about_advertisements_stays(line):
+    assert line in markdown(article(f"<p>{line}</p>"))
+
+
+@pytest.mark.parametrize(
     ("href", "target"),
     [
         ("stdtypes.html#str", "https://docs.example/library/stdtypes.html#str"),

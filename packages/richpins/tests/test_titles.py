@@ -56,6 +56,42 @@ def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it(
     assert rich_pin.provenance["page.image"].syntax == "html"
 
 
+ICON = '<meta property=og:image content="/favicon-32x32.png">'
+SMALL = (
+    "<meta property=og:image content=/x.png><meta property=og:image:width content=32>"
+    "<meta property=og:image:height content=32>"
+)
+
+
+@pytest.mark.parametrize("offered", [ICON, SMALL, "<meta name=twitter:image content=/icon.png>"])
+def test_an_offered_icon_does_not_stand_for_a_page_that_shows_its_picture(offered):
+    picture = '<article><h1>Leek soup</h1><img src="/b.jpg" alt="Leek soup"></article>'
+
+    assert pin(offered + picture).image.url == "https://www.longpot.test/b.jpg"
+    assert pin(offered + "<h1>Leek soup</h1>").image is not None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name"),
+    [
+        ("srcset='/s.jpg 300w, /l.jpg 900w'", "l.jpg"),
+        ("srcset='/s.jpg, /l.jpg 2x' src='data:image/gif;base64,R0='", "l.jpg"),
+        ("data-srcset='/w=8,h=4/a.jpg 8w,/w=9,h=5/a.jpg 900w'", "w=9,h=5/a.jpg"),
+        ("srcset='data:image/gif;base64,R0= 1w, /l.jpg 900w'", "l.jpg"),
+        ("srcset='/s.jpg 300w' src='/src.jpg'", "src.jpg"),
+    ],
+)
+def test_a_picture_may_have_its_addresses_in_a_set_alone(attributes, name):
+    rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' {attributes}>")
+
+    assert rich_pin.image.url == f"https://www.longpot.test/{name}"
+
+
+@pytest.mark.parametrize("srcset", ["", " , ", "data:image/gif;base64,R0= 1w", "," * 30_000])
+def test_a_set_without_an_address_is_no_picture(srcset):
+    assert pin(f"<h1>Leek soup</h1><img alt='Leek soup' srcset='{srcset}'>").image is None
+
+
 @pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
 def test_a_size_relative_to_the_window_is_no_small_image(size):
     rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")

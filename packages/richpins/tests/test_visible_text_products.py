@@ -122,6 +122,11 @@ def test_an_article_has_no_brand_or_stock():
         ("<form action=/cart><input type=submit value='In den Warenkorb'></form>", "in_stock"),
         ("<a class=btn-cart href=/cart/add><span>Do</span> <span>košíka</span></a>", "in_stock"),
         ("<p>In stock</p><p>Out of stock</p>", None),
+        ("<p>250 in stock</p><aside><p>Out of stock</p></aside>", "in_stock"),
+        ("<p>In stock</p><ul><li><a href=/2>Pi 3</a><p>Out of stock</p></li></ul>", "in_stock"),
+        ("<p>Out of stock</p><ul><li><a href=/2>Pi 3</a><p>In stock</p></li></ul>", "out_of_stock"),
+        ("<p>Sold out</p><div class=related-items><p>In stock</p></div>", "out_of_stock"),
+        ("<ul><li><p>In stock</p></li><li><p>Out of stock</p></li></ul>", None),
         ("<p>Out of stock</p><button>Add to cart</button>", None),
         (
             "<p class=overflow-x-hidden><button class='buy disabled:opacity-50'>Add to cart</button>",

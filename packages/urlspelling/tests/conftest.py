@@ -2,6 +2,10 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("deep", settings.get_profile("house"), max_examples=3_000)
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "deep", settings.get_profile("house"), derandomize=False, max_examples=3_000
+)
 settings.load_profile("house")

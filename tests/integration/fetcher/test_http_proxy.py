@@ -90,14 +90,14 @@ def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with)
         assert origin.seen[0].header("Proxy-Authorization") is None
 
 
-def test_a_proxy_that_refuses_the_tunnel_is_unreachable(proxy, fetcher_with):
+def test_a_proxy_that_refuses_the_login_is_not_the_origins_failure(proxy, fetcher_with):
     proxy.handlers["*"] = answer(407, b"who are you?")
     fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8443"})
 
     outcome = fetcher.fetch(f"https://{HOST}:8443/")
 
-    assert isinstance(outcome, o.Unreachable)
-    assert (outcome.kind, "407" in outcome.reason) == ("connect", True)
+    assert isinstance(outcome, o.Deferred)
+    assert (outcome.cause, "407" in outcome.reason) == ("egress", True)
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1:8080/", "https://10.0.0.1:8080/"])

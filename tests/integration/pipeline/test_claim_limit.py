@@ -8,7 +8,7 @@ from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_room import EVERY, NONE, claim_limit
 from aragog.runtime.clock import ManualClock
-from pinlater.gates import Opening
+from pinlater.gates import Allowance
 
 pytestmark = pytest.mark.redis
 
@@ -31,7 +31,7 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
 
     spool.free(tokens)
     clock.advance_ms(200)
-    assert limit() == Opening(EVERY)
+    assert limit() == Allowance(EVERY)
 
 
 def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_client, clock):
@@ -44,10 +44,10 @@ def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_clie
         clock.advance_ms(200)
 
     assert limits == [
-        *[Opening(EVERY)] * 7,
-        Opening(EVERY, 6),
-        Opening(EVERY, 3),
-        Opening(EVERY, 1),
+        *[Allowance(EVERY)] * 7,
+        Allowance(EVERY, 6),
+        Allowance(EVERY, 3),
+        Allowance(EVERY, 1),
     ]
 
 
@@ -58,7 +58,7 @@ def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room
     limit = claim_limit(spool, clock=clock)
     tokens = spool.put_many([bytes(100_000)] * 30)
 
-    assert limit() == Opening(URGENT)
+    assert limit() == Allowance(URGENT)
     assert spool.reserve(20, urgent=False)
     spool.free(tokens[:10])
     clock.advance_ms(200)
@@ -73,17 +73,17 @@ def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched
     tokens = spool.put_many([b"x"])
     redis_client.config_set("maxmemory", redis_client.info("memory")["used_memory"] + 100)
     try:
-        assert limit() == Opening(NONE)
+        assert limit() == Allowance(NONE)
         spool.free(tokens)
         clock.advance_ms(2000)
-        assert limit() == Opening(EVERY)
+        assert limit() == Allowance(EVERY)
     finally:
         redis_client.config_set("maxmemory", 0)
 
 
 def test_nothing_is_claimed_while_the_spool_does_not_answer(tmp_path):
     with redis.Redis.from_url(f"unix://{tmp_path}/nobody.sock") as client:
-        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Opening(NONE)
+        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Allowance(NONE)
 
 
 def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
@@ -91,5 +91,5 @@ def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
     limit()
     before = redis_client.info("stats")["total_commands_processed"]
 
-    assert {limit() for _ in range(100)} == {Opening(EVERY)}
+    assert {limit() for _ in range(100)} == {Allowance(EVERY)}
     assert redis_client.info("stats")["total_commands_processed"] - before < 5

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
+from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.urlstore.compression import compress
@@ -68,6 +69,19 @@ def test_due_tells_why(a_store):
     assert "shop" in reported
     assert "1 in 1 checks" in reported
     assert "has been due for" in run("due")
+
+
+def test_due_tells_what_a_sitemap_said_and_how_far_it_is_believed(a_store):
+    listed = [SitemapUrl(A, NOW_MS + 5000)]
+    reading = a_store.signals.reading(
+        listed, kind="sitemap", fetched_at_ms=NOW_MS + 3_600_000, sender=A
+    )
+    reading.take(listed)
+    reading.close()
+
+    assert "a sitemap that was read" in run("due", A)
+    assert "not proven yet" in run("explain", A)
+    assert json.loads(run("due", A, "--json"))["signal"]["named_ms"] == NOW_MS + 5000
 
 
 def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(a_store):

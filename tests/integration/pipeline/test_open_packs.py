@@ -20,6 +20,7 @@ from zengraph.tables.memory import MemoryTables
 pytestmark = pytest.mark.redis
 
 A, B = "http://a.example/", "http://b.example/"
+ON_ITS_WAY = "http://c.example/"
 BODY = bytes(10_000 - OVERHEAD_BYTES)
 FOREVER_S = 600.0
 DEADLINE_S = 1.0
@@ -53,12 +54,13 @@ def test_bodies_of_an_open_pack_do_not_count_and_stay_until_they_are_freed(redis
 
 @pytest.fixture
 def stage(redis_client, pipeline_stand):
-    """The store stage over packs that stay open for ten minutes."""
+    """The store stage over packs that stay open for ten minutes, while another page is fetched."""
     options = ContentSettings(pack_wait_s=FOREVER_S)
     store = UrlStore(
         MemoryTables(pipeline_stand.clock), MemoryContent(), StoreSettings(),
         pipeline_stand.clock, packs=MemoryPacks(), content_settings=options,
     )  # fmt: skip
+    pipeline_stand.in_flight.mark([ON_ITS_WAY])
     made = StoreStage(
         spool_of(redis_client), store, pipeline_stand.in_flight,
         pipeline_stand.counters, pipeline_stand.rescheduling,
@@ -120,4 +122,33 @@ def test_a_page_that_nobody_waits_for_waits_for_others(stage):
     assert stage.store.content(A) is None
     stage.store.bodies.packs.writer.close()
     waiting.join(FOREVER_S / 10)
+    assert stage.store.content(A).body == A.encode()
+
+
+def test_the_last_pages_of_a_crawl_do_not_wait_for_others(stage):
+    """What was seen: each run ended two seconds after its last page had been fetched."""
+    waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
+    waiting.start()
+    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+    stage.in_flight.clear([ON_ITS_WAY])
+
+    stage.run(batch(stage, B))
+    waiting.join(FOREVER_S / 10)
+
+    assert not waiting.is_alive()
+    assert [stage.store.content(url).body for url in (A, B)] == [A.encode(), B.encode()]
+    assert len(stage.store.bodies.packs.files.stored) == 1
+
+
+def test_a_last_url_without_a_body_closes_the_pack_that_the_others_wait_for(stage):
+    waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
+    waiting.start()
+    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+
+    gone = PageUpdate(page(ON_ITS_WAY, NOW_MS), None, 0)
+    (token,) = stage.spool.put_many([to_blob([gone])])
+    stage.run(PageBatch(token, (UrlJob(url=ON_ITS_WAY),)))
+    waiting.join(FOREVER_S / 10)
+
+    assert not waiting.is_alive()
     assert stage.store.content(A).body == A.encode()

@@ -53,7 +53,7 @@ def gaps_by_host_ms(origin: PunctualOrigin) -> dict[str, list[float]]:
 
 
 def wait_for_more(origin: PunctualOrigin, requests: int, hosts: set[str]) -> None:
-    """Wait until each of `hosts` has been sent so many more requests."""
+    """Wait until each of `hosts` has been sent that number of further requests."""
     before = Counter(host for _, host, _ in origin.arrivals())
 
     def came() -> bool:

@@ -124,7 +124,9 @@ def test_what_could_not_be_sent_is_not_lost(stand, redis_client):
     stand.pipeline.release.sender = works
 
     # It returns to its line when the lease ends.
-    assert redis_client.zcard("aragog:lines:leases") == redis_client.hlen("aragog:lines:taken") == 1
+    assert (
+        redis_client.zcard("aragog:lines2:leases") == redis_client.hlen("aragog:lines2:taken") == 1
+    )
 
 
 def test_a_backlog_is_fetched_once_each_with_two_visits_a_url(stand):

@@ -172,7 +172,7 @@ def short_gaps(origin: PunctualOrigin) -> list[tuple[str, float]]:
 
 
 def run(world: World, events: list[str]) -> None:
-    """Random events for so long, each of them once at least."""
+    """Random events for a time, each of them once at least."""
     until_s = time.monotonic() + SECONDS
     todo: list[str] = []
     while time.monotonic() < until_s or len(world.did) < len(events):

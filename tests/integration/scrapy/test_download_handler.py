@@ -24,6 +24,7 @@ from aragog.settings import load_settings
 from tests.integration.scrapy.test_scheduler import Crawler
 from tests.support.cli import AGENT
 from tests.support.origin import Origin, answer, page, redirect
+from tests.support.proxies import HttpProxy
 from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
@@ -93,6 +94,23 @@ def test_a_page_is_fetched_as_aragog_after_robots_txt(run, site):
     assert {seen.header("User-Agent") for seen in site.seen} == {AGENT}
     assert site.seen[-1].header("X-Own") == "yes"
     assert "download_latency" in request.meta
+
+
+def test_a_request_names_its_way_out(cli_environ, monkeypatch, tmp_path, run, site):
+    with HttpProxy() as office:
+        file = tmp_path / "ways.toml"
+        file.write_text(f'[egress.ways.office]\nproxy = "{office.url}"\n')
+        monkeypatch.setenv("ARAGOG_SETTINGS", str(file))
+
+        by_name, by_url, without = run(
+            Request("http://a.test/", meta={"proxy": "office"}),
+            Request("http://b.test/", meta={"proxy": office.url}),
+            Request("http://c.test/"),
+        )
+
+        assert [each.status for each in (by_name, by_url, without)] == [200] * 3
+        assert len(office.asked) == 2
+        assert len([seen for seen in site.seen if seen.path == "/"]) == 3
 
 
 def test_robots_txt_and_private_addresses_are_obeyed(run, site):

@@ -2,15 +2,10 @@
 
 import pytest
 
+from aragog.api.operations.crawl_start import StartCrawlRequest, start_crawl
 from aragog.api.operations.crawling import EnqueueRequest
 from aragog.api.operations.crawling import enqueue as enqueue_operation
-from aragog.api.operations.crawls import (
-    CrawlStateRequest,
-    NotYourCrawl,
-    StartCrawlRequest,
-    set_crawl_state,
-    start_crawl,
-)
+from aragog.api.operations.crawls import CrawlStateRequest, NotYourCrawl, set_crawl_state
 from aragog.api.operations.operation import Caller, Parts
 from aragog.api.operations.scopes import Token
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult

@@ -34,9 +34,11 @@ from aragog.errors import (
     ValueTaken,
     VersionConflict,
 )
+from aragog.pages.items import PageItems
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings, load_settings
 from pinlater.cluster import Cluster, connect_shards
+from richpins.items import Item
 from tests.api_examples import crawls_of
 from tests.integration.serving.test_client import Fetching
 from tests.support import api_server, thrift_server
@@ -101,7 +103,13 @@ def filled(store):
     """The store with a page that has everything."""
     facts = {"outcome": "Fetched", "status": 200, "latency_ms": 1.5,
              "page_preferences": "ai-train=n (meta robots: noai)"}  # fmt: skip
-    fields = {"page.title": b'"T"', "product.price": b'"1.50"'}
+    items = orjson.dumps(
+        PageItems(
+            "a.example",
+            tuple(Item({"n": n, "price": None, "tags": ["x", 1.5]}, f"{n}") for n in range(3)),
+        ).stored()
+    )
+    fields = {"page.title": b'"T"', "product.price": b'"1.50"', "items.cards": items}
     store.write_pages(
         [page(A, fields=fields, facts=facts, links=["http://b.example/"], also=(ALIAS,))]
     )
@@ -197,8 +205,11 @@ READS = {
     "history": [(A, "product.price"), (A, "none")],
     "field_sizes": [(A,), (ALIAS, 2), (A, 2, "page.title"), (UNKNOWN,), (A, 5, "zz")],
     "same_content": [(A,), (UNKNOWN,), (A, 5000, {"within": 3}), (A, 1, "zz"), (A, {"within": 4})],
+    "items": [("cards", "a.example"), ("cards", "A.example", 1), ("cards", "a.example", {"key": "1"}), ("none", "a.example"),
+              ("cards", "a.example", 1, "zz"), ("no kind", "a.example"), ("cards", "a.example", {"purpose": "ai-train"})],
+    "item_history": [("cards", "a.example", "1"), ("cards", "a.example", "none")],
     "watchers": [(A,), (UNKNOWN,)],
-    "changes": [({},), ({"cursor": "now"},), ({"owner": "me", "limit": 3},)],
+    "changes": [({},), ({"cursor": "now"},), ({"owner": "me", "limit": 3},), ({"items": "cards", "key": "1"},), ({"key": "1"},)],
     "batch_progress": [("batch-0000",), ("batch-none",)],
     "enqueue": [
         ([A, "nonsense"], {"depth": 2, "include": ["*/p/*"], "exclude": ["*.pdf"]}),

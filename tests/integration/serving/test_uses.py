@@ -10,12 +10,14 @@ from aragog.api.operations.scopes import READ
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.http.services import Services
 from aragog.errors import BadInput
+from aragog.pages.items import PageItems
 from aragog.pages.preferences import PURPOSES, TDM_FILE_READ
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.refresh_policy import Seen
+from richpins.items import Item
 from tests.integration.serving.test_client import Fetching
 from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
 from tests.support import api_server
@@ -49,6 +51,8 @@ CALLS = {
     "inlinks": lambda _: ((TARGET,), {}),
     "same_content": lambda url: ((url,), {}),
     "history": lambda url: ((url, "page.title"), {}),
+    "items": lambda url: (("cards", url.split("/")[2]), {}),
+    "item_history": lambda url: (("cards", url.split("/")[2], "1"), {}),
     "changes": lambda _: ((), {}),
     "get_node": lambda url: ((url,), {}),
     "lookup": lambda _: (("team.n", b"7"), {}),
@@ -91,7 +95,8 @@ def url_of(host):
 
 def fetched(host, at_ms, title):
     url, (facts, _) = url_of(host), PAGES[host]
-    fields = {"page.title": title}
+    items = PageItems(host, (Item({"text": orjson.loads(title)}, "1"),)).stored()
+    fields = {"page.title": title, "items.cards": orjson.dumps(items)}
     links = [OutLink(TARGET, marker(url).decode())]
     facts = {"outcome": "Fetched", **facts}
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")

@@ -6,10 +6,19 @@ import threading
 import pytest
 
 from aragog.cli.doctor.configuration import check_listeners, check_tracing
+from aragog.cli.doctor.egress import check_egress
 from aragog.cli.doctor.finding import CheckedSystem, Finding, findings_within
 from aragog.errors import StoreUnavailable
-from aragog.settings import ServingSettings, Settings, TracingSettings
+from aragog.settings import (
+    EgressSettings,
+    FetchSettings,
+    ServingSettings,
+    Settings,
+    TracingSettings,
+    WaySettings,
+)
 from aragog.settings.in_use import SettingsInUse
+from tests.support.proxies import free_port
 
 FINE = Finding("fine", ok=True, text="works")
 
@@ -81,3 +90,34 @@ def test_a_defect_of_a_check_is_not_hidden(system):
 
     with pytest.raises(ZeroDivisionError):
         findings_within((check_broken,), system, 60)
+
+
+def test_each_way_out_is_tried_without_sending_anything_by_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("NO_LOGIN", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        url = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        ways = {
+            "good": WaySettings(proxy=url),
+            "locked": WaySettings(proxy=url, login="env:NO_LOGIN"),
+            "dead": WaySettings(proxy=f"socks5://127.0.0.1:{free_port()}"),
+            "here": WaySettings(addresses=("127.0.0.1",)),
+            "moved": WaySettings(addresses=("192.0.2.7",)),
+        }
+        settings = Settings(
+            data_dir=tmp_path,
+            egress=EgressSettings(ways),
+            fetch=FetchSettings(proxy=url.replace("//", "//me:s3cret@")),
+        )
+
+        found = {each.part: each for each in check_egress(CheckedSystem(SettingsInUse(settings)))}
+
+    assert {part: each.ok for part, each in found.items()} == {
+        "egress.ways.good": True,
+        "egress.ways.locked": False,
+        "egress.ways.dead": False,
+        "egress.ways.here": True,
+        "egress.ways.moved": False,
+        "fetch.proxy": True,
+    }
+    assert "NO_LOGIN" in found["egress.ways.locked"].text
+    assert "s3cret" not in str(found)

@@ -9,7 +9,7 @@ from aragog.api.operations.values import BUILT_IN
 from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
-from aragog.settings import RedisSettings
+from aragog.settings import EgressRule, EgressSettings, RedisSettings, WaySettings
 from aragog.urlstore.records import Likeness, OutLink
 from tests.support.stores import SAME, page
 from urlspelling.canonical import Evidence, decide
@@ -45,12 +45,32 @@ def test_a_part_that_does_not_answer_costs_its_section_alone(system):
     explanation = explain_url(PAGE, system)
 
     silent = {section.title for section in explanation.sections if section.problem}
-    assert silent == {"robots.txt", "preferences", "slot", "queue"}
+    assert silent == {"egress", "robots.txt", "preferences", "slot", "queue"}
     assert texts(reported(system, PAGE, "fields")) == {"title": "A page"}
 
 
 def test_the_ssrf_filter_says_why_not(system):
     assert "127.0.0.1" in texts(reported(system, "http://127.0.0.1/", "SSRF filter"))["address"]
+
+
+def test_the_ways_out_are_explained_also_where_no_redis_says_which_fail(offline):
+    ways = {
+        "office": WaySettings(proxy="http://p.test:1"),
+        "far": WaySettings(addresses=("192.0.2.1",)),
+    }
+    rules = (
+        EgressRule(ways=("office", "direct"), domains=("example.com",)),
+        EgressRule(ways=("far",), after=(403,)),
+    )
+    system = components(replace(offline, egress=EgressSettings(ways, rules)))
+
+    section = reported(system, PAGE, "egress")
+
+    assert [(line.name, line.text, line.note) for line in section.lines] == [
+        ("way out", "office, else direct", "egress.rules[1]"),
+        ("after 403", "far", "egress.rules[2]"),
+    ]
+    assert section.problem
 
 
 def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):

@@ -24,6 +24,7 @@ CUT = {
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
     "aragog.crawl.stages.enqueue",  # the pattern of an option in the table of operations
+    "richpins.items._values",  # the pattern of a rule, which an operator writes; limits of a page hold
     "richpins.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
     "richpins.values.prices",  # the digits of a price, at most 40 characters before them
     "richpins.values.yields",  # a constant word

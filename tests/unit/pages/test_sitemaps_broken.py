@@ -170,6 +170,8 @@ ATOM = "<feed xmlns='http://www.w3.org/2005/Atom' {0}><entry {1}><link href='{2}
         ("xml:base='https://shop.test/blog/'", "", "1", "https://shop.test/blog/1"),
         ("xml:base='/blog/'", "xml:base='may/'", "1", "https://shop.test/blog/may/1"),
         ("", "xml:base='https://www.shop.test/'", "/1", "https://www.shop.test/1"),
+        ("", "xml:base='may/'", "", "https://shop.test/may/"),
+        ("xml:base='/blog/'", "", "", "https://shop.test/blog/"),
         ("xml:base='http://['", "", "1", "https://shop.test/1"),
         ("", "", "1?a=1&amp;b=2", "https://shop.test/1?a=1&b=2"),
     ],

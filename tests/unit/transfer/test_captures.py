@@ -73,3 +73,13 @@ def test_a_bad_line_is_reported(text, reason):
 
 def test_an_import_continues_after_a_line():
     assert read(ELEVEN, after=2) == []
+
+
+@pytest.mark.parametrize("key", ["test,a)/my cover.jpg", "test,a)/a 2015 b", "test,a)/x"])
+def test_a_key_with_blanks_is_read_by_the_json_of_its_line(key):
+    text = f'{key} 20150302104602 {{"url": "http://a.test/my cover.jpg", "status": "200"}}\n'
+
+    ((_, record),) = read(text)
+
+    assert record.url == "http://a.test/my cover.jpg"
+    assert record.fields["archive.captured_at"] == b'"2015-03-02T10:46:02Z"'

@@ -17,7 +17,8 @@ from aragog.urlstore.crawl_budget import (
     ration,
 )
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh_policy import DAY_S, HOUR_S, RefreshState
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from bench.refresh import Domain, replay_scarce
 from bench.refresh import fixed as fixed_interval
 
@@ -25,7 +26,7 @@ T0 = 1_700_000_000_000
 
 
 def known(every_s, age_s, *, sure=50.0, **values):
-    """A page that is believed to change so often, compared so long ago."""
+    """A page with a believed rate of change and a time since it was compared."""
     looked = T0 - int(age_s * 1000)
     reported = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **values}
     return RefreshState(a=sure, b_s=sure * every_s, **reported)

@@ -7,18 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.refresh_policy import (
-    DAY_S,
-    HOUR_S,
-    JITTER,
-    RefreshState,
-    Seen,
-    decide,
-    interval_s,
-    kind_of,
-    ratio,
-    usual_s,
-)
+from aragog.urlstore.change_rate import interval_s, kind_of, ratio
+from aragog.urlstore.refresh_policy import JITTER, RefreshState, Seen, decide
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S, usual_s
 
 T0 = 1_700_000_000_000
 SETTINGS = RefreshSettings()

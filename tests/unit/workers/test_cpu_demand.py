@@ -18,7 +18,7 @@ class Process:
         )
 
     def run(self, looks, share, jobs=1000):
-        """Run for so many looks with so many jobs waiting; the last limit."""
+        """Look a number of times while jobs wait; returns the last limit."""
         for _ in range(looks):
             self.held = min(self.limit(self.held) - self.kept, jobs)
             self.now_s += LOOK_EVERY_S

@@ -19,7 +19,7 @@ def unbounded():
     yield
     for queue in ("fetch", "robots", "upkeep", "watches", "webhooks"):
         gates.limit(queue, None)
-        gates.keep_room(queue, None)
+        gates.reserve_room(queue, None)
 
 
 def settings_of(broker):
@@ -66,7 +66,7 @@ def test_robots_txt_files_alone_are_not_bounded(unbounded):
 def test_a_process_starts_with_a_few_batches_and_room_for_urgent_ones(unbounded):
     share_threads(40, 8, {"fetch", "robots"})
 
-    assert gates.limit_of("fetch") == 8 + gates.kept_room("fetch").jobs
+    assert gates.limit_of("fetch") == 8 + gates.reserved_room("fetch").jobs
 
 
 def test_a_worker_with_few_threads_is_not_bounded(unbounded):
@@ -78,7 +78,7 @@ def test_a_worker_with_few_threads_is_not_bounded(unbounded):
 def test_an_eighth_of_the_threads_for_fetches_is_kept_for_urgent_ones(unbounded):
     share_threads(40, 8, {"fetch", "robots"})
 
-    assert gates.kept_room("fetch").jobs == 4
+    assert gates.reserved_room("fetch").jobs == 4
 
 
 def test_a_process_with_several_roles_has_their_queues_and_threads():

@@ -19,7 +19,7 @@ MOST_BYTES = 33_554_432
 FIRST_PART = 20
 MOST_PART = 500
 SHRINK = 4
-"""A part that is too large to be read at once is read in so many."""
+"""The number of parts in which one is read that is too large to be read at once."""
 PART_BYTES = 4_194_304
 """Parts after the first are as large as fits into this, by the mean size of records so far."""
 

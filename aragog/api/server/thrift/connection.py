@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
             self._queue()
 
     def close_if_quiet(self, quiet_s: float) -> None:
-        """Close if no call runs, and none came for so long."""
+        """Close if no call runs, and none came for `quiet_s`."""
         if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
 

@@ -11,7 +11,7 @@ from aragog.api.error_table import ErrorKind, kind_of
 from aragog.api.problems import Problem
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.tokens import TokenRateExceeded
-from aragog.errors import ALL, SlowDown, TakenDown, ValueTaken, VersionConflict
+from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, VersionConflict
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ def _members(error: BaseException) -> dict[str, Any]:
             return {"found_version": "", "url": error.url, "property": error.name}
         case TakenDown():
             return {"url": error.url}
+        case QuotaExceeded():
+            return {"limit": error.limit, "most": error.most, "used": error.used}
         case _:
             return {}
 
@@ -77,7 +79,7 @@ def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
     """When to call again."""
     if kind.exception != "Unavailable":
         return {}
-    if isinstance(error, SlowDown):
+    if isinstance(error, SlowDown | QuotaExceeded):
         return {"retry_after_ms": round(error.retry_after_s * 1000)}
     return {"retry_after_ms": RETRY_AFTER_MS}
 

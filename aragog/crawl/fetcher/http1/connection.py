@@ -1,7 +1,7 @@
 """
 One connection to an allowed address: TCP, a proxy's tunnel, TLS.
 
-This module resolves no names but the proxy's. The SSRF filter has checked the address, and the
+This module resolves no names. The SSRF filter has checked the address, and the
 socket is opened to exactly that address, so that DNS rebinding has no effect. The name is used for
 SNI, the certificate and the Host header only.
 """
@@ -15,26 +15,21 @@ import select
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
+from aragog.crawl.egress.ways import ProxyServer
 from aragog.crawl.fetcher.deadline import Deadline
-from aragog.crawl.fetcher.dns import look_up, system_lookup
-from aragog.crawl.fetcher.faults import TransportError
+from aragog.crawl.fetcher.faults import TransportError, WayFailed, WayRefuses
 from aragog.crawl.fetcher.http1.protocol import Http1
-from aragog.crawl.fetcher.http1.reader import ResponseReader
+from aragog.crawl.fetcher.http1.proxies import bind_to, open_tunnel
 from aragog.crawl.fetcher.http1.tls import EndedTls, wrapped
 from aragog.crawl.fetcher.protocols import HttpProtocol
-from aragog.crawl.fetcher.request import basic_auth_header
-from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.green_threads import wait_readable, wait_writable
-from aragog.runtime.secret import reveal, without_password
 
 READ_BYTES = 65_536
 
-PROXY_LOOKUP_S = 10.0
 _NO_DEADLINE_S = 3600.0  # connections outside a request
 # Data between two requests: HTTP/2 settles a setting or two, and closes with a GOAWAY.
 MAX_IDLE_READS = 4
@@ -51,12 +46,13 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: one origin, through one proxy or none."""
+    """The key of the connection pool: one origin, by one way out."""
 
     scheme: str
     host: str
     port: int
-    proxy: str = ""
+    way: str = "direct"
+    """`aragog.crawl.egress.egress.Exit.key`."""
     http2: bool = False
     """HTTP/2 is offered to it; the server may have chosen HTTP/1.1."""
 
@@ -66,7 +62,7 @@ class HttpConnection:
     An open connection and what it speaks. Carries one request at a time; not thread-safe.
 
     Attributes:
-        address: the IP address of the origin, also behind a proxy.
+        address: the IP address of the origin, also behind a proxy; None where that resolves names.
         tls: TLS version; None for plain TCP.
         alpn: the protocol that the server chose of those offered; None if it chose none.
         protocol: HTTP/1.1, until the adapter sets another one.
@@ -79,7 +75,7 @@ class HttpConnection:
         self._sock = sock
         self._deadline: Deadline | None = None
         self.peer = peer
-        self.address = address
+        self.address: str | None = address
         self.connect_ms = connect_ms
         secure = sock if isinstance(sock, ssl.SSLSocket) else None
         self.tls = secure.version() if secure else None
@@ -134,7 +130,7 @@ class HttpConnection:
         """
         Return how long ago the kernel received what was read last, in seconds.
 
-        So long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
+        How long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
         say. The kernel counts in its ticks, of 1 to 10 ms.
         """
         try:
@@ -195,13 +191,26 @@ def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> 
             wait_writable(sock, seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """Where a proxy is to connect to."""
+
+    proxy: ProxyServer
+    target: Address
+    """An allowed address; a name where the proxy resolves names."""
+
+
+NO_SOURCE: Mapping[int, str] = {}
+
+
 def connect(
     peer: Peer,
     addresses: Sequence[Address],
     deadline: Deadline,
     *,
     tls: ssl.SSLContext | None,
-    tunnel: bytes = b"",
+    tunnel: Tunnel | None = None,
+    source: Mapping[int, str] = NO_SOURCE,
     session: Callable[[str], ssl.SSLSession | None] | None = None,
 ) -> HttpConnection:
     """
@@ -212,17 +221,20 @@ def connect(
         addresses: allowed addresses of the origin, or the addresses of the proxy.
         deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: the CONNECT request for the proxy; b"" without a proxy.
+        tunnel: what the proxy is asked for; None without a proxy.
+        source: local addresses by version of IP; without any the system chooses.
         session: returns the TLS session to resume with an address; None: none.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.
+        WayFailed: no proxy answers, it fails by itself, or a local address is not there.
+        WayRefuses: the way does not lead to this target.
     """
     started_s = deadline.now_s()
-    sock, address = _first_open(addresses, deadline)
+    sock, address = _first_open(addresses, deadline, source, to_proxy=tunnel is not None)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tunnel:
+        if tunnel is not None:
             _tunnel(sock, tunnel, deadline)
         if tls is not None:
             sock = wrapped(sock, peer.host, tls, deadline, session and session(address))
@@ -232,14 +244,24 @@ def connect(
     return HttpConnection(sock, peer, address, (deadline.now_s() - started_s) * 1000)
 
 
-def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socket.socket, str]:
+def _first_open(
+    addresses: Sequence[Address],
+    deadline: Deadline,
+    source: Mapping[int, str],
+    *,
+    to_proxy: bool,
+) -> tuple[socket.socket, str]:
     last_error: TransportError | None = None
+    if source and not (addresses := [each for each in addresses if _version(each) in source]):
+        raise WayRefuses("the way out has no address of the IP version of the host")
     tried = addresses[:MAX_ADDRESSES]
     for ip, port in tried:
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
+            if source:
+                bind_to(sock, source[_version((ip, port))])
             _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(tried), 0.001))
         except TimeoutError:
             sock.close()
@@ -254,7 +276,13 @@ def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socke
             raise
         else:
             return sock, ip
+    if to_proxy and last_error is not None:
+        raise WayFailed(f"the proxy: {last_error.reason}") from last_error
     raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
+
+
+def _version(address: Address) -> int:
+    return 6 if ":" in address[0] else 4
 
 
 def _connect(sock: socket.socket, address: Address, seconds: float) -> None:
@@ -266,21 +294,13 @@ def _connect(sock: socket.socket, address: Address, seconds: float) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
-    def receive() -> bytes:
-        # Read single bytes: the data after the proxy's response belongs to TLS.
-        return _receive(sock, 1, deadline.connect_timeout_s)
-
-    try:
-        _send_all(sock, request, deadline.connect_timeout_s)
-        status = ResponseReader(receive).head(16_384).status
-    except OSError as error:
-        raise _fault(error, "connecting through the proxy") from error
-    if not 200 <= status < 300:
-        raise TransportError(
-            UnreachableKind.CONNECT,
-            f"the proxy answered CONNECT with {status}; allow CONNECT to the URL's port there",
-        )
+def _tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
+    open_tunnel(
+        tunnel.proxy,
+        tunnel.target,
+        lambda data: _send_all(sock, data, deadline.connect_timeout_s),
+        lambda size: _receive(sock, size, deadline.connect_timeout_s),
+    )
 
 
 def _fault(error: OSError, action: str) -> TransportError:
@@ -289,48 +309,3 @@ def _fault(error: OSError, action: str) -> TransportError:
         return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return TransportError(UnreachableKind.RESET, f"{action}: {reason or error}")
-
-
-class Proxy:
-    """
-    The operator's forward proxy, `http://[user:password@]host[:port]`, used by CONNECT tunnels.
-
-    The SSRF filter checks the target, not the proxy. Plain HTTP uses a tunnel as well: a proxy that
-    received the name would resolve it again and could reach another address (DNS rebinding).
-    """
-
-    def __init__(self, url: str) -> None:
-        try:
-            parts = urlsplit(reveal(url))
-            port = parts.port or 3128
-        except ValueError:
-            parts, port = urlsplit(""), 0
-        if parts.scheme != "http" or not parts.hostname or not port:
-            raise ConfigError(
-                f"fetch.proxy: must be http://[user:password@]host[:port], got "
-                f"{without_password(url)!r}"
-            )
-        self._host, self._port = parts.hostname, port
-        self.authorization = ""
-        """The value of Proxy-Authorization, which is sent to the proxy only."""
-        if parts.username is not None:
-            self.authorization = basic_auth_header(
-                unquote(parts.username), unquote(parts.password or "")
-            )
-
-    def addresses(self) -> list[Address]:
-        """Resolve the proxy. The operator chose it, so the SSRF filter does not check it."""
-        found = look_up(system_lookup, self._host, PROXY_LOOKUP_S)
-        if not found.addresses:
-            reason = f"cannot resolve the proxy {self._host}: {found.reason}"
-            raise TransportError(UnreachableKind.CONNECT, reason)
-        return [(address, self._port) for address in found.addresses]
-
-    def connect_request(self, address: Address) -> bytes:
-        """Return the request for a tunnel to an allowed address (RFC 9110 section 9.3.6)."""
-        ip, port = address
-        authority = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
-        lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
-        if self.authorization:
-            lines.append(f"Proxy-Authorization: {self.authorization}")
-        return "\r\n".join((*lines, "", "")).encode("latin-1")

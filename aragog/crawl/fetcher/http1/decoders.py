@@ -9,7 +9,6 @@ Bytes after the end of a stream are ignored in every coding, as browsers and gzi
 
 from __future__ import annotations
 
-import codecs
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ import zstandard
 
 from aragog.crawl.fetcher.faults import UnsupportedContent
 from aragog.crawl.fetcher.http1.head import check_count
+from aragog.crawl.fetcher.http1.mislabeled_text import UnlessText
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -302,98 +302,13 @@ def _begins_zstd_frame(start: bytes) -> bool:
     return ZSTD_MAGIC.startswith(start) or skippable
 
 
-class _UnlessText:
-    """
-    A decoder of one coding; text with a wrong label passes through, whatever the coding.
-
-    Browsers show an error for it, and RFC 9110 leaves it open. Here it would lose the page, and
-    with robots.txt the whole site, although all of the text has arrived. Some texts begin as a
-    coded stream does and would come out empty or as garbage, so the bytes decide before anything
-    is decoded: `_FIRST` bytes without one that text lacks are text. In 140,000 streams the first
-    such byte, or the first that is not UTF-8, was one of the first 15. Fewer bytes are text if they
-    are UTF-8, or if they are no stream (`end`).
-
-    Text with one binary byte is damaged data, and an error.
-    """
-
-    def __init__(self, decoder: _Coding, empty: bytes = b"") -> None:
-        self._decoder = decoder
-        self._empty = empty
-        """A stream of nothing that looks like text."""
-        self._first = b""
-        """What arrived before the bytes decided."""
-        self._is_text: bool | None = None
-        self.overflowed = False
-
-    def feed(self, data: bytes, room: int) -> bytes:
-        if self._is_text is None:
-            data = self._first + data
-            start = data[:_FIRST]
-            if _is_text(start) and len(start) < _FIRST:
-                self._first = data
-                return b""
-            self._is_text, self._first = _is_text(start), b""
-        return self._passed(data, room) if self._is_text else self._decoded(data, room)
-
-    def end(self, room: int, *, whole: bool) -> bytes:
-        data, self._first = self._first, b""
-        if not data or data == self._empty:
-            return b""
-        if _is_utf8(data) and (whole or len(data) > _CUT):
-            self._is_text = True
-            return self._passed(data, room)
-        try:
-            out = self._decoded(data, room)
-        except UnsupportedContent:
-            self._is_text, self.overflowed = True, False
-            return self._passed(data, room)
-        # Of a stream that was cut this early nothing is known, and its start may be a text's.
-        return b"" if self.missing() else out
-
-    def _decoded(self, data: bytes, room: int) -> bytes:
-        out = self._decoder.feed(data, room)
-        self.overflowed = self._decoder.overflowed
-        return out
-
-    def _passed(self, data: bytes, room: int) -> bytes:
-        if not _is_text(data):
-            raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
-        self.overflowed = len(data) > room
-        return data[:room]
-
-    def missing(self) -> str | None:
-        return None if self._is_text else self._decoder.missing()
-
-
-_FIRST = 256
-_CUT = 16
-"""As many bytes of a stream that was cut may be UTF-8 by chance."""
-
-
-def _is_text(data: bytes) -> bool:
-    return len(data.translate(None, _NO_TEXT)) == len(data)
-
-
-def _is_utf8(data: bytes) -> bool:
-    """Whether it is UTF-8, which may end inside a letter."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-_NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
-"""Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3)."""
-
-
 _DECODERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": lambda: _UnlessText(_Gzip()),
-    "x-gzip": lambda: _UnlessText(_Gzip()),
-    "deflate": lambda: _UnlessText(_Deflate()),
-    "x-deflate": lambda: _UnlessText(_Deflate()),
-    "br": lambda: _UnlessText(_Brotli(), empty=b";"),
-    "zstd": lambda: _UnlessText(_Zstd()),
+    "gzip": lambda: UnlessText(_Gzip()),
+    "x-gzip": lambda: UnlessText(_Gzip()),
+    "deflate": lambda: UnlessText(_Deflate()),
+    "x-deflate": lambda: UnlessText(_Deflate()),
+    "br": lambda: UnlessText(_Brotli(), empty=b";"),
+    "zstd": lambda: UnlessText(_Zstd()),
 }
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"

@@ -59,7 +59,7 @@ class ConnectionPool:
 
         Args:
             peer: the origin.
-            wait_s: waits so long for a connection that is in use.
+            wait_s: how long to wait for a connection that is in use.
         """
         until_s = self._clock.monotonic_s() + wait_s
         while (connection := self._take_idle(peer)) is None:

@@ -115,7 +115,7 @@ class SessionKey(NamedTuple):
     host: str
     port: int
     address: str
-    proxy: str = ""
+    way: str = "direct"
     http2: bool = False
     """It was offered; the context is another one."""
 

@@ -4,7 +4,7 @@
 -- args: counts_for_s named_counts_for_s names
 --
 -- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
--- ARGV[1]  an entry of the crawls 0 and 1 counts so many seconds from now   ARGV[2]  one of another crawl
+-- ARGV[1]  for how many seconds from now an entry of the crawls 0 and 1 counts   ARGV[2]  one of another crawl
 -- ARGV[3]  names, 16 bytes each, concatenated
 --
 -- Returns how many were confirmed. A URL that is done meanwhile stays out of the set.

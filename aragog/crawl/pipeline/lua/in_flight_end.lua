@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
--- ARGV[2]  an entry of the crawls 0 and 1 counts so many seconds   ARGV[3]  one of another crawl
+-- ARGV[2]  for how many seconds an entry of the crawls 0 and 1 counts   ARGV[3]  one of another crawl
 -- ARGV[4..]  seven values a URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, 1 if it
 --            has ended for every crawl that wants it, and words that are counted beside the outcome
 --

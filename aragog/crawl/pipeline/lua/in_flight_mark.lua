@@ -1,7 +1,7 @@
 -- in_flight_mark: mark URLs as in flight for a crawl, or add the crawl to those that want them.
 --
--- keys: in_flight counts hosts by_domain
--- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host most_domains names places...
+-- keys: in_flight counts hosts by_domain use
+-- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host most_domains most_today most_waiting names places...
 --
 -- KEYS[1]  {prefix}in_flight        hash  name (16 bytes) -> until when the entry counts (s), ":", and the
 --                                         numbers of the crawls that want it, the one whose job was sent
@@ -9,17 +9,21 @@
 -- KEYS[2]  {prefix}crawl:<n>        hash  the counts of the crawl on this server
 -- KEYS[3]  {prefix}crawl:<n>:hosts  hash  host -> URLs of the crawl, where it has a bound for each host
 -- KEYS[4]  {prefix}crawl:<n>:domains  hash  registered domain, " waiting" -> URLs that wait; "*": of further domains
+-- KEYS[5]  {prefix}crawl:<n>:use  hash  day, " urls" or " bytes" -> what the crawl used then, on this server
 -- ARGV[1]  number of the crawl   ARGV[2]  the depth of its links
--- ARGV[3]  an unconfirmed entry counts so many seconds   ARGV[4]  after so many it is taken over
--- ARGV[5]  a confirmed one of the crawls 0 and 1 counts so long (s)   ARGV[6]  of another crawl
--- ARGV[7]  entries that were confirmed so many seconds ago are taken over; -1: none
+-- ARGV[3]  for how many seconds an unconfirmed entry counts   ARGV[4]  after how many it is taken over
+-- ARGV[5]  for how many seconds a confirmed one of the crawls 0 and 1 counts   ARGV[6]  of another crawl
+-- ARGV[7]  entries confirmed longer ago than this number of seconds are taken over; -1: none
 -- ARGV[8]  the most URLs of the crawl on this server; -1: no bound   ARGV[9]  of one host
--- ARGV[10]  the most fields of KEYS[4]   ARGV[11]  names, 16 bytes each, concatenated
--- ARGV[12..]  two values a name: its registered domain, and its host if ARGV[9] is a bound
+-- ARGV[10]  the most fields of KEYS[4]
+-- ARGV[11]  the most URLs of the crawl that its token lets it enqueue today, on this server; -1: no bound
+-- ARGV[12]  and that may wait for it here at once   ARGV[13]  names, 16 bytes each, concatenated
+-- ARGV[14..]  two values a name: its registered domain, and its host if ARGV[9] is a bound
 --
 -- Returns one character a name: "0" another caller's message is on its way, and the crawl is among those that
 -- want it. "2": the same, and the crawl was added. "?": another caller has not confirmed it yet, so ask again.
 -- "1": the caller must send it. "3": the crawl has its most URLs. "4": of this host.
+-- "6": its token has its most URLs.
 -- After it each URL that is marked counts once as enqueued and waiting in each crawl that wants it.
 
 local now = tonumber(redis.call('TIME')[1])
@@ -27,16 +31,25 @@ local crawl, depth = ARGV[1], ARGV[2]
 local unconfirmed_s, patience_s = tonumber(ARGV[3]), tonumber(ARGV[4])
 local insist_after_s = tonumber(ARGV[7])
 local max_urls, max_per_host = tonumber(ARGV[8]), tonumber(ARGV[9])
-local names = ARGV[11]
+local names = ARGV[13]
 local out, enqueued, by_domain = {}, 0, {}
 local before = max_urls >= 0 and redis.call('HMGET', KEYS[2], 'enqueued', 'repeated') or {}
 local room = max_urls - (tonumber(before[1]) or 0) + (tonumber(before[2]) or 0)
+
+local today = math.floor(now / 86400) .. ' urls'
+-- How many more URLs the token of the crawl may have.
+local quota = math.huge
+if tonumber(ARGV[11]) >= 0 then quota = tonumber(ARGV[11]) - tonumber(redis.call('HGET', KEYS[5], today) or 0) end
+if tonumber(ARGV[12]) >= 0 then
+  quota = math.min(quota, tonumber(ARGV[12]) - tonumber(redis.call('HGET', KEYS[2], 'waiting') or 0))
+end
 
 local function number_of(member) return member:match('^%d+') end
 
 -- The refusal of a bound, or nil after the URL was counted.
 local function counted(domain, host)
   if max_urls >= 0 and enqueued >= room then return '3' end
+  if enqueued >= quota then return '6' end
   if max_per_host >= 0 then
     if (tonumber(redis.call('HGET', KEYS[3], host)) or 0) >= max_per_host then return '4' end
     redis.call('HINCRBY', KEYS[3], host, 1)
@@ -46,7 +59,7 @@ local function counted(domain, host)
 end
 
 for at = 1, #names, 16 do
-  local name, place = names:sub(at, at + 15), 12 + (at - 1) / 8
+  local name, place = names:sub(at, at + 15), 14 + (at - 1) / 8
   local domain, host = ARGV[place], ARGV[place + 1]
   local held = redis.call('HGET', KEYS[1], name)
   local until_s = held and tonumber(held:match('^%d+')) or 0
@@ -98,5 +111,6 @@ end
 if enqueued > 0 then
   redis.call('HINCRBY', KEYS[2], 'enqueued', enqueued)
   redis.call('HINCRBY', KEYS[2], 'waiting', enqueued)
+  if tonumber(crawl) > 1 then redis.call('HINCRBY', KEYS[5], today, enqueued) end
 end
 return table.concat(out)

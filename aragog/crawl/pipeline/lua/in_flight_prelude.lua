@@ -1,6 +1,6 @@
 -- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set.
 --
--- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days or
+-- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days, :use or
 -- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
 -- KEYS[1] is {prefix}in_flight, as in in_flight_mark.lua. It returns nothing.
 -- On a server with full memory a script fails at its first command that may need memory, unless it has already
@@ -40,18 +40,23 @@ local function count(prefix, number, outcome, domain, bytes, notes)
   local key = prefix .. number
   redis.call('HINCRBY', key, 'waiting', -1)
   leave_domain(key .. ':domains', domain)
+  local today = math.floor(server_time / 86400)
   if outcome == '' then
     redis.call('HINCRBY', key, 'enqueued', -1)
+    if tonumber(number) > 1 then redis.call('HINCRBY', key .. ':use', today .. ' urls', -1) end
     return
   end
   redis.call('HINCRBY', key, outcome == 'repeated' and outcome or 'is ' .. outcome, 1)
-  if bytes > 0 then redis.call('HINCRBY', key, 'bytes', bytes) end
+  if bytes > 0 then
+    redis.call('HINCRBY', key, 'bytes', bytes)
+    if tonumber(number) > 1 then redis.call('HINCRBY', key .. ':use', today .. ' bytes', bytes) end
+  end
   for note in (notes or ''):gmatch('%S+') do redis.call('HINCRBY', key, 'of ' .. note, 1) end
   redis.call('HINCRBY', key .. ':hours', math.floor(server_time / 3600) .. ' ' .. outcome, 1)
   if domain ~= '' then
     count_place(key .. ':domains', '', domain, outcome)
     if not NO_FAILURES[outcome] then
-      count_place(key .. ':days', math.floor(server_time / 86400) .. ' ', domain, outcome)
+      count_place(key .. ':days', today .. ' ', domain, outcome)
     end
   end
 end

@@ -3,7 +3,7 @@
 -- keys: due
 -- args: after_ms domains...
 --
--- KEYS[1]  {prefix}lines:due      zset   domain -> when its line is looked at next (ms)
+-- KEYS[1]  {prefix}lines2:due     zset   domain -> when its line is looked at next (ms)
 -- ARGV[1]  after how long to look at the latest (ms)   ARGV[2..]  the domains
 --
 -- Returns 1.

@@ -1,21 +1,96 @@
 -- line_prelude: code prepended to the scripts of the lines in which requests wait for their slots.
 --
--- A later key of KEYS, or a key that a script makes of its arguments, is {prefix}line:<priority>:<domain>,
--- a list of entries. "{prefix}line:" is the lists' prefix.
+-- A later key of KEYS, or a key that a script makes of its arguments, is {prefix}line2:<priority>:<share>:<domain>,
+-- a list of entries. "{prefix}line2:" is the lists' prefix. A share is the number of the crawl that the entries
+-- are for.
+--
+-- {prefix}lines2:shares has for each domain its shares, separated by spaces, each <share>:<band>:<tag>:<priorities>.
+-- A band is a priority from 0 to 2, or 3 for the others together. The priorities are those with entries, a digit
+-- each. The tag is what the share has used in the band beyond the one that has used least, each request by its cost:
+-- fair queuing by virtual time (Demers, Keshav and Shenker, 1989).
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local PRIORITIES = 10
+local LAST_BAND = 3
+-- Further crawls wait in the share 0, so that the text of a domain stays short.
+local MOST_SHARES = 200
 
--- Return the domain in the key of a list.
-local function domain_of(list, prefix_bytes)
-  return string.sub(list, prefix_bytes + 3)
+-- Return the priority, the share and the domain in the key of a list.
+local function parts_of(list, prefix_bytes)
+  local priority, share, domain = string.match(list, '^(%d):(%d+):(.*)$', prefix_bytes + 1)
+  return tonumber(priority), share, domain
+end
+
+local loaded, resolved = {}, {}
+
+-- Return the shares of a domain, an array. `save_shares` writes what became of them.
+local function shares_of(key, domain)
+  if not loaded[domain] then
+    local shares = {}
+    for share, band, tag, priorities in string.gmatch(redis.call('HGET', key, domain) or '', '(%d+):(%d):(%d+):(%d*)') do
+      shares[#shares + 1] = {share = share, band = tonumber(band), tag = tonumber(tag), priorities = priorities}
+    end
+    loaded[domain] = shares
+  end
+  return loaded[domain]
+end
+
+local function save_shares(key, domain)
+  local texts = {}
+  for n, one in ipairs(loaded[domain]) do
+    texts[n] = one.share .. ':' .. one.band .. ':' .. string.format('%.0f', one.tag) .. ':' .. one.priorities
+  end
+  if #texts > 0 then
+    redis.call('HSET', key, domain, table.concat(texts, ' '))
+  else
+    redis.call('HDEL', key, domain)
+  end
+end
+
+-- The list in which entries of this list's priority and share wait; their share is listed after it.
+-- A share that begins has its turn when the share does whose turn is next: it has no claim to what it did not use.
+local function listed(shares_key, list, prefix_bytes)
+  local known = resolved[list]
+  if known then return known[1], known[2] end
+  local asked = list
+  local priority, share, domain = parts_of(list, prefix_bytes)
+  local shares, band = shares_of(shares_key, domain), math.min(priority, LAST_BAND)
+  local found, least, others = nil, nil, 0
+  local function search()
+    found, others = nil, 0
+    for _, one in ipairs(shares) do
+      if one.band == band then
+        if one.share == share then found = one end
+        least, others = math.min(least or one.tag, one.tag), others + 1
+      end
+    end
+  end
+  search()
+  if not found and others >= MOST_SHARES then
+    share = '0'
+    list = string.sub(list, 1, prefix_bytes) .. priority .. ':0:' .. domain
+    search()
+  end
+  if not found then
+    found = {share = share, band = band, tag = least or 0, priorities = ''}
+    shares[#shares + 1] = found
+  end
+  if not string.find(found.priorities, priority, 1, true) then
+    local digits = {tostring(priority)}
+    for digit in string.gmatch(found.priorities, '%d') do digits[#digits + 1] = digit end
+    table.sort(digits)
+    found.priorities = table.concat(digits)
+    save_shares(shares_key, domain)
+  end
+  resolved[asked] = {list, domain}
+  return list, domain
 end
 
 -- Put entries back in front of their lines: a list's key and an entry alternating, in their order.
-local function put_back(pairs_, waiting, prefix_bytes)
+local function put_back(pairs_, waiting, shares_key, prefix_bytes)
   for n = #pairs_ - 1, 1, -2 do
-    redis.call('LPUSH', pairs_[n], pairs_[n + 1])
-    redis.call('ZINCRBY', waiting, 1, domain_of(pairs_[n], prefix_bytes))
+    local list, domain = listed(shares_key, pairs_[n], prefix_bytes)
+    redis.call('LPUSH', list, pairs_[n + 1])
+    redis.call('ZINCRBY', waiting, 1, domain)
   end
 end
 

@@ -5,11 +5,11 @@ local FORMAT, BYTES = '<ddi4I4I4HBI4I4I4B', 44
 local MOST_BEHIND = 4294967295
 -- An interval is not made longer than this because of latency: a domain that is asked so rarely is not
 -- slow because of us.
-local LONGEST_GENTLE = 10000000
--- So many responses must have come before a domain is slowed down by latency.
+local LONGEST_FOR_LATENCY = 10000000
+-- Responses that must have come before a domain is slowed down by latency.
 local LEARNED = 8
 -- One step of the latency factor: 255 of them are a factor of 100.
-local GENTLE_STEP = math.log(100) / 255
+local LATENCY_STEP = math.log(100) / 255
 -- Latencies are ln(ms / 50), from 0 to 8: in 16, 12 and 8 bits.
 local FINE, MIDDLE, ROUGH = 8192, 512, 32
 local time = redis.call('TIME')
@@ -24,29 +24,29 @@ local OTHER_RING = 'OTHERRING the node has another ring than the caller'
 local function read_state(key)
   local packed = redis.call('GET', key)
   if not packed or #packed ~= BYTES then
-    return {planned = 0, last = 0, lag = 0, holder = 0, held = 0, factor = 100, streak = 0,
-            urgent = 0, means = 0, spread = 0, gentle = 0, known = false, moved = packed and #packed > BYTES}
+    return {planned = 0, last = 0, lag = 0, holder = 0, held = 0, factor = 100, errors_in_a_row = 0,
+            urgent = 0, means = 0, spread = 0, latency_steps = 0, known = false, moved = packed and #packed > BYTES}
   end
-  local planned, last, lag, holder, held, factor, streak, behind, means, spread, gentle =
+  local planned, last, lag, holder, held, factor, errors_in_a_row, behind, means, spread, latency_steps =
     struct.unpack(FORMAT, packed)
   return {planned = planned, last = last, lag = lag, holder = holder, held = held,
-          factor = factor, streak = streak, urgent = planned - behind, means = means,
-          spread = spread, gentle = gentle, known = true}
+          factor = factor, errors_in_a_row = errors_in_a_row, urgent = planned - behind, means = means,
+          spread = spread, latency_steps = latency_steps, known = true}
 end
 
 -- Return the interval as errors and latency make it longer: the longer of the two.
 local function step_of(state, interval)
   local step = interval * state.factor / 100
-  if state.gentle > 0 then
-    local gentle = interval * math.exp(state.gentle * GENTLE_STEP)
-    step = math.max(step, math.min(gentle, math.max(interval, LONGEST_GENTLE)))
+  if state.latency_steps > 0 then
+    local latency_steps = interval * math.exp(state.latency_steps * LATENCY_STEP)
+    step = math.max(step, math.min(latency_steps, math.max(interval, LONGEST_FOR_LATENCY)))
   end
   return step
 end
 
 -- Return whether the domain had errors recently.
 local function failing(state)
-  return state.factor > 100 or state.streak > 0
+  return state.factor > 100 or state.errors_in_a_row > 0
 end
 
 -- Write the state. It expires one second after the next slot, ten minutes after it if the domain's usual
@@ -59,7 +59,7 @@ local function write_state(key, state, step)
   if keep <= 0 and not state.known then return end
   local behind = math.max(0, math.min(state.planned - state.urgent, MOST_BEHIND))
   redis.call('SET', key, struct.pack(FORMAT, state.planned, state.last, state.lag, state.holder,
-    state.held, state.factor, state.streak, math.floor(behind), state.means, state.spread,
-    state.gentle), 'PX', math.ceil(math.max(keep, 1000000) / 1000))
+    state.held, state.factor, state.errors_in_a_row, math.floor(behind), state.means, state.spread,
+    state.latency_steps), 'PX', math.ceil(math.max(keep, 1000000) / 1000))
 end
 

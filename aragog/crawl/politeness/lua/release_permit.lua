@@ -61,14 +61,14 @@ local function begin(known, sample)
 end
 
 -- Learn a latency; return the latency factor that follows from the one before, in steps.
-local function learn(known, sample, servers, gentle, most, elapsed)
+local function learn(known, sample, servers, latency_steps, most, elapsed)
   if bit.band(servers, bit.bnot(known.servers)) ~= 0 then
     -- Another server has another usual latency.
-    known.servers, known.seen, gentle = bit.bor(known.servers, servers), 0, 0
+    known.servers, known.seen, latency_steps = bit.bor(known.servers, servers), 0, 0
   end
   if known.seen < FIRST then
     begin(known, sample)
-    return gentle
+    return latency_steps
   end
   known.seen = math.min(known.seen + 1, COUNTED)
   known.noise = known.noise
@@ -79,24 +79,24 @@ local function learn(known, sample, servers, gentle, most, elapsed)
   local over = known.recent - known.usual
   if over < 0 then
     known.usual = known.usual + over * DOWN
-  elseif gentle == 0 then
+  elseif latency_steps == 0 then
     known.usual = known.usual + over * UP
-  elseif gentle >= most then
+  elseif latency_steps >= most then
     known.usual = known.usual + math.min(over, math.log(2) * elapsed / DOUBLING)
   end
-  if known.seen < LEARNED then return gentle end
+  if known.seen < LEARNED then return latency_steps end
   over = known.recent - known.usual
   local longer = math.max(LONGER, 2 * known.noise)
   if over > longer then
-    local wanted = math.max(gentle, math.ceil(over / GENTLE_STEP))
+    local wanted = math.max(latency_steps, math.ceil(over / LATENCY_STEP))
     -- The fast mean is still high when responses are quick again.
-    if sample - known.usual > longer then wanted = math.max(wanted, gentle + HARDER) end
+    if sample - known.usual > longer then wanted = math.max(wanted, latency_steps + HARDER) end
     return wanted
   end
   -- What became usual at the largest factor is quiet enough for the way back.
-  local calm = gentle >= most and CALM / 2 or math.max(CALM, longer / 2)
-  if over < calm then return gentle - SOFTER end
-  return gentle
+  local calm = latency_steps >= most and CALM / 2 or math.max(CALM, longer / 2)
+  if over < calm then return latency_steps - SOFTER end
+  return latency_steps
 end
 
 local at, moved = 1, ''
@@ -111,10 +111,10 @@ for n = 1, #KEYS do
       local known = read_latency(state)
       -- About as long as since the last response, if work waits.
       local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
-      state.gentle = math.max(0, learn(known, sample, servers, state.gentle, most, elapsed))
+      state.latency_steps = math.max(0, learn(known, sample, servers, state.latency_steps, most, elapsed))
       write_latency(state, known)
     end
-    state.gentle = math.min(state.gentle, most)
+    state.latency_steps = math.min(state.latency_steps, most)
     local step = step_of(state, interval)
     if state.holder == token then state.holder, state.held = 0, 0 end
     if instant > state.last then

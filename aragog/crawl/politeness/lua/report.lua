@@ -25,10 +25,10 @@ for n = 3, #KEYS do
   local state = read_state(KEYS[n])
   local well = string.byte(ARGV[1], n - 2) == 1
   if well then
-    state.factor, state.streak = math.max(100, math.floor(state.factor * 3 / 4)), 0
+    state.factor, state.errors_in_a_row = math.max(100, math.floor(state.factor * 3 / 4)), 0
   else
-    state.streak = math.min(255, state.streak + 1)
-    if state.streak >= errors_to_slow then state.factor = math.min(most, state.factor * 2) end
+    state.errors_in_a_row = math.min(255, state.errors_in_a_row + 1)
+    if state.errors_in_a_row >= errors_to_slow then state.factor = math.min(most, state.factor * 2) end
   end
   if state.known or failing(state) then write_state(KEYS[n], state, MINUTE) end
   local domain = string.sub(KEYS[n], ARGV[4] + 1)

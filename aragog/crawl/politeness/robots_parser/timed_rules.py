@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 VISIT_AT_LEAST_MIN = 60
-"""A shorter Visit-time counts as so many minutes."""
+"""The least minutes of a Visit-time; a shorter one counts as this."""
 _DAY_MIN = 1440
 
 

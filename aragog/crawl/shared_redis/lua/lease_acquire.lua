@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch); where fences
 --                        are kept and the fence is not 1, then ":" and the fence
--- ARGV[1]  an acquired lease expires after so many seconds
+-- ARGV[1]  after how many seconds an acquired lease expires
 -- ARGV[2]  after how many seconds a lease that was not renewed may be taken over
 -- ARGV[3]  renewed leases that expire within this many seconds are taken over
 -- ARGV[4]  1 if each acquisition of a lease that was not released has a higher fence, up to 9

@@ -4,7 +4,7 @@
 -- args: lease_s whole names
 --
 -- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch), and its fence
--- ARGV[1]  they expire so many seconds from now
+-- ARGV[1]  in how many seconds from now they expire
 -- ARGV[2]  1 if instants are whole seconds
 -- ARGV[3]  names, 16 bytes each, concatenated
 --

@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  {prefix}traps:<host>  string  a mark of 8 bytes, and the budgets of its URL templates
 -- ARGV[1]  the mark that was read; "": there were none   ARGV[2]  the new mark
--- ARGV[3]  they expire after so many seconds   ARGV[4]  the budgets
+-- ARGV[3]  after how many seconds they expire   ARGV[4]  the budgets
 --
 -- Returns 1, or 0 if another process has changed them since: then nothing was written.
 -- After it the budgets are those given.

@@ -13,6 +13,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pinlater import gates
@@ -25,6 +26,22 @@ from pinlater.shard import MAX_BATCH, ServerShard, ShardPoller
 logger = logging.getLogger(__name__)
 
 Deliver = Callable[[ServerShard, str, Claimed], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """One queue on one shard, and what this process knows of it."""
+
+    poller: ShardPoller
+    queue: str
+    look_s: float = 0.0
+    """The stopwatch time at which it is looked at next."""
+    is_nearly_full: bool = False
+    """The last look was for urgent jobs only: the room that is left is reserved for them."""
+    is_at_limit: bool = False
+    """This process had as many jobs of the queue as it may have."""
+    is_unheard: bool = False
+    """The poller does not wait for it, because there was no room when it began to."""
 
 
 class JobConsumer:
@@ -44,15 +61,10 @@ class JobConsumer:
         self.pollers: list[ShardPoller] = [
             s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
         ]
-        self._openings = gates.Openings()
-        self._turn: deque[tuple[ShardPoller, str]] = deque()
-        self._look_s: dict[tuple[str, str], float] = {}
-        self._nearly_full: set[tuple[str, str]] = set()
-        """Where the last look was for urgent jobs only: the room that is left is kept for them."""
-        self._at_limit: set[tuple[str, str]] = set()
-        """Where this process had as many jobs of the queue as it may have."""
-        self._unheard: set[tuple[str, str]] = set()
-        """Where no poller waits, because there was no room when it began to."""
+        self._allowances = gates.Allowances()
+        self._turn: deque[_Place] = deque()
+        self._places: dict[tuple[str, str], _Place] = {}
+        """By shard and queue."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -61,14 +73,17 @@ class JobConsumer:
         self.queues = tuple(queues)
         for queue in queues:
             self.claims.watch(queue)
-        self._turn = deque((poller, queue) for poller in self.pollers for queue in queues)
+        previous = self._places
+        self._places = {
+            (poller.shard.name, queue): _Place(poller, queue)
+            for poller in self.pollers
+            for queue in queues
+        }
+        for key in self._places.keys() & previous.keys():
+            self._places[key].look_s = previous[key].look_s
+            self._places[key].is_unheard = previous[key].is_unheard
+        self._turn = deque(self._places.values())
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
-        previous, self._look_s = self._look_s, {}
-        self._nearly_full.clear()
-        self._at_limit.clear()
-        for poller, queue in self._turn:
-            place = poller.shard.name, queue
-            self._look_s[place] = previous.get(place, 0.0)
         # The result of a pop on the old queues must not be used for the new ones.
         for poller in self.pollers:
             poller.drop()
@@ -76,7 +91,7 @@ class JobConsumer:
     @property
     def next_look_s(self) -> float:
         """Return the stopwatch time at which `take` must be called next."""
-        return min(self._look_s.values(), default=float("inf"))
+        return min((place.look_s for place in self._turn), default=float("inf"))
 
     def take(self, room: int) -> int:
         """
@@ -86,60 +101,57 @@ class JobConsumer:
             BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
         """
         taken = 0
-        for turn in list(self._turn):
+        for place in list(self._turn):
             if taken >= room:
                 break
-            (poller, queue), now_s = turn, self._clock.monotonic_s()
-            place, kept = (poller.shard.name, queue), gates.kept_room(queue)
-            free = self._free(queue, room - taken)
-            spare = free - kept.jobs
-            if spare > 0 and place in self._nearly_full:
-                self._nearly_full.remove(place)
-                self._look_s[place] = now_s
-            if free <= 0:
-                self._at_limit.add(place)
-                self._look_s[place] = now_s + gates.ASK_EVERY_S
-                continue
-            if place in self._at_limit:
-                self._at_limit.remove(place)
-                self._look_s[place] = now_s
-            if self._look_s[place] > now_s:
-                continue
-            opening, read_at_s = self._openings.left(queue, now_s)
-            if opening.jobs == 0:
-                # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
-                self._look_s[place] = read_at_s
-                continue
-            if spare <= 0:
-                self._nearly_full.add(place)
-                opening = opening._replace(lowest=min(opening.lowest, kept.lowest))
-            self._turn.remove(turn)
-            self._turn.append(turn)
-            most = spare if spare > 0 else free
-            taken += self._claim(poller, queue, min(most, MAX_BATCH), opening)
+            taken += self._take_from(place, room - taken)
         return taken
 
+    def _take_from(self, place: _Place, room: int) -> int:
+        """Claim and deliver jobs of one place if it is time to; returns how many."""
+        queue, now_s = place.queue, self._clock.monotonic_s()
+        kept, free = gates.reserved_room(queue), self._free(queue, room)
+        spare = free - kept.jobs
+        if free <= 0:
+            place.is_at_limit, place.look_s = True, now_s + gates.ASK_EVERY_S
+            return 0
+        if place.is_at_limit or (spare > 0 and place.is_nearly_full):
+            place.is_at_limit, place.look_s = False, now_s
+        place.is_nearly_full = place.is_nearly_full and spare <= 0
+        if place.look_s > now_s:
+            return 0
+        allowance, read_at_s = self._allowances.left(queue, now_s)
+        if allowance.jobs == 0:
+            # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
+            place.look_s = read_at_s
+            return 0
+        if spare <= 0:
+            place.is_nearly_full = True
+            allowance = allowance._replace(lowest=min(allowance.lowest, kept.lowest))
+        self._turn.remove(place)
+        self._turn.append(place)
+        return self._claim(place, min(spare if spare > 0 else free, MAX_BATCH), allowance)
+
     def _free(self, queue: str, room: int) -> int:
-        """How many more jobs of a queue this process may have, of so many of all queues."""
+        """How many more jobs of a queue this process may have; `room` is that of all queues."""
         held = partial(self.claims.held, queue)
         limit = gates.limit_of(queue, held)
         return room if limit is None else min(room, limit - held())
 
-    def _claim(self, poller: ShardPoller, queue: str, limit: int, opening: gates.Opening) -> int:
-        shard, now_s = poller.shard, self._clock.monotonic_s()
-        place = shard.name, queue
+    def _claim(self, place: _Place, limit: int, allowance: gates.Allowance) -> int:
+        shard, queue, now_s = place.poller.shard, place.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        self._look_s[place] = now_s + self._pause_s(poller, queue, opening)
-        if opening.lowest == gates.NOTHING:
+        place.look_s = now_s + self._pause_s(place, allowance)
+        if allowance.lowest == gates.NOTHING:
             return 0
-        if opening.jobs is not None:
-            limit = min(limit, opening.jobs)
+        if allowance.jobs is not None:
+            limit = min(limit, allowance.jobs)
         if shard is not cluster.first and not cluster.usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
-            share=cluster.share, lowest=opening.lowest,
+            share=cluster.share, lowest=allowance.lowest,
         )  # fmt: skip
         try:
             with cluster.watched(shard):
@@ -148,13 +160,13 @@ class JobConsumer:
             if shard is cluster.first:
                 raise
             return 0
-        self._openings.count_claimed(queue, len(claimed.claims))
+        self._allowances.count_claimed(queue, len(claimed.claims))
         if claimed.more:
-            self._look_s[place] = now_s
+            place.look_s = now_s
         elif claimed.next_due_ms is not None:
             wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
-            if wait_s < poller.look_every_s:
-                self._look_s[place] = self._clock.monotonic_s() + wait_s
+            if wait_s < place.poller.look_every_s:
+                place.look_s = self._clock.monotonic_s() + wait_s
         waiting = deque(claimed.claims)
         try:
             while waiting:
@@ -164,13 +176,13 @@ class JobConsumer:
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
-    def _pause_s(self, poller: ShardPoller, queue: str, opening: gates.Opening) -> float:
+    def _pause_s(self, place: _Place, allowance: gates.Allowance) -> float:
         """How long after a look the next one is at the latest."""
-        if (poller.shard.name, queue) in self._nearly_full:
+        if place.is_nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        if opening.is_wide and (poller.shard.name, queue) not in self._unheard:
-            return poller.look_every_s
-        return min(poller.look_every_s, gates.ASK_EVERY_S)
+        if allowance.is_wide and not place.is_unheard:
+            return place.poller.look_every_s
+        return min(place.poller.look_every_s, gates.ASK_EVERY_S)
 
     def wait(self) -> None:
         """
@@ -195,10 +207,10 @@ class JobConsumer:
 
     def _with_room(self, shard: ServerShard) -> list[str]:
         """The queues that a poller waits for; the others are noted."""
-        full = self._nearly_full | self._at_limit
-        places = {(shard.name, queue) for queue in self.queues}
-        self._unheard = self._unheard - places | (places & full)
-        return [queue for queue in self.queues if (shard.name, queue) not in full]
+        places = [self._places[shard.name, queue] for queue in self.queues]
+        for place in places:
+            place.is_unheard = place.is_nearly_full or place.is_at_limit
+        return [place.queue for place in places if not place.is_unheard]
 
     def woken(self, poller: ShardPoller, *, room: int) -> None:
         """The poller's socket is readable."""
@@ -209,8 +221,8 @@ class JobConsumer:
             return
         for queue in queues:
             if queue in self.queues:
-                self._look_s[poller.shard.name, queue] = 0.0
-                if self._free(queue, room) <= gates.kept_room(queue).jobs:
+                self._places[poller.shard.name, queue].look_s = 0.0
+                if self._free(queue, room) <= gates.reserved_room(queue).jobs:
                     self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: ServerShard, queue: str) -> None:

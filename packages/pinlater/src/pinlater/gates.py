@@ -5,7 +5,7 @@ Gates: an application's control over which jobs its process claims from a queue.
 
 A worker can also keep room for urgent jobs, so that they never wait until one of its jobs ends:
 
-    gates.keep_room("fetch", gates.KeptRoom(jobs=2, lowest=2))
+    gates.reserve_room("fetch", gates.ReservedRoom(jobs=2, lowest=2))
 
 A worker that serves several queues can bound the jobs that it has of one at once, so that slow jobs
 of that queue never take the room of the others:
@@ -16,7 +16,7 @@ Instead of a number, a limit may be a function of how many jobs of the queue the
 
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
 times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
-jobs that an `Opening` allows are for all shards together, and until the gate is called again. A
+jobs that an `Allowance` allows are for all shards together, and until the gate is called again. A
 gate affects only its own process: to stop a queue everywhere, pause it.
 """
 
@@ -35,7 +35,7 @@ ASK_NEARLY_FULL_S = 0.03
 """Interval between two looks of a worker whose room is kept for urgent jobs."""
 
 
-class Opening(NamedTuple):
+class Allowance(NamedTuple):
     """The jobs that a gate admits: how many, and of which priorities."""
 
     lowest: int
@@ -49,7 +49,7 @@ class Opening(NamedTuple):
         return self.lowest >= EVERYTHING and self.jobs is None
 
 
-class KeptRoom(NamedTuple):
+class ReservedRoom(NamedTuple):
     """The room of a worker that only urgent jobs of a queue use."""
 
     jobs: int
@@ -57,13 +57,13 @@ class KeptRoom(NamedTuple):
     """The least urgent priority that uses it."""
 
 
-Gate = Callable[[], "Opening | int"]
+Gate = Callable[[], "Allowance | int"]
 Limit = Callable[[int], int]
 """From how many jobs of a queue a process has, how many it may have."""
-NO_ROOM = KeptRoom(0)
+NO_ROOM = ReservedRoom(0)
 
 _gates: dict[str, Gate] = {}
-_kept: dict[str, KeptRoom] = {}
+_kept: dict[str, ReservedRoom] = {}
 _limits: dict[str, int | Limit] = {}
 
 
@@ -71,7 +71,7 @@ def put(queue: str, gate: Gate | None) -> None:
     """
     Call `gate` before claims from the queue; None removes the gate.
 
-    It returns an `Opening`, or only its `lowest`. It runs in the worker's event loop: it must
+    It returns an `Allowance`, or only its `lowest`. It runs in the worker's event loop: it must
     return within milliseconds and never raise.
     """
     if gate is None:
@@ -85,9 +85,9 @@ def has_gate(queue: str) -> bool:
     return queue in _gates
 
 
-def keep_room(queue: str, kept: KeptRoom | None) -> None:
+def reserve_room(queue: str, kept: ReservedRoom | None) -> None:
     """
-    Leave room for so many urgent jobs of the queue; None: for none.
+    Reserve room for urgent jobs of the queue; None: for none.
 
     A worker with no more room than that left claims only jobs of these priorities, and looks for
     them every `ASK_NEARLY_FULL_S`.
@@ -98,14 +98,14 @@ def keep_room(queue: str, kept: KeptRoom | None) -> None:
         _kept[queue] = kept
 
 
-def kept_room(queue: str) -> KeptRoom:
+def reserved_room(queue: str) -> ReservedRoom:
     """Return the room that is kept for urgent jobs of the queue."""
     return _kept.get(queue, NO_ROOM)
 
 
 def limit(queue: str, jobs: int | Limit | None) -> None:
     """
-    Have at most so many jobs of the queue at once, from all shards together; None: any number.
+    Limit how many jobs of the queue are here at once, from all shards together; None: any number.
 
     A claim counts until its ack. At the limit, the queue's other jobs wait on the server. A
     function is called before each claim, and at least four times a second at the limit, in the
@@ -129,25 +129,25 @@ def limit_of(queue: str, held: Callable[[], int] = lambda: 0) -> int | None:
     return jobs(held()) if callable(jobs) else jobs
 
 
-def opening(queue: str) -> Opening:
+def allowance(queue: str) -> Allowance:
     """Return what may be claimed now."""
     gate = _gates.get(queue)
-    opened = EVERYTHING if gate is None else gate()
-    return opened if isinstance(opened, Opening) else Opening(opened)
+    allowed = EVERYTHING if gate is None else gate()
+    return allowed if isinstance(allowed, Allowance) else Allowance(allowed)
 
 
-class Openings:
+class Allowances:
     """The jobs that the gates allow one consumer to claim, from all shards together."""
 
     def __init__(self) -> None:
-        self._bounded: dict[str, tuple[float, Opening]] = {}
+        self._bounded: dict[str, tuple[float, Allowance]] = {}
         """The queues whose number of jobs is bounded: until when, and how many jobs are left."""
 
-    def left(self, queue: str, now_s: float) -> tuple[Opening, float]:
+    def left(self, queue: str, now_s: float) -> tuple[Allowance, float]:
         """Return what may be claimed now, and when the gate is called again if it is not wide."""
         until_s, left = self._bounded.get(queue, (0.0, None))
         if left is None or now_s >= until_s:
-            until_s, left = now_s + ASK_EVERY_S, opening(queue)
+            until_s, left = now_s + ASK_EVERY_S, allowance(queue)
             self._bounded.pop(queue, None)
             if left.jobs is not None:
                 self._bounded[queue] = until_s, left

@@ -36,7 +36,7 @@ def consuming(redis_client, clock):
 
     yield make
     gates.put("q", None)
-    gates.keep_room("q", None)
+    gates.reserve_room("q", None)
     for consumer in consumers:
         consumer.close()
         consumer.claims.stop()
@@ -81,7 +81,7 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(cons
 
 
 def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 2))
     put(consumer, 5, 2, 9)
 
     assert [consumer.take(10), consumer.take(10)] == [2, 0]
@@ -93,7 +93,7 @@ def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, c
 
 def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
     """What is left of a queue wakes the worker that has just claimed from it."""
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 2))
     put(consumer, *range(10))
     [poller] = consumer.pollers
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
 
 
 def test_with_little_room_a_worker_goes_on_to_take_what_the_gate_lets_pass(consumer):
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 3))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 3))
     put(consumer, *range(10))
 
     assert [consumer.take(1) for _ in range(5)] == [1, 1, 1, 0, 0]
@@ -113,7 +113,7 @@ def test_with_little_room_a_worker_goes_on_to_take_what_the_gate_lets_pass(consu
 
 def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
     consumer = consuming(3)
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 4))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 4))
     put(consumer, *range(10))
 
     assert [consumer.take(100), consumer.take(100)] == [4, 0]
@@ -121,7 +121,7 @@ def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
 
 def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clock):
     consumer = consuming(3)
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 1))
     put(consumer, *range(10))
     for _ in range(9):
         assert consumer.take(100) == 1
@@ -132,7 +132,7 @@ def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clo
 
 def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consuming, clock):
     consumer = consuming(2)
-    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 1))
     consumer.claims.cluster.shards[1].enqueue("q", [NewJob(b"x")] * 4)
     for _ in range(4):
         assert consumer.take(100) == 1
@@ -140,7 +140,7 @@ def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consu
 
 
 def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
-    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     put(consumer, 5, 5, 5, 5)
 
     assert [consumer.take(4), consumer.take(2)] == [2, 0]
@@ -152,7 +152,7 @@ def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
 
 
 def test_a_worker_with_room_again_takes_what_it_left_at_once(consumer):
-    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     put(consumer, 5, 5, 5)
 
     assert [consumer.take(4), consumer.take(2), consumer.take(3)] == [2, 0, 1]
@@ -161,7 +161,7 @@ def test_a_worker_with_room_again_takes_what_it_left_at_once(consumer):
 def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
     consumer, redis_client
 ):
-    gates.keep_room("q", gates.KeptRoom(2, lowest=2))
+    gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     [poller] = consumer.pollers
     consumer.take(3)
     consumer.wait()
@@ -264,7 +264,7 @@ def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, 
 def test_a_queue_has_a_gate_until_it_is_removed():
     gates.put("q", lambda: 2)
     assert gates.has_gate("q")
-    assert gates.opening("q").lowest == 2
+    assert gates.allowance("q").lowest == 2
 
     gates.put("q", None)
     assert not gates.has_gate("q")

@@ -16,6 +16,8 @@ read a part of a page or store what they read:
 - `main_text` finds its text without menus, with the extra of the name text;
 - `compared_text` and `text_sketch` tell whether two pages say nearly the same, `fingerprint` finds
   such pages among many;
+- `selectors` reads values by CSS and XPath, with the extra of the name xpath, and `items` many
+  typed records of a page, by rules that `guesses` guesses from a few examples;
 - `encodings` has the encodings of the web.
 
 The names load when they are first used: `import richpins` alone loads no parser.

@@ -2,14 +2,26 @@
 The exceptions of this package. A page never raises one: what is wrong with it is in its problems.
 
     RichpinsError
-    └── MissingExtra    what the call needs is not installed; the message has the command
+    ├── MissingExtra    what the call needs is not installed; the message has the command
+    └── InvalidKind     rules that describe no kind of items; a line for each mistake
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class RichpinsError(Exception):
     """The base class of the exceptions of this package."""
+
+
+class InvalidKind(RichpinsError, ValueError):
+    """A table that describes no kind of items."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+        """A line for each mistake, which begins with its key."""
 
 
 class MissingExtra(RichpinsError, ImportError):

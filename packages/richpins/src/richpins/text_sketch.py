@@ -32,7 +32,7 @@ _BINS = 64
 _EMPTY = 0
 _NONE = 1 << 32
 _ENOUGH = 256
-"""With so many of the pairs that come first, one bin in fifty has none."""
+"""How many of the pairs that come first leave one bin in fifty without any."""
 _COMES_FIRST = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )

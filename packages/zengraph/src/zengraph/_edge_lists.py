@@ -182,7 +182,7 @@ class EdgeLists:
         self, start: bytes, stop: bytes, wanted: int, *, reverse: bool
     ) -> Generator[bytes, None, None]:
         """
-        The keys of a range; at first so many are read, which is enough if all are true.
+        The keys of a range; `wanted` are read at first, which is enough if all are true.
 
         Backward, a row of HBase costs several times as much as forward.
         """

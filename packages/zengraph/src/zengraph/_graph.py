@@ -154,7 +154,7 @@ class Graph:
 
         Raises:
             InvalidArgument: `keep` is negative.
-            Unfinished: there were more than `most_removed`, of which so many were removed.
+            Unfinished: there were more than `most_removed`; that many were removed.
         """
         if keep < 0:
             raise InvalidArgument(f"keep: must not be negative, got {keep}")
@@ -170,7 +170,7 @@ class Graph:
         Remove a node with its edges in both directions; those are removed first.
 
         Raises:
-            Unfinished: it had more than `most_removed` edges, of which so many were removed.
+            Unfinished: it had more than `most_removed` edges; that many were removed.
         """
         self._takes.forget(node_id)
         if not self._edges.remove_all(node_id, self._most_removed):

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import SizeExceeded
-from zengraph.tables import CellTable, RowSizes
+from zengraph.tables import CellTable, RowExtent, RowSizes
 
 
 class Limits(NamedTuple):
@@ -79,10 +79,18 @@ class RowLimits:
         with ExitStack() as held:
             for each in locks:
                 held.enter_context(each.lock)
-            stored = self._table.sizes_many(list(cells_of))
-            for row, cells in cells_of.items():
-                self._check(stored.get(row, {}), cells, leaving)
+            extents = self._table.extents_many(list(cells_of))
+            near = [row for row in cells_of if self._may_exceed(extents.get(row), cells_of[row])]
+            stored = self._table.sizes_many(near) if near else {}
+            for row in near:
+                self._check(stored.get(row, {}), cells_of[row], leaving)
             yield
+
+    def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
+        """Whether the row could exceed a limit if all of these cells were new."""
+        size_bytes, count = stored or (0, 0)
+        size_bytes += sum(map(len, cells.values()))
+        return size_bytes > self._most_bytes or count + len(cells) > self._most_properties
 
     def _check(
         self, stored: RowSizes, cells: Mapping[bytes, bytes], leaving: Collection[bytes]

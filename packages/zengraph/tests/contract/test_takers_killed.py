@@ -44,9 +44,14 @@ def has_taken(consumer, file, before):
     return lines_of(file) > before or consumer.poll() is not None
 
 
-def started(name, file, place):
-    command = [sys.executable, taker.__file__, name, str(file), *place]
-    return subprocess.Popen(command)
+def started(file, place):
+    """Start a consumer; the others wait meanwhile, or nothing would be left for it."""
+    file.with_name("pause").touch()
+    ready = taker.ready_file(file)
+    ready.unlink(missing_ok=True)
+    consumer = subprocess.Popen([sys.executable, taker.__file__, file.name, str(file), *place])
+    wait_until(lambda: ready.exists() or consumer.poll() is not None)
+    return consumer
 
 
 def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
@@ -59,7 +64,9 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
     )
     files: list[Path] = [tmp_path / "a", tmp_path / "b"]
     chance = random.Random(7)
-    consumers = [started(file.name, file, place) for file in files]
+    consumers = [started(file, place) for file in files]
+    pause = tmp_path / "pause"
+    pause.unlink()
     kills = 0
     while kills < MOST_KILLS and all(each.poll() is None for each in consumers):
         chosen = kills % 2
@@ -70,7 +77,8 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
             kills += 1
             consumers[chosen].kill()
             consumers[chosen].wait(30)
-            consumers[chosen] = started(files[chosen].name, files[chosen], place)
+            consumers[chosen] = started(files[chosen], place)
+            pause.unlink()
     assert [each.wait(120) for each in consumers] == [0, 0]
 
     taken = [int(word) for file in files for word in file.read_text().split()]

@@ -2,12 +2,14 @@
 A consumer that takes edges until none is left: `python taker.py NAME FILE ENGINE WHERE`.
 
 Each take has an id. The edges that it got are a line in the file, written after the take, so a
-consumer that is killed and started again repeats the take of which the file has no line.
+consumer that is killed and started again repeats the take of which the file has no line. It makes
+FILE.ready when it has opened the tables, and takes nothing while there is a file `pause` beside it.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 from zengraph import Graph, Schema
@@ -35,6 +37,11 @@ def opened(engine: str, where: str) -> Tables:
     return HBaseTables(tuple(gateways.split(",")), prefix=prefix, timeout_s=20)
 
 
+def ready_file(file: Path) -> Path:
+    """What the consumer that writes `file` makes when it begins."""
+    return file.with_suffix(".ready")
+
+
 def main() -> None:
     """Take until the list is empty."""
     name, file, engine, where = sys.argv[1:]
@@ -42,7 +49,10 @@ def main() -> None:
     done.touch()
     graph = Graph(opened(engine, where), Schema())
     number = len(done.read_text().splitlines())
+    ready_file(done).touch()
     while True:
+        while done.with_name("pause").exists():
+            time.sleep(0.002)
         try:
             edges = graph.take_edges(NODE, POOL, AT_ONCE, request_id=f"{name} {number}")
         except (StoreUnavailable, Unfinished):

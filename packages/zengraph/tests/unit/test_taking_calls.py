@@ -35,7 +35,7 @@ class CountedTables(MemoryTables):
 
 
 def filled(batches):
-    """A graph with twenty edges that were put in so many calls, an hour ago."""
+    """A graph with twenty edges that were put an hour ago, in one call or in several."""
     clock = ManualClock()
     tables = CountedTables(clock)
     graph = Graph(tables, Schema(), clock)

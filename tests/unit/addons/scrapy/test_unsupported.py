@@ -1,12 +1,21 @@
-"""Requests that the fetcher cannot send as they are."""
+"""Requests that the fetcher cannot send as they are, and the ways out that requests name."""
 
 import pytest
 from scrapy import Request
 
-from aragog.addons.scrapy.unsupported import why_unsupported
+from aragog.addons.scrapy.unsupported import NamedWays, why_unsupported
+from aragog.settings import EgressSettings, WaySettings
 
 URL = "http://a.test/"
 OWN = "http://user:secret@proxy.test:3128"
+WAYS = EgressSettings(
+    {
+        "office": WaySettings(proxy="http://office.test:3128"),
+        "here": WaySettings(addresses=("192.0.2.1",)),
+        "one": WaySettings(proxy="http://gate.test:1", login="env:ONE"),
+        "two": WaySettings(proxy="http://gate.test:1", login="env:TWO"),
+    }
+)
 
 
 def through(proxy, **meta):
@@ -18,29 +27,41 @@ def through(proxy, **meta):
     [
         (Request(URL, method="PUT"), "PUT"),
         (Request(URL, body=b"x"), "GET"),
-        (through("http://other.test:3128"), "request.meta['proxy']"),
-        (through("http://"), "request.meta['proxy']"),
+        (through("http://other.test:3128"), "egress.ways"),
+        (through("http://"), "egress.ways"),
+        (through("moon"), "egress.ways"),
+        (through("http://gate.test:1"), "egress.ways"),
         (through("http://other.test:3128", _scheme_proxy=True), "http_proxy"),
     ],
 )
 def test_what_is_not_supported_is_named(request_, named):
-    assert named in why_unsupported(request_, "")
+    assert named in why_unsupported(request_, NamedWays(WAYS, ""))
 
 
 @pytest.mark.parametrize(
-    ("request_", "own"),
+    ("request_", "own", "way"),
     [
-        (Request(URL), ""),
-        (Request(URL), OWN),
-        (through(None), ""),
-        (through("http://proxy.test:3128"), OWN),
-        (through("http://user:secret@proxy.test:3128"), OWN),
-        (through("http://other.test:3128", _scheme_proxy=True), OWN),
+        (Request(URL), "", ""),
+        (Request(URL), OWN, ""),
+        (through(None), "", ""),
+        (through("http://proxy.test:3128"), OWN, "proxy"),
+        (through("http://user:secret@proxy.test:3128"), OWN, "proxy"),
+        (through("http://other.test:3128", _scheme_proxy=True), OWN, ""),
+        (through("office"), "", "office"),
+        (through("here"), OWN, "here"),
+        (through("direct"), OWN, "direct"),
+        (through("http://me:pw@office.test:3128"), "", "office"),
+        (through("two"), "", "two"),
     ],
 )
-def test_the_proxy_of_every_request_may_be_named(request_, own):
-    assert why_unsupported(request_, own) is None
+def test_a_request_chooses_among_the_named_ways(request_, own, way):
+    ways = NamedWays(WAYS, own)
+
+    assert why_unsupported(request_, ways) is None
+    assert ways.of(request_) == way
 
 
-def test_another_proxy_than_that_of_every_request_is_not_supported():
-    assert "secret" not in why_unsupported(through("http://other.test:3128"), OWN)
+def test_a_proxy_that_is_refused_is_not_shown():
+    ways = NamedWays(WAYS, OWN)
+
+    assert "secret" not in why_unsupported(through("http://me:secret@other.test:3128"), ways)

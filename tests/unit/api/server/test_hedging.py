@@ -281,7 +281,7 @@ def test_the_standby_is_asked_now_and_then_to_stay_warm():
 
 
 class Counted:
-    """A store whose reads have so many bytes, and may wait for a gate before the last row."""
+    """A store whose reads have a number of bytes, and may wait for a gate before the last row."""
 
     def __init__(self, name, gate=None):
         self.name, self._gate = name, gate

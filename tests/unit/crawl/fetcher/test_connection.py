@@ -1,24 +1,11 @@
-"""One connection: its proxy, and how long responses wait to be read."""
+"""One connection: how long responses wait to be read."""
 
 from __future__ import annotations
 
 import socket
 
-import pytest
-
-from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer, Proxy
-from aragog.errors import ConfigError
+from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
 from tests.support.waiting import wait_until
-
-
-@pytest.mark.parametrize("url", ["socks5://a:1", "https://a:1", "a:1", "http://", "http://a:x"])
-def test_a_proxy_that_cannot_be_used_is_a_config_error(url):
-    with pytest.raises(ConfigError, match=r"fetch.proxy: must be http://"):
-        Proxy(url)
-
-
-def test_a_proxy_url_carries_its_credentials():
-    assert Proxy("http://user:p%40ss@proxy:8080").authorization == "Basic dXNlcjpwQHNz"
 
 
 def test_the_kernel_reports_how_long_a_response_waits_to_be_read():

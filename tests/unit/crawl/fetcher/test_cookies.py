@@ -1,8 +1,16 @@
 """The cookies of one chain: who gets them (RFC 6265), and that they are bounded."""
 
+import json
+
 import pytest
 
-from aragog.crawl.fetcher.cookies import MAX_COOKIES, MAX_HEADER_BYTES, Cookies, cookie_date_ms
+from aragog.crawl.fetcher.cookies import (
+    MAX_COOKIES,
+    MAX_HEADER_BYTES,
+    Cookies,
+    OriginCookies,
+    cookie_date_ms,
+)
 from aragog.crawl.fetcher.http1.head import parse_head
 from aragog.runtime.clock import ManualClock
 
@@ -161,3 +169,30 @@ def test_cookies_have_what_their_prefixes_promise(scheme, line, is_kept):
     cookies.learn(f"{scheme}://a.example/", answer(line))
 
     assert (cookies.header("https://a.example/") is not None) is is_kept
+
+
+def test_the_cookies_of_a_session_are_kept_and_read_with_all_that_decides_where_they_go():
+    clock = ManualClock()
+    jar = OriginCookies.of("https://a.test", (), clock)
+    url = "https://a.test/in/x"
+    jar.learn(url, answer("a=1; Path=/", "b=2; Max-Age=60", "c=3; Secure; Domain=a.test; Path=/in"))
+
+    kept = OriginCookies.of("https://a.test", json.loads(json.dumps(jar.plain())), clock)
+
+    assert kept.plain() == jar.plain()
+    assert kept.header(url) == "b=2; c=3; a=1"
+    assert kept.header("https://a.test/out") == "a=1"
+    clock.advance_ms(61_000)
+    assert kept.header(url) == "c=3; a=1"
+
+
+def test_the_cookies_of_a_session_are_of_one_origin():
+    jar = OriginCookies.of("https://a.test", (), ManualClock())
+
+    jar.learn("http://a.test/", answer("plain=1"))
+    jar.learn("https://b.test/", answer("other=1"))
+    jar.learn("https://a.test/", answer("own=1; Domain=a.test"))
+
+    assert jar.header("https://a.test/") == "own=1"
+    for other in ("http://a.test/", "https://a.test:8443/", "https://www.a.test/"):
+        assert jar.header(other) is None

@@ -32,7 +32,7 @@ def test_another_name_address_or_way_has_another_session():
         KEY._replace(host="other.test"),
         KEY._replace(port=8443),
         KEY._replace(address="192.0.2.2"),
-        KEY._replace(proxy="http://proxy:3128"),
+        KEY._replace(way="office"),
     ]
     assert [sessions.take(other) for other in others] == [None] * 4
 

@@ -18,8 +18,16 @@ from aragog.crawl.identity.published_files import (
     key_directory,
     nginx_locations,
     published_files,
+    published_networks,
 )
-from aragog.settings import FetchSettings, IdentitySettings, PreferencesSettings, Settings
+from aragog.settings import (
+    EgressSettings,
+    FetchSettings,
+    IdentitySettings,
+    PreferencesSettings,
+    Settings,
+    WaySettings,
+)
 from tests.support.signatures import AGENT, Refused, Sent, verified_by
 
 DAY_S = 86_400
@@ -140,3 +148,25 @@ def test_nginx_gets_each_file_with_its_type_and_headers():
     for name in ("Signature-Input", "Signature", "Content-Digest", "Cache-Control"):
         assert f"    add_header {name} '{files[0].headers[name]}' always;\n" in directory
     assert "add_header Cache-Control 'max-age=3600' always;" in page
+
+
+def test_the_addresses_of_direct_ways_out_are_published_and_those_of_proxies_are_not(now_s):
+    ways = {
+        "one": WaySettings(addresses=("198.51.100.7", "2001:db8::7")),
+        "inside": WaySettings(addresses=("203.0.113.5",)),
+        "far": WaySettings(proxy="http://proxy.test:3128"),
+    }
+    settings = Settings(
+        fetch=FetchSettings(user_agent="testbot/1.0 (+https://example.com/bot)"),
+        identity=IdentitySettings(agent=AGENT, networks=("203.0.113.0/28",)),
+        egress=EgressSettings(ways),
+    )
+
+    files = {file.path: file for file in published_files(settings, [new_key(0)], now_s)}
+
+    assert [*json.loads(files["/addresses.json"].body)["prefixes"]] == [
+        {"ipv4Prefix": "203.0.113.0/28"},
+        {"ipv4Prefix": "198.51.100.7/32"},
+        {"ipv6Prefix": "2001:db8::7/128"},
+    ]
+    assert published_networks(Settings()) == ()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.crawl.egress.choice import EgressRules
 from aragog.crawl.fetcher.gate import Go
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
@@ -14,10 +15,12 @@ from aragog.crawl.pipeline.spool_room import PATIENCE_S, SpoolRoom
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.fetch import ROOM_AGAIN_MS, FetchStage
+from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import (
+    WITHHELD,
     Busy,
     Deferred,
     Gone,
@@ -26,7 +29,9 @@ from aragog.fetch_record.outcome import (
     Redirected,
     Unreachable,
     UnreachableKind,
+    Withheld,
 )
+from aragog.settings import EgressRule, EgressSettings, WaySettings
 from aragog.urlstore.compression import decompress
 from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page
@@ -409,3 +414,80 @@ def test_a_request_rate_is_a_crawl_delay_at_its_times(stage, ports):
     vetted = stage.access.vet([UrlJob(url=A)])
 
     assert [delay_s for _, delay_s in vetted.allowed] == [600]
+
+
+def after(status, **changes):
+    return EgressRules(
+        EgressSettings(
+            {"second": WaySettings(proxy="http://p:1")},
+            (EgressRule(ways=("second",), after=(status,), **changes),),
+        ),
+        has_proxy=False,
+    )
+
+
+def with_ways(stage, rules):
+    return replace(stage, requester=replace(stage.requester, egress=JobEgress(rules)))
+
+
+def forbidden(url):
+    return Withheld(url=url, final_url=url, outcome=OutcomeKind.FORBIDDEN, status=403, reason="403")
+
+
+def test_after_a_403_the_next_attempt_takes_another_way_if_a_rule_says_so(stage, ports):
+    ports.web.outcomes[A] = forbidden(A)
+    stage = with_ways(stage, after(403))
+
+    (message,) = run(stage, A).values()
+
+    assert message.destination is Destination.FETCH
+    (job,) = message.message.jobs
+    assert (job.after_status, job.attempt) == (403, 1)
+    assert message.delay_ms > 0
+    assert ports.web.requests[0][1]["egress"].after == 0
+    # The domain that answered 403 is asked less often, whichever way is next.
+    assert ports.limiter.reports == [("a.example", False)]
+
+    (result,) = results(run(stage, UrlJob.read(job.wire())))
+    assert ports.web.requests[1][1]["egress"].after == 403
+    assert result.fetch.outcome is OutcomeKind.FORBIDDEN
+
+
+def test_a_403_is_final_without_such_a_rule_for_its_host(stage, ports):
+    ports.web.outcomes[A] = forbidden(A)
+
+    for rules in (after(429), after(403, hosts=("b.example",))):
+        (result,) = results(run(with_ways(stage, rules), A))
+        assert result.fetch.outcome is OutcomeKind.FORBIDDEN
+
+
+@pytest.mark.parametrize("status", [401, 402, 451])
+def test_no_other_way_is_taken_after_other_answers_that_withhold_a_page(stage, ports, status):
+    ports.web.outcomes[A] = replace(forbidden(A), outcome=WITHHELD[status], status=status)
+
+    (result,) = results(run(with_ways(stage, after(403)), A))
+
+    assert result.fetch.status == status
+
+
+def test_after_a_429_the_next_attempt_waits_as_long_as_the_origin_says(stage, ports):
+    ports.web.outcomes[A] = Busy(url=A, final_url=A, status=429, retry_at_ms=NOW_MS + 60_000)
+
+    (message,) = run(with_ways(stage, after(429)), A).values()
+
+    (job,) = message.message.jobs
+    assert job.after_status == 429
+    assert message.delay_ms >= 60_000
+
+
+def test_a_url_without_a_way_out_waits_and_loses_no_attempt(stage, ports):
+    ports.web.outcomes[A] = Deferred(
+        url=A, cause=DeferralCause.EGRESS, retry_at_ms=NOW_MS + 5_000, reason="office: dead"
+    )
+
+    (message,) = run(stage, A).values()
+
+    (job,) = message.message.jobs
+    assert (job.attempt, message.delay_ms >= 5_000) == (0, True)
+    assert ports.limiter.reports == []
+    assert ports.outcomes.of == {}

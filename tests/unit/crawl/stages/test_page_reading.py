@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.stages.page_limits import PageTooExpensive
-from aragog.crawl.stages.page_reading import FAILED, RUNS_LOST, PageReader
+from aragog.crawl.stages.page_reading import FAILED, RUNS_LOST, PageReader, SourceReading
 from aragog.errors import StoreUnavailable
 from aragog.settings import PipelineSettings
 from aragog.urlstore.compression import compress
@@ -37,7 +37,7 @@ class Sitemaps:
         self.urls.append(result.job.url)
         if self.error:
             raise self.error
-        return 1
+        return SourceReading(1)
 
 
 def read(bodies, *, sitemaps=None, hopeless=False):

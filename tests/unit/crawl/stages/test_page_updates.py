@@ -6,10 +6,13 @@ from hypothesis import strategies as st
 
 from aragog.crawl.fetcher.headers import http_date_ms
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_updates import fresh_s, seen_of
+from aragog.crawl.stages.page_updates import PageUpdate, fresh_s, seen_of, with_body
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
+from aragog.urlstore.compression import body_hash, compress, content_hash
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.fetch_results import fetch_result
+from tests.support.stores import page
 
 NOW_MS = 784_111_777_000
 NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
@@ -80,3 +83,18 @@ def test_a_max_age_is_found_among_anything(text, seconds):
     lifetime_s = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
 
     assert lifetime_s is None or lifetime_s >= 0
+
+
+def test_the_hash_that_the_fetch_computed_is_that_of_the_body():
+    """The store would decompress the body for it."""
+    seen = Seen(outcome="Fetched", fetched_at_ms=1, body_hash="the hash")
+    update = PageUpdate(page("http://a.example/", seen=seen), "token", 1)
+
+    assert body_hash(with_body(update, b"not looked at").content) == "the hash"
+
+
+@pytest.mark.parametrize("seen", [None, Seen(outcome="Fetched", fetched_at_ms=1)])
+def test_the_hash_of_a_body_is_computed_where_no_fetch_has_sent_it(seen):
+    update = PageUpdate(page("http://a.example/", seen=seen), "token", 1)
+
+    assert body_hash(with_body(update, compress(b"x")).content) == content_hash(b"x")

@@ -7,16 +7,18 @@ Where tokens are configured, the form sends one in its body, never in an address
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from aragog.api.operations.crawls import crawl_of_token
 from aragog.api.operations.fetching import FetchRequest
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.pin_card import pin_card
-from aragog.api.operations.scopes import READ, WRITE
+from aragog.api.operations.scopes import READ, WRITE, Token
 from aragog.api.problems import Overloaded, Problem, problem_of
 from aragog.api.server.http.calls import StoreCalls
 from aragog.api.server.http.pages.frame import notice
@@ -79,9 +81,9 @@ class Lookup:
         if url:
             header = f"Bearer {token}" if token else request.headers.get("authorization")
             try:
-                self._tokens.check(header, WRITE if refresh else READ)
+                known = self._tokens.check(header, WRITE if refresh else READ)
                 if refresh:
-                    parts.append(await self._refresh(url))
+                    parts.append(await self._refresh(url, known))
                 parts += await self._parts(url)
             except (*ALL, Problem, TimeoutError, Overloaded) as error:
                 problem = problem_of(error)
@@ -90,11 +92,17 @@ class Lookup:
         page = lookup_page(url, token, parts, tokens=self._tokens.required)
         return HTMLResponse(page, status, headers=HEADERS)
 
-    async def _refresh(self, url: str) -> str:
+    async def _refresh(self, url: str, token: Token | None) -> str:
         fetching = self._services.fetching
         if fetching is None:
             raise Problem(501, "this server does not fetch")
-        fetch = FetchRequest(url=url, max_wait_ms=REFRESH_WAIT_MS, max_age_s=0, fields=())
+        fetch = FetchRequest(
+            url=url,
+            max_wait_ms=REFRESH_WAIT_MS,
+            max_age_s=0,
+            fields=(),
+            crawl=partial(crawl_of_token, token, self._services.crawls),
+        )
         response = await fetching.fetch_now_async(fetch, self._calls.fetching)
         if response.fetching:
             return notice("It is being fetched; what it waits for is below.")

@@ -277,7 +277,7 @@ class Channel(QueueChannel):
     def _postpones(self, room: int) -> bool:
         """Return whether to wait for more room; only briefly, as running jobs may take hours."""
         now_s = _clock.monotonic_s()
-        if room >= self.qos.worth_claiming:
+        if room >= self.qos.least_room:
             self._postponed_at_s = None
         elif self._postponed_at_s is None:
             self._postponed_at_s = now_s

@@ -70,7 +70,7 @@ class QoS(stock.QoS):
         return at_most if estimate is None else min(estimate, at_most)
 
     @property
-    def worth_claiming(self) -> int:
+    def least_room(self) -> int:
         """
         Return the minimum room for a claim; with less room, the channel postpones it briefly.
 

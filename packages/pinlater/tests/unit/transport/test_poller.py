@@ -12,7 +12,7 @@ from pinlater.transport.poller import Poller
 
 @dataclass(eq=False)
 class Channel:
-    """One that has so many jobs to deliver, and then no room."""
+    """One that has a number of jobs to deliver, and then no room."""
 
     due: int
     active_queues: tuple[str, ...] = ("q",)

@@ -65,6 +65,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     for link in list(tree.iter("a")):
         _prepare_link(link, page)
     _remove_hidden(tree)
+    _remove_advertisement_lines(tree)
     _prepare_code(tree)
     _tidy_space(tree)
     if with_images:
@@ -121,6 +122,29 @@ def _remove_hidden(tree: Any) -> None:
             element.drop_tree()
         else:
             _only_text(element, " ")  # it may be what divides two words
+
+
+def _remove_advertisement_lines(tree: Any) -> None:
+    """Remove lines that say no more than that an advertisement stood there."""
+    for element in list(tree.iter("p", "div", "span", "small")):
+        text = element.text
+        if (
+            len(element) == 0
+            and text
+            and len(text) <= _MAX_AD_CHARS
+            and _IS_ADVERTISEMENT.fullmatch(text)
+            and element.getparent() is not None
+        ):
+            element.drop_tree()
+
+
+_MAX_AD_CHARS = 60
+_IS_ADVERTISEMENT = re.compile(
+    r"\W*(?:advertisements?|advert|anzeigen?|werbung|publicité|publicidade?|pubblicità|advertentie|"
+    r"annons(?:e|er)?|reklam[ae]?|реклама|広告|광고|广告|廣告)"
+    r"(?:\W{1,5}(?:(?:article\s)?continues?|continue\sreading|story\scontinues)(?:\s\w{1,8}){0,4})?\W*",
+    re.IGNORECASE,
+)
 
 
 def _prepare_link(link: Any, page: Document) -> None:

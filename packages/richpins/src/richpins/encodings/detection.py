@@ -192,7 +192,7 @@ encodings, at most half of the characters were valid UTF-8, but for parts of ten
 """
 _MOST_BROKEN_IF_DECLARED = 0.02
 _FEW_CHARACTERS = 3
-"""With so many valid characters, one may be broken."""
+"""One in this number of valid characters may be broken."""
 
 
 def _is_utf8(body: bytes, *, most_broken: float) -> bool:

@@ -153,8 +153,10 @@ def _images(
         sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
     if image is None:
         image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
-    if image is None:
-        image, everything = _best_of(sources, images.shown(sources))
+    if image is None or images.is_icon(image):
+        shown, shown_images = _best_of(sources, images.shown(sources))
+        if shown is not None:
+            image, everything = shown, (*shown_images, *everything)
     if image is None:
         _leave_out_tiles(sources)
     return image, everything

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborNode
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
-from richpins.values import numbers
+from richpins.values import image_sets, numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
     Yield the first image named like the page, else the first one declared to be large.
 
-    For pages that offer no image in any other way.
+    For pages that offer no image in any other way, or an icon alone.
     """
     if b"<im" not in sources.words.lowered:  # the parser takes an `image` for an `img`
         return
@@ -130,8 +130,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
         if not is_called and (large is not None or not attributes.get("width")):
             continue
-        raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
-        url = sources.absolute(raw)
+        url = _address(attributes, sources)
         if url is None:
             continue
         image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
@@ -154,8 +153,7 @@ def _of_the_article(sources: Sources) -> Image | None:
     around = articles[0] if len(articles) == 1 else tree.css_first("main")
     for node in around.css("figure img")[:MAX_SHOWN] if around is not None else ():
         attributes = node.attributes
-        raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
-        url = sources.absolute(raw)
+        url = _address(attributes, sources)
         image = (
             _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
             if url
@@ -163,6 +161,17 @@ def _of_the_article(sources: Sources) -> Image | None:
         )
         if image is not None and is_presentable(image) and not _is_logo(node, attributes):
             return image
+    return None
+
+
+def _address(attributes: dict[str, str | None], sources: Sources) -> str | None:
+    """Return the absolute URL of an `img`: lazy ones first, the largest of a set last."""
+    for name in ("data-src", "data-lazy-src", "src"):
+        if url := sources.absolute(attributes.get(name) or ""):
+            return url
+    for name in ("data-srcset", "data-lazy-srcset", "srcset"):
+        if url := sources.absolute(image_sets.largest(attributes.get(name) or "") or ""):
+            return url
     return None
 
 
@@ -201,7 +210,7 @@ def best(images: Iterable[Image]) -> Image | None:
 
 
 def _rank(image: Image) -> tuple[bool, int, bool]:
-    return not _is_icon(image), image.pixels, image.url.startswith("https:")
+    return not is_icon(image), image.pixels, image.url.startswith("https:")
 
 
 _ICON = re.compile(
@@ -214,7 +223,8 @@ _WIDTH_IN_QUERY = re.compile(r"[?&,](?:w|width|wid)=(\d{3,4})(?:\D|$)", re.IGNOR
 _HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGNORECASE)
 
 
-def _is_icon(image: Image) -> bool:
+def is_icon(image: Image) -> bool:
+    """Return True for an image that is declared to be small, or is called an icon or a logo."""
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True
@@ -224,7 +234,7 @@ def _is_icon(image: Image) -> bool:
 def is_presentable(image: Image) -> bool:
     """Return True unless it is an icon or declared to be too small to represent a page."""
     sides = [side for side in (image.width, image.height) if side]
-    return not _is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
+    return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 
 
 def _sized(image: Image) -> Image:

@@ -272,6 +272,8 @@ def shown_stock(sources: Sources) -> Iterator[Candidate]:
         elif text in LABELED_OUT_OF_STOCK:
             yield each._replace(value="out of stock")
     phrases = _phrases(sources)
+    if phrases & _OUT and phrases & _IN:
+        phrases = _own_phrases(sources, phrases)
     is_out, is_in = bool(phrases & _OUT), bool(phrases & _IN)
     if is_in and is_out:
         return
@@ -304,6 +306,36 @@ def _phrases(sources: Sources) -> set[str]:
                 text = html.unescape(sources.words.body[at + 1 : end].decode("utf-8", "replace"))
                 counts[_bare(text)] += 1
     return {phrase for phrase in counts if counts[phrase] <= MAX_ALIKE}
+
+
+def _own_phrases(sources: Sources, phrases: set[str]) -> set[str]:
+    """Return the phrases that stand where no other products are listed."""
+    found: set[str] = set()
+    for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
+        text = node.text(deep=True)
+        if len(text) <= _MAX_STOCK_CHARS and _bare(text) in phrases and not _is_of_others(node):
+            found.add(_bare(text))
+    return found
+
+
+def _is_of_others(node: LexborNode) -> bool:
+    """Whether an element is beside the content, or in an entry that links to a page of its own."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_CLIMB):
+        if at is None or at.tag in {"main", "body"}:
+            return False
+        names = f"{at.attributes.get('class') or ''} {at.attributes.get('id') or ''}".lower()
+        if at.tag in _OUTSIDE or _OTHERS.search(names):
+            return True
+        if at.tag in {"li", "article"} and at.css_first("a[href]") and not at.css_first("h1"):
+            return True
+        at = at.parent
+    return False
+
+
+_STATE_ELEMENTS = "p,span,div,li,strong,b,em,td,dd,small,label"
+_MAX_STATE_ELEMENTS = 3_000
+_OTHERS = re.compile(r"related|similar|recommend|upsell|cross-?sell|also-|carousel")
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:

@@ -41,7 +41,7 @@ class ListLimits:
     large_lines: int = 256
     """The lines of a delta; after a larger one the size of its group is looked at."""
     many_deltas: int = 8
-    """So many deltas of a group or list are merged. They are counted every so many compactions."""
+    """The deltas that a group or list collects before they are merged. Counted as often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

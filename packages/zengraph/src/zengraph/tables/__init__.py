@@ -41,6 +41,14 @@ class CellSize(NamedTuple):
 RowSizes = dict[bytes, CellSize]
 
 
+class RowExtent(NamedTuple):
+    """What a row has at most."""
+
+    size_bytes: int
+    """Of all values together."""
+    cells: int
+
+
 def newest_ms(row: Row) -> int:
     """
     The timestamp for a delete of a row that was read.
@@ -75,6 +83,14 @@ OWN_ROWS = (b"\0store-identity", b"\0store-format")
 
 
 Scan = Generator[tuple[bytes, Row], None, None]
+
+
+def extents_of(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
+    """The extents of rows whose cells were measured."""
+    return {
+        row: RowExtent(sum(cell.size_bytes for cell in cells.values()), len(cells))
+        for row, cells in sizes.items()
+    }
 
 
 class RowRange(NamedTuple):
@@ -127,6 +143,14 @@ class CellTable(Protocol):
             row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
             for row, cells in self.get_many(rows).items()
         }
+
+    def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        """
+        What the existing rows have at most; exact for large rows.
+
+        Engines that can, find it without looking at each cell: a tenth of the CPU of `sizes_many`.
+        """
+        return extents_of(self.sizes_many(rows))
 
     def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
         """

@@ -75,6 +75,11 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     }
 
 
+def count_of(data: bytes) -> int:
+    """The number of cells of a packed row."""
+    return int.from_bytes(data[:2])
+
+
 def end_of(data: bytes, start: int = 0) -> int:
     """Where the packed row that begins at `start` ends, in data that may hold more."""
     count, length = RowHead.unpack_from(data, start)

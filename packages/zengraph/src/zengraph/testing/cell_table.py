@@ -70,6 +70,20 @@ class CellTableContract:
             b"r1": {a: CellSize(5, 2000), b: CellSize(0, 1000)}, b"r2": {a: CellSize(1, 1000)},
         }  # fmt: skip
 
+    @BOTH
+    def test_an_extent_is_never_below_what_the_row_has(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
+        tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
+        tables[name].put(b"r2", {b: bytes(2_000_000)}, at_ms=2000)
+
+        extents = tables[name].extents_many([b"r1", b"r2", b"r3"])
+
+        assert extents.keys() == {b"r1", b"r2"}
+        assert 5 <= extents[b"r1"].size_bytes <= 500
+        assert 2 <= extents[b"r1"].cells <= 4
+        assert extents[b"r2"] == (2_000_001, 2)
+
     def test_cells_are_read_by_the_beginning_of_their_columns(self, tables: Tables) -> None:
         nodes = tables["n"]
         names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]
@@ -230,6 +244,20 @@ class CellTableContract:
         )
 
         assert done == [True, False, True]
+
+    @BOTH
+    def test_a_check_sees_what_the_one_before_it_has_put(self, tables: Tables, name: str) -> None:
+        a, b, table = FAMILY[name] + b"a", FAMILY[name] + b"b", tables[name]
+        row, other = b"\x01", b"\x02"
+
+        done = table.check_and_put_many(
+            [(row, a, None, b"1"), (other, a, None, b"8"), (row, a, b"1", b"2"),
+             (row, b, None, b"9"), (row, a, b"1", b"3"), (other, b, b"1", b"9")]
+        )  # fmt: skip
+
+        assert done == [True, True, True, True, False, False]
+        assert {column: cell.value for column, cell in table.get(row).items()} == {a: b"2", b: b"9"}
+        assert {column: cell.value for column, cell in table.get(other).items()} == {a: b"8"}
 
     @BOTH
     def test_a_counter_counts_up_and_down(self, tables: Tables, name: str) -> None:

@@ -39,12 +39,12 @@ _NUMBER_BYTES = 8
 
 
 def group_key(list_id: bytes, depth: int) -> bytes:
-    """The key of the group of a list after so many divisions."""
+    """The key of the group of a list after `depth` divisions."""
     return group_keys(list_id, [depth])[0]
 
 
 def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
-    """The keys of the groups of a list after so many divisions each."""
+    """The keys of the groups of a list after each number of divisions."""
     first, digits = list_id[:GROUP_BYTES], list_id[GROUP_BYTES:].hex().encode()
     return [first + digits[:depth] for depth in depths]
 

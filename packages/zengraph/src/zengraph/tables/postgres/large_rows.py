@@ -41,7 +41,7 @@ from zengraph.tables.postgres.pool import PostgresPool
 T = TypeVar("T")
 
 _AHEAD_BYTES = 65_536
-"""A read brings so many bytes at least: most indexes of a row fit."""
+"""The least bytes of a read: most indexes of a row fit."""
 _ATTEMPTS = 1000
 
 

@@ -17,10 +17,21 @@ from typing import NamedTuple
 from zengraph._read_bytes import counted_rows
 from zengraph.clock import Clock
 from zengraph.errors import CorruptRow, StoreUnavailable
-from zengraph.tables import Cell, CellTable, Row, RowRange, RowSizes, Scan, refuse_empty
+from zengraph.tables import (
+    Cell,
+    CellTable,
+    Row,
+    RowExtent,
+    RowRange,
+    RowSizes,
+    Scan,
+    extents_of,
+    refuse_empty,
+)
 from zengraph.tables._packed import (
     CellPut,
     Values,
+    count_of,
     end_of,
     merged,
     pack,
@@ -137,6 +148,16 @@ class NodeRows(CellTable):
             row: self._large.sizes(row) if data is None else sizes_of(cells_of(data, None))
             for row, data in self._measured(rows)
         }
+
+    def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        measured = self._measured(rows)
+        extents = {
+            row: RowExtent(len(data), count_of(data))
+            for row, data in measured
+            if data is not None and end_of(data) == len(data)
+        }
+        others = [row for row, _ in measured if row not in extents]
+        return extents | extents_of(self.sizes_many(others)) if others else extents
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
         fetched = self._fetch(rows, columns)
@@ -355,7 +376,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """The rows of the next page of a scan, after one with so many bytes."""
+    """The number of rows of the next page of a scan, by the bytes of the page before."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)

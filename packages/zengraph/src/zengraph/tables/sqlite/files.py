@@ -21,7 +21,7 @@ from zengraph.tables import FORMAT
 from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
 from zengraph.tables.sqlite.file_locks import holder, locked
 from zengraph.tables.sqlite.health import Health, first_files, has_state
-from zengraph.tables.sqlite.layout import schemas
+from zengraph.tables.sqlite.layouts import schemas
 
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0

@@ -25,7 +25,8 @@ from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.file_locks import locked
 from zengraph.tables.sqlite.files import Shards, open_file
-from zengraph.tables.sqlite.layout import LAYOUTS, Packed, is_by_number
+from zengraph.tables.sqlite.layouts import LAYOUTS, is_by_number
+from zengraph.tables.sqlite.packed_layout import Packed
 
 log = logging.getLogger(__name__)
 

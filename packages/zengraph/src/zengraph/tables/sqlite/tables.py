@@ -27,6 +27,7 @@ from zengraph.tables import (
     CellTable,
     Put,
     Row,
+    RowExtent,
     RowRange,
     RowSizes,
     Salvaged,
@@ -37,7 +38,8 @@ from zengraph.tables import (
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes
 from zengraph.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
-from zengraph.tables.sqlite.layout import LAYOUTS, Layout
+from zengraph.tables.sqlite.layout import Layout
+from zengraph.tables.sqlite.layouts import LAYOUTS
 from zengraph.tables.sqlite.salvage import salvage_damaged
 
 _COUNTER_BYTES = 8
@@ -47,6 +49,7 @@ _SCAN_ROWS = 256
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
+CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class SqliteTable(CellTable):
@@ -96,6 +99,13 @@ class SqliteTable(CellTable):
                 sizes_of |= self._layout.sizes(db, some)
         return sizes_of
 
+    def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
+        extents: dict[bytes, RowExtent] = {}
+        for first_byte, some in self._grouped(rows, itemgetter(0)):
+            with self._shards.reading(first_byte) as db:
+                extents |= self._layout.extents(db, some)
+        return extents
+
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
             self._layout.put(db, [(row, cells, at_ms)])
@@ -144,12 +154,31 @@ class SqliteTable(CellTable):
         numbered = list(enumerate(items))
         for shard, some in self._grouped(numbered, lambda pair: pair[1][0][0]):
             with self._shards.writing(shard) as db:
-                for number, (row, column, expected, value) in some:
-                    cell = self._layout.get(db, row, [column]).get(column)
-                    if (cell and cell.value) == expected:
-                        self._layout.put(db, [(row, {column: value}, self._stamp(cell))])
+                for part in _of_distinct_rows(some):
+                    for number in self._checked_and_put(db, part):
                         done[number] = True
         return done
+
+    def _checked_and_put(
+        self, db: sqlite3.Connection, items: Sequence[tuple[int, CheckItem]]
+    ) -> list[int]:
+        """Check all of these, which are of different rows, and put; the numbers of those put."""
+        columns = list({item[1] for _, item in items})
+        if len(items) == 1:  # without the other cells of its row
+            row = items[0][1][0]
+            rows = {row: self._layout.get(db, row, columns)}
+        else:
+            rows = self._layout.get_many(db, [item[0] for _, item in items], columns)
+        puts: list[RowItem] = []
+        numbers = []
+        for number, (row, column, expected, value) in items:
+            cell = rows.get(row, {}).get(column)
+            if (cell and cell.value) == expected:
+                puts.append((row, {column: value}, self._stamp(cell)))
+                numbers.append(number)
+        if puts:
+            self._layout.put(db, puts)
+        return numbers
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         with self._shards.writing(row[0]) as db:
@@ -251,6 +280,20 @@ class SqliteTables(Tables):
 
     def close(self) -> None:
         self._shards.close()
+
+
+def _of_distinct_rows(
+    items: Sequence[tuple[int, CheckItem]],
+) -> Iterator[list[tuple[int, CheckItem]]]:
+    """The items in parts, each of which has a row once: a later check sees the earlier put."""
+    part: dict[bytes, tuple[int, CheckItem]] = {}
+    for item in items:
+        if item[1][0] in part:
+            yield list(part.values())
+            part = {}
+        part[item[1][0]] = item
+    if part:
+        yield list(part.values())
 
 
 def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:

@@ -1,4 +1,4 @@
-"""URLs that pages and sitemaps name, over ports in memory."""
+"""What sitemaps list, over ports in memory: walks, and entries that changed since."""
 
 import logging
 from dataclasses import replace
@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.sitemap_reading import MOST_NEW_FILES
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.urlstore.refresh_policy import Seen
 from tests.support.fetch_results import fetch_result
 from tests.support.stores import NOW_MS, body, page
 
@@ -42,13 +45,15 @@ def test_a_sitemap_enqueues_what_is_not_stored_or_changed_since(ports, chunk):
     ports.clock.advance_ms(3_600_000)
     entries = ((unknown, "2020-01-01"), (stored, "2020-01-01"), (changed, at(NOW_MS + 60_000)))
 
-    count = discovery.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01")))
+    count = discovery.sitemaps.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01"))).enqueued
 
     assert (count, set(ports.sent.urls())) == (2, {unknown, changed})
 
 
 def test_a_filter_that_cannot_be_read_accepts_nothing(ports):
-    count = ports.discovery.sitemap(result(url_filter="{"), sitemap((SAME, "2020-01-01")))
+    count = ports.discovery.sitemaps.sitemap(
+        result(url_filter="{"), sitemap((SAME, "2020-01-01"))
+    ).enqueued
 
     assert (count, ports.sent.urls()) == (0, [])
 
@@ -59,7 +64,7 @@ DAY_MS = 86_400_000
 def walked_at(ports, now_ms, lastmod):
     """Whether a page that was seen at NOW_MS is fetched by a walk at `now_ms`."""
     ports.clock.advance_ms(now_ms - ports.clock.now_ms())
-    return ports.discovery.sitemap(result(), sitemap((SAME, lastmod))) == 1
+    return ports.discovery.sitemaps.sitemap(result(), sitemap((SAME, lastmod))).enqueued == 1
 
 
 def test_a_lastmod_in_the_future_makes_no_page_due(ports):
@@ -108,7 +113,7 @@ def walk(ports, depth=30, request_id="walk"):
             if job.sitemap:
                 fetched = replace(result(), job=job)
                 fetched = replace(fetched, fetch=replace(fetched.fetch, final_url=job.url))
-                ports.discovery.sitemap(fetched, FILES[job.url])
+                ports.discovery.sitemaps.sitemap(fetched, FILES[job.url])
     return requests
 
 
@@ -123,10 +128,10 @@ def test_a_later_call_under_the_same_request_id_walks_again(ports):
 def test_an_index_that_is_read_twice_enqueues_its_files_once(ports):
     job = replace(result(sitemap=True, depth=1))
 
-    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 2
+    assert ports.discovery.sitemaps.sitemap(job, FILES[INDEX_A]).enqueued == 2
     ports.in_flight.clear([INDEX_B, PAGES])
 
-    assert ports.discovery.sitemap(job, FILES[INDEX_A]) == 0
+    assert ports.discovery.sitemaps.sitemap(job, FILES[INDEX_A]).enqueued == 0
 
 
 @pytest.mark.parametrize(
@@ -141,10 +146,59 @@ def test_the_walk_of_a_site_is_bounded_and_says_what_it_leaves_out(ports, caplog
     discovery = replace(ports.discovery, settings=replace(ports.settings, pipeline=pipeline))
     caplog.set_level(logging.WARNING)
 
-    first = discovery.sitemap(result(sitemap=True, depth=1), listed)
+    first = discovery.sitemaps.sitemap(result(sitemap=True, depth=1), listed).enqueued
     other = UrlJob(url=A + "2.xml", sitemap=True, depth=1)
-    second = discovery.sitemap(replace(result(), job=other), listed.replace(b".test/", b".test/x"))
+    second = discovery.sitemaps.sitemap(
+        replace(result(), job=other), listed.replace(b".test/", b".test/x")
+    ).enqueued
 
     assert first + second <= 5
     assert first >= 4
     assert f"see pipeline.{setting}" in caplog.text
+
+
+def reread(**job):
+    """The result of a file that the refresh schedule reads again."""
+    return fetch_result(
+        job=UrlJob(url=INDEX_A, sitemap=True, refresh=True, depth=1, crawl=REFRESHED, **job),
+        outcome=OutcomeKind.FETCHED,
+        final_url=INDEX_A,
+        fetched_at_ms=NOW_MS,
+        body_hash="a" * 64,
+    )
+
+
+def test_an_index_that_is_read_again_adds_its_newest_files_a_few_at_a_time(ports):
+    count = MOST_NEW_FILES + 5
+    listed = "".join(
+        f"<sitemap><loc>http://www.shop.test/{n}.xml</loc><lastmod>{at(NOW_MS - n * 1000)}</lastmod>"
+        "</sitemap>"
+        for n in reversed(range(count))
+    )
+
+    ports.discovery.sitemaps.sitemap(reread(), f"<sitemapindex>{listed}</sitemapindex>".encode())
+
+    newest = {f"http://www.shop.test/{n}.xml" for n in range(MOST_NEW_FILES)}
+    assert set(ports.sent.urls()) == newest
+
+
+def test_a_file_with_the_bytes_of_its_last_reading_is_not_read(ports):
+    ports.store.write_pages(
+        [
+            page(
+                INDEX_A,
+                NOW_MS - 1000,
+                seen=Seen(
+                    outcome="Fetched",
+                    fetched_at_ms=NOW_MS - 1000,
+                    source="sitemap",
+                    body_hash="a" * 64,
+                ),
+                facts={"outcome": "Fetched"},
+            )
+        ]
+    )
+
+    ports.discovery.sitemaps.sitemap(reread(), index("http://www.shop.test/new.xml"))
+
+    assert ports.sent.urls() == []

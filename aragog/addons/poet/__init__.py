@@ -1,0 +1,9 @@
+"""Page objects of web-poet over stored pages, without a fetch (docs/from-scrapy.md)."""
+
+COMMANDS = {
+    "page-objects": (
+        "aragog.addons.poet.command",
+        "page_objects",
+        "Write what a page object of web-poet reads from stored pages to FILE; nothing is fetched.",
+    ),
+}

@@ -1,0 +1,139 @@
+"""A page object over one stored page: what web-poet's classes may ask for, without a request."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import andi
+import orjson
+from itemadapter import ItemAdapter
+from url_matcher import URLMatcher
+from web_poet import (
+    AnyResponse,
+    HttpResponse,
+    HttpResponseHeaders,
+    ItemPage,
+    PageParams,
+    RequestUrl,
+    ResponseUrl,
+    Stats,
+    default_registry,
+)
+from web_poet.pages import is_injectable
+from web_poet.utils import ensure_awaitable
+
+from aragog.errors import ConfigError
+from aragog.urlstore.records import Content
+
+_PROVIDED = frozenset({AnyResponse, HttpResponse, PageParams, RequestUrl, ResponseUrl, Stats})
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_NAME = re.compile(r"[\w./-]+:\w+")
+
+
+class PageObject:
+    """
+    A class of page objects, applied to stored pages.
+
+    Args:
+        name: `package.module:Class`; modules of the current folder count.
+
+    Raises:
+        ConfigError: there is no such class, it is no page object, or it asks for something that a
+            stored page does not have, such as a client for requests.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._class = _found(name)
+        try:
+            self._plan = andi.plan(
+                self._class, is_injectable=is_injectable, externally_provided=_PROVIDED,
+                full_final_kwargs=True,
+            )  # fmt: skip
+        except andi.NonProvidableError as error:
+            raise ConfigError(
+                f"--page-object {name}: stored pages cannot give it: {error}"
+            ) from None
+        rules = [rule for rule in default_registry.get_rules() if rule.use is self._class]
+        patterns = dict(enumerate(rule.for_patterns for rule in rules))
+        self._matcher = URLMatcher(patterns) if patterns else None
+        self._runner = asyncio.Runner()
+
+    def close(self) -> None:
+        """End the event loop of its methods."""
+        self._runner.close()
+
+    def is_for(self, url: str) -> bool:
+        """Whether its `handle_urls` name a URL; one without any is for all pages."""
+        return self._matcher is None or self._matcher.match(url) is not None
+
+    def item(self, content: Content) -> dict[str, Any]:
+        """
+        What it reads from a page, as plain values.
+
+        Raises:
+            Exception: whatever the class raises.
+        """
+        response = _response(content)
+        made: dict[Any, Any] = {
+            HttpResponse: response,
+            AnyResponse: AnyResponse(response),
+            RequestUrl: RequestUrl(content.url),
+            ResponseUrl: response.url,
+            PageParams: PageParams(),
+            Stats: Stats(),
+        }
+        for needed, arguments in self._plan.dependencies:
+            if needed not in made:
+                build: Any = needed
+                made[needed] = build(**arguments.kwargs(made))
+        page: ItemPage[Any] = self._class(**self._plan.final_kwargs(made))
+        return _plain(self._runner.run(_item_of(page)))
+
+
+async def _item_of(page: ItemPage[Any]) -> Any:
+    return await ensure_awaitable(page.to_item())  # type: ignore[no-untyped-call] # web-poet's own
+
+
+def _plain(item: Any) -> dict[str, Any]:
+    values = item if isinstance(item, dict) else ItemAdapter(item).asdict()
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(values, default=str))
+    return plain
+
+
+def _found(name: str) -> type[ItemPage[Any]]:
+    module, _, attribute = name.partition(":")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"--page-object: {name!r} is not MODULE:CLASS")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError as error:
+        raise ConfigError(f"--page-object {name}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, ItemPage)):
+        raise ConfigError(f"--page-object {name}: is no page object of web-poet")
+    return found
+
+
+def _response(content: Content) -> HttpResponse:
+    meta = content.meta
+    return HttpResponse(
+        url=meta.get("url") or content.url,
+        body=content.body,
+        status=int(meta.get("status") or 200),
+        headers=HttpResponseHeaders(_headers(meta)),
+    )
+
+
+def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The headers of the fetch; of content that no fetch brought, its type only."""
+    given = orjson.loads(meta.get("headers") or "[]")
+    if not given and (content_type := meta.get("content_type")):
+        given = [("Content-Type", content_type)]
+    return [(name, value) for name, value in given if name.lower() not in _OF_THE_WIRE]

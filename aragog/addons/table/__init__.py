@@ -1,0 +1,9 @@
+"""A table of pages that stays current: a Delta Lake folder, here or in S3 (docs/table.md)."""
+
+COMMANDS = {
+    "table": (
+        "aragog.addons.table.command",
+        "table",
+        "Keep a table of pages current in PLACE, for DuckDB, Polars, Spark and pandas.",
+    ),
+}

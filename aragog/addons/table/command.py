@@ -1,0 +1,124 @@
+"""`aragog table`: keep a table of pages current."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import click
+
+from aragog.addons.table.delta_files import DeltaFiles
+from aragog.addons.table.keeper import Round, TableKeeper, Wanted
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import COUNT, PURPOSE, FieldNames
+from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import echo, note, one_line
+from aragog.cli.up import Stopped
+from aragog.errors import BadInput, ConfigError, TransientError
+from aragog.pages.selectors import rule_types
+from aragog.transfer.typed_fields import TypedFields
+
+RETRY_S = 2.0
+LOOK_S = 0.2
+CLEAN_S = 900.0
+"""How often old files are deleted while changes are followed."""
+
+
+@click.command()
+@click.argument("place")
+@click.option(
+    "--fields", type=FieldNames(known=True), help="Field names, separated by commas; later: as is."
+)
+@click.option("--buckets", type=COUNT, help="Number of partitions; default: 16.")
+@PURPOSE
+@click.option("--follow", is_flag=True, help="Go on until SIGTERM or Ctrl-C.")
+@click.option(
+    "--every-s",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    help="Seconds from one commit to the next.",
+)
+@click.option(
+    "--keep-h",
+    type=click.IntRange(0, 23),
+    default=12,
+    show_default=True,
+    help="Hours that files of earlier versions stay.",
+)
+@click.option("--rebuild", is_flag=True, help="Build it anew from an export.")
+def table(
+    place: str,
+    fields: tuple[str, ...] | None,
+    buckets: int | None,
+    purpose: str | None,
+    every_s: float,
+    keep_h: int,
+    *,
+    follow: bool,
+    rebuild: bool,
+) -> None:
+    """
+    Keep a table of pages current in PLACE, a folder or s3://BUCKET/PREFIX.
+
+    It is a Delta Lake table of Parquet files, which DuckDB, Polars, Spark and pandas read without a
+    catalog. The first run builds it from an export; later ones merge what changed since.
+    """
+    settings = command_settings()
+    if not settings.refresh.report_new_pages:
+        raise ConfigError(
+            "refresh.report_new_pages: is false, so that the change feed lacks new pages; set it to"
+            " true for all workers, then run aragog table"
+        )
+    files = DeltaFiles(place, settings.resolved().content)
+    wanted = Wanted(fields=fields, buckets=buckets, purpose=purpose)
+    if fields is None and files.state() is None:
+        raise BadInput(f"{place}: has no table yet: give --fields")
+    stopped = Stopped()
+    with closing(url_store(settings)) as store:
+        keeper = TableKeeper(
+            store, files, TypedFields(store.formats, rule_types(settings.extract)), wanted,
+            kept_s=settings.refresh.changes_kept_s, keep_h=keep_h, now_ms=store.zen.clock.now_ms,
+        )  # fmt: skip
+        _keep(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
+
+
+def _keep(
+    keeper: TableKeeper, stopped: Stopped, every_s: float, *, follow: bool, rebuild: bool
+) -> None:
+    """Rounds until the table is current, or with `follow` until stopped."""
+    cleaned_s = time.monotonic()
+    while not stopped:
+        try:
+            done = keeper.round(rebuild=rebuild)
+            rebuild = False
+            _report(done)
+            if not follow and done.is_last:
+                keeper.clean()
+                return
+            if time.monotonic() > cleaned_s + CLEAN_S:
+                keeper.clean()
+                cleaned_s = time.monotonic()
+        except TransientError as error:
+            if not follow:
+                raise
+            echo(one_line(f"{error}; trying again"), err=True)
+            _wait(stopped, RETRY_S)
+            continue
+        if done.is_last:
+            _wait(stopped, every_s)
+
+
+def _report(done: Round) -> None:
+    if done.rebuilt:
+        note(one_line(f"built from an export: {done.written:,} pages ({done.rebuilt})"))
+    elif done.written or done.left:
+        note(f"{done.written:,} pages written, {done.left:,} not in the table any more")
+    elif done.is_last:
+        note("no changes")
+
+
+def _wait(stopped: Stopped, duration_s: float) -> None:
+    end_s = time.monotonic() + duration_s
+    while not stopped and (left_s := end_s - time.monotonic()) > 0:
+        time.sleep(min(LOOK_S, left_s))

@@ -1,0 +1,142 @@
+"""Operations that read items: many of a page, each found by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
+
+from aragog.api.operations.operation import Caller, HttpRoute, operation
+from aragog.api.operations.options import Option
+from aragog.api.operations.values import Cursor, Limit, Purpose
+from aragog.urlstore.item_reader import ItemVersion, StoredItem
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
+
+Kind = Annotated[
+    str, Option("The name of the kind in `extract`, such as `cards`.", pattern="[a-z][a-z0-9_]{0,63}",
+                rule="small letters, digits and underscores")
+]  # fmt: skip
+SiteHost = Annotated[
+    str, Option("The host of the kind's rules, or one below it: then only items of its pages.")
+]
+Values = Annotated[
+    Mapping[str, Any],
+    Option("Field to value; decimals and dates are texts. In Thrift each is JSON.", is_json=True),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRecord:
+    """
+    One item, as the page shows it that was fetched last among those that have it.
+
+    `item["price"]` is a value.
+    """
+
+    kind: str
+    key: str
+    """What tells it from the others of its kind; empty: nothing does."""
+    values: Values
+    page_url: str
+    """The canonical URL of that page."""
+    fetched_at_ms: int
+    """When that page was fetched."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPage:
+    """A part of a list of items; `cursor` continues it, None: it is complete."""
+
+    items: tuple[ItemRecord, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsRequest:
+    """A part of the items of a kind."""
+
+    kind: Kind
+    host: SiteHost
+    limit: Limit = 100
+    cursor: Cursor = None
+    _: KW_ONLY
+    key: Annotated[str | None, Option("Only the item with this key.", most_bytes=2000)] = None
+    purpose: Purpose = None
+
+
+@operation(
+    ItemsRequest, http=HttpRoute("GET", "/v1/items", next_link=True), thrift="UrlStore.items"
+)
+def items(caller: Caller, request: ItemsRequest) -> ItemPage:
+    """
+    Items of a kind, in no particular order; an item that several pages show comes once.
+
+    Items without a key come together with all of their page, so a part may have more than its
+    limit. It may have fewer, or none, although there is more after its cursor.
+    """
+    site = site_name(request.host)
+
+    def read(store: UrlStore) -> ListPage[StoredItem]:
+        if request.key is not None:
+            found = store.items.get(request.kind, site, request.key, purpose=request.purpose)
+            return ListPage([found] if found else [])
+        return store.items.page(
+            request.kind,
+            site,
+            limit=request.limit,
+            cursor=request.cursor or None,
+            purpose=request.purpose,
+        )
+
+    page = caller.read(read)
+    return ItemPage(tuple(map(_record, page.items)), page.cursor)
+
+
+def _record(item: StoredItem) -> ItemRecord:
+    return ItemRecord(item.kind, item.key, item.values, item.page_url, item.fetched_at_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class PastItem:
+    """The values of an item since an instant; None: no page had it."""
+
+    at_ms: int
+    values: Annotated[
+        Mapping[str, Any] | None,
+        Option("Field to value; none: no page had the item. In Thrift each is JSON.", is_json=True),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemHistoryRequest:
+    """One item."""
+
+    kind: Kind
+    host: SiteHost
+    key: Annotated[str, Option("The key of the item.", most_bytes=2000)]
+    _: KW_ONLY
+    purpose: Purpose = None
+
+
+@operation(
+    ItemHistoryRequest,
+    http=HttpRoute("GET", "/v1/items/history", member="history"),
+    thrift="UrlStore.itemHistory",
+)
+def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
+    """
+    What an item was before, newest first, on the pages that have it now.
+
+    As far as `store.history` keeps the field `items.KIND`; without it, only what it is now.
+    """
+    site = site_name(request.host)
+
+    def read(store: UrlStore) -> list[ItemVersion]:
+        return store.items.history(request.kind, site, request.key, purpose=request.purpose)
+
+    return [PastItem(each.at_ms, each.values) for each in caller.read(read)]

@@ -1,0 +1,21 @@
+"""Connect the ways out of requests."""
+
+from __future__ import annotations
+
+import redis
+
+from aragog.crawl.egress.board import WayBoard
+from aragog.crawl.egress.egress import Egress
+from aragog.runtime.clock import Clock
+from aragog.settings import Settings
+
+
+def egress_of(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
+    """
+    The ways out of one process, which reports failing ones to `redis.url`.
+
+    Raises:
+        ConfigError: `fetch.proxy` is no proxy, or a login is not where its setting says.
+    """
+    board = WayBoard(client, clock, prefix=settings.redis.prefix)
+    return Egress(settings.egress, settings.fetch, clock, tell=board.tell)

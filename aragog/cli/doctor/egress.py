@@ -1,0 +1,46 @@
+"""Checks of the ways out: their logins, addresses and proxies, and which of them fail where."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+from aragog.cli.doctor.finding import CheckedSystem, Finding
+from aragog.crawl.egress.ways import Way
+from aragog.errors import ConfigError
+
+CONNECT_S = 5.0
+_EXAMPLE = "https://example.com/"
+
+
+def check_egress(system: CheckedSystem) -> Iterator[Finding]:
+    """Each way out can be used on this machine; nothing is sent through it."""
+    settings = system.settings
+    for name, each in settings.egress.ways.items():
+        part = f"egress.ways.{name}"
+        try:
+            yield Finding(part, ok=True, text=_tried(Way.of(name, each)))
+        except ConfigError as error:
+            yield Finding(part, ok=False, text=str(error))
+        except OSError as error:
+            yield Finding(part, ok=False, text=f"{error.strerror or error}: its URLs wait")
+    if settings.fetch.proxy:
+        try:
+            text = _tried(Way.of_fetch_proxy(settings.fetch.proxy))
+            yield Finding("fetch.proxy", ok=True, text=text)
+        except OSError as error:
+            yield Finding("fetch.proxy", ok=False, text=f"{error.strerror or error}: all URLs wait")
+
+
+def _tried(way: Way) -> str:
+    """What was tried; raises OSError, whose message has no login."""
+    server = way.server(_EXAMPLE, "", 0)
+    if server is None:
+        for version, address in way.addresses.items():
+            family = socket.AF_INET6 if version == 6 else socket.AF_INET
+            with contextlib.closing(socket.socket(family)) as sock:
+                sock.bind((address, 0))
+        return f"direct from {' and '.join(way.addresses.values())}"
+    with socket.create_connection((server.host, server.port), timeout=CONNECT_S):
+        return f"{server.shown} accepts connections; its login was not tried"

@@ -1,0 +1,149 @@
+"""
+`aragog new URL …`: a settings file with rules that are guessed from example pages of one site.
+
+It fetches the pages as `aragog try` does, writes `aragog.toml` and `urls.txt`, shows what the rules
+find, and the command that runs them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from aragog.cli.arguments import WebAddress
+from aragog.cli.exit_status import ABSENT
+from aragog.cli.polite_fetch import fetch_all
+from aragog.cli.terminal import echo, note, one_line, print_table, printable
+from aragog.crawl.stages.page_analysis import named_agent
+from aragog.errors import ConfigError
+from aragog.fetch_record.outcome import Fetched
+from aragog.observability.formatting import counted, plain
+from aragog.pages.written_rules import settings_text
+from aragog.settings import Settings, load_settings
+from richpins import documents
+from richpins.document import Document
+from richpins.guesses import Guess, GuessedKind, guessed
+from richpins.items import find, kind_of
+from urlspelling import normalize
+from urlspelling.domain import host
+
+SETTINGS, URLS = "aragog.toml", "urls.txt"
+MOST_EXAMPLES = 10
+MOST_CHARS = 60
+MOST_EMBEDDED = 12
+
+
+@click.command()
+@click.argument("urls", nargs=-1, required=True, type=WebAddress())
+@click.option(
+    "--agent",
+    help='The User-Agent, with a contact: "examplebot/1.0 (+https://example.com/bot)" '
+    "(default: fetch.user_agent).",
+)
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder of the new files (default: this one).",
+)
+def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
+    """
+    Write settings with rules that are guessed from example pages.
+
+    Give about three URLs of one site: pages of one kind, such as three products, or lists. Correct
+    the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a page cannot
+    be fetched, or if nothing is found on the pages.
+    """
+    if len(urls) > MOST_EXAMPLES:
+        raise click.UsageError(f"at most {MOST_EXAMPLES} examples, got {len(urls)}")
+    if taken := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
+        raise ConfigError(f"{into / taken[0]}: exists already; give another folder with --into")
+    settings = load_settings()
+    if agent:
+        settings = replace(settings, fetch=replace(settings.fetch, user_agent=agent))
+    examples = list(dict.fromkeys(map(normalize, urls)))
+    _check_site(examples)
+    pages = list(_pages(examples, settings))
+    _check_site([page.url for page in pages])  # after redirects
+    guess = guessed(pages)
+    if not guess.kinds:
+        echo("aragog: no rule was guessed: the pages have nothing in common that differs", err=True)
+    _write(into, guess, pages, settings)
+    _show(guess, pages)
+    note(f"wrote {into / SETTINGS} and {into / URLS}; next:")
+    note(f"  aragog try {pages[0].url} --html page.html")
+    note(f"  aragog run urls.txt --stop -O {_output(guess)}")
+    sys.exit(0 if guess.kinds or guess.embedded else ABSENT)
+
+
+def _check_site(urls: Sequence[str]) -> None:
+    """Raises UsageError: rules are those of one host."""
+    hosts = sorted(set(map(host, urls)))
+    if len(hosts) > 1:
+        raise click.UsageError(f"the pages are of {', '.join(hosts)}; give those of one host")
+
+
+def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
+    """The parsed pages; ends the command with 5 for a URL that has none."""
+    for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
+        if not isinstance(outcome, Fetched):
+            reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
+            echo(one_line(f"aragog: {url}: {reason.rstrip(': ')}"), err=True)
+            sys.exit(ABSENT)
+        yield documents.parse(
+            outcome.body,
+            url=outcome.final_url,
+            content_type=outcome.content_type,
+            agent=named_agent(settings.fetch),
+        )
+
+
+def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settings) -> None:
+    text = settings_text(guess, host(pages[0].url), settings.fetch.user_agent)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        (into / SETTINGS).write_text(text)
+        (into / URLS).write_text("".join(f"{page.url}\n" for page in pages))
+    except OSError as error:
+        raise ConfigError(f"{into}: cannot be written: {error.strerror}") from error
+
+
+def _show(guess: Guess, pages: Sequence[Document]) -> None:
+    """What the rules find, and what is found without any."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_column(style="dim")
+    for kind in guess.kinds:
+        for row in _rows(kind, pages):
+            table.add_row(*(Text(printable(plain(cell, MOST_CHARS))) for cell in row))
+    for name, syntax in list(guess.embedded.items())[:MOST_EMBEDDED]:
+        table.add_row(Text(name), Text("found without a rule"), Text(syntax))
+    print_table(table)
+
+
+def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
+    yield kind.name, counted(kind.items, "item"), str(kind.table.get("each", "the page"))
+    compiled = kind_of(kind.name, kind.table)
+    first = next(item for page in pages for item in find(compiled, page).items)
+    for name, rule in kind.table["fields"].items():
+        selector = rule if isinstance(rule, str) else rule["select"]
+        yield f"  {name}", _text(first.values.get(name)), selector
+
+
+def _output(guess: Guess) -> str:
+    """The file of a first run; with its kind, if there are several."""
+    names = [kind.name for kind in guess.kinds] or ["pages"]
+    return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,0 +1,109 @@
+"""
+Fetch single pages for a command, without a system: `aragog try`, `aragog new`.
+
+robots.txt is asked first, requests to a host keep an interval, and the SSRF filter decides, as in
+every fetch. The slots of a system that runs are not known here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+import click
+
+from aragog.bootstrap.fetch_limits import for_robots
+from aragog.cli.exit_status import ABSENT
+from aragog.crawl.egress.egress import Egress
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.crawl.fetcher.gate import Admission, Deny, Go, OpenGate
+from aragog.crawl.fetcher.user_agent import check_user_agent
+from aragog.crawl.identity.request_signer import request_signer
+from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
+from aragog.crawl.stages.page_analysis import named_agent
+from aragog.crawl.stages.robots import status_of
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import Fetched, Outcome
+from aragog.runtime.clock import SystemClock
+from aragog.settings import Settings
+from urlspelling.domain import host, origin
+
+
+class Refused(click.ClickException):
+    """A page may not be fetched."""
+
+    exit_code = ABSENT
+
+
+def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
+    """
+    The outcome of each normalized URL, in order.
+
+    Raises:
+        Refused: robots.txt forbids one.
+        ConfigError: the User-Agent has no contact.
+    """
+    signer = request_signer(settings.identity)
+    egress = Egress(settings.egress, settings.fetch, SystemClock())
+    with (
+        Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
+        Fetcher(
+            for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
+        ) as robots,
+    ):
+        gate = _RobotsGate(robots, settings)
+        for url in urls:
+            check_user_agent(settings.fetch, url)
+            if why := gate.refusal(url):
+                raise Refused(f"{url}: robots.txt: {why}")
+            yield fetcher.fetch(url, gate=gate)
+
+
+class _Spaced(OpenGate):
+    """A gate that keeps the default interval between requests to a host."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._sent_at_s: dict[str, float] = {}
+
+    def acquire_permit(self, url: str) -> None:
+        sent_at_s = self._sent_at_s.get(host(url))
+        if sent_at_s is not None:
+            time.sleep(max(0.0, sent_at_s + self._interval_s - time.monotonic()))
+        self._sent_at_s[host(url)] = time.monotonic()
+
+
+class _RobotsGate(_Spaced):
+    """Also admits only what robots.txt allows."""
+
+    def __init__(self, robots: Fetcher, settings: Settings) -> None:
+        super().__init__(1 / settings.politeness.qps)
+        self._robots = robots
+        self._agent = named_agent(settings.fetch)
+        self._rules: dict[str, RobotsRules] = {}
+
+    def refusal(self, url: str) -> str | None:
+        """Why robots.txt forbids a URL; None: it does not."""
+        rules = self._rules_of(origin(url))
+        return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
+
+    def admit(self, url: str, given: str) -> Admission:
+        why = self.refusal(url) or self.refusal(given)
+        return Go() if why is None else Deny(why, RefusalCause.ROBOTS)
+
+    def _rules_of(self, of: str) -> RobotsRules:
+        if of not in self._rules:
+            outcome = self._robots.fetch(f"{of}/robots.txt", gate=_OfRobots(self))
+            body = outcome.body if isinstance(outcome, Fetched) else b""
+            self._rules[of] = rules_for_status(status_of(outcome), body)
+        return self._rules[of]
+
+
+class _OfRobots(OpenGate):
+    """The gate of robots.txt itself, which follows any redirect."""
+
+    def __init__(self, spaced: _Spaced) -> None:
+        self._spaced = spaced
+
+    def acquire_permit(self, url: str) -> None:
+        self._spaced.acquire_permit(url)

@@ -1,0 +1,78 @@
+"""`aragog store export --items`: a row an item, of all pages of the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.terminal import note
+from aragog.errors import ConfigError
+from aragog.pages.items import load_kinds
+from aragog.settings import Settings
+from aragog.transfer.item_rows import ItemRows
+from aragog.transfer.rows import Row, Rows, exact_json, write_rows
+
+
+def export_items(
+    file: Path | None,
+    names: Sequence[str],
+    fields: Sequence[str] | None,
+    host: str | None,
+    purpose: str | None,
+    settings: Settings,
+) -> None:
+    """
+    Write the items of some kinds; an item that several pages show is one row.
+
+    Args:
+        file: by whose ending the format is chosen; it is replaced when it is whole. None: JSON
+            Lines to standard output.
+        names: of the kinds.
+        fields: the columns; None: all fields, and the page.
+        host: only items of pages of this host and those below it.
+        purpose: only of pages whose sites do not refuse this use.
+        settings: whose `extract` has the kinds.
+
+    Raises:
+        BadInput: a name of a kind or of the file is not usable.
+        ConfigError: the file cannot be written.
+    """
+    kinds = load_kinds(settings.extract)
+    rows = ItemRows(kinds, names, fields)
+    sites = [(each.kind.name, each.site) for each in kinds if each.kind.name in rows.kinds]
+
+    def found() -> Iterator[Row]:
+        for kind, site in sites:
+            items = store.items.all(kind, site, below=host or "", purpose=purpose)
+            yield from map(rows.row, items)
+
+    with closing(url_store(settings)) as store:
+        count = _to_stdout(found()) if file is None else _to_file(found, file, rows.columns)
+    note(f"{count:,} items", err=file is None)
+
+
+def _to_stdout(rows: Iterator[Row]) -> int:
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+        line = orjson.dumps(row, default=exact_json, option=orjson.OPT_APPEND_NEWLINE)
+        sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+    return count
+
+
+def _to_file(rows: Rows, file: Path, columns: Sequence[str]) -> int:
+    part = file.with_name(f".{os.getpid()}-{file.name}")
+    try:
+        count = write_rows(rows, part, columns)
+        part.replace(file)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return count

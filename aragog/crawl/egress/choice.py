@@ -1,0 +1,119 @@
+"""The ways of a URL by the rules of `egress.rules`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aragog.settings.egress import EgressRule, EgressSettings
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+DIRECT, PROXY = "direct", "proxy"
+"""The ways that need no entry in `egress.ways`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgressChoice:
+    """What is known of a request beside its URL."""
+
+    crawl: str = ""
+    """The name of its crawl; "": it has none."""
+    after: int = 0
+    """The status that the attempt before it got, if that counts (403, 429); 0: none."""
+    way: str = ""
+    """The way that somebody named for it, whatever the rules say; "": they decide."""
+
+
+ANY = EgressChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The ways that a request may take."""
+
+    ways: tuple[str, ...]
+    """In order: the next one is used while those before it fail."""
+    reason: str
+    """What chose them, for people: `egress.rules[2]`."""
+
+
+class EgressRules:
+    """
+    The rules of the settings.
+
+    Args:
+        settings: ways and rules, valid.
+        has_proxy: `fetch.proxy` is set; it is the way of URLs that no rule matches.
+    """
+
+    def __init__(self, settings: EgressSettings, *, has_proxy: bool) -> None:
+        numbered = [
+            (rule, Route(rule.ways, f"egress.rules[{number}]"))
+            for number, rule in enumerate(settings.rules, 1)
+        ]
+        self._always = [(rule, route) for rule, route in numbered if not rule.after]
+        self._after = [(rule, route) for rule, route in numbered if rule.after]
+        usual = (PROXY, "fetch.proxy") if has_proxy else (DIRECT, "no rule matches")
+        self.usual: Route = Route(usual[:1], usual[1])
+        """The route of URLs that no rule matches."""
+        self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, usual[0]})
+        """All ways."""
+        # The result depends on these alone, and the pages of a batch share few hosts.
+        self._found = lru_cache(maxsize=8192)(self._first)
+        self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
+        """A rule asks for the name of a crawl."""
+
+    def route(self, url: str, choice: EgressChoice = ANY) -> Route:
+        """
+        The ways of a normalized URL: those of the first rule that matches.
+
+        After a status, the rules with `after` come first. A way that was named comes alone, also if
+        it is not there: then the request has none.
+        """
+        if choice.way:
+            return Route((choice.way,), "named by the request")
+        if not (self._always or self._after):
+            return self.usual
+        return self._found(host(url), choice)
+
+    def _first(self, name: str, choice: EgressChoice) -> Route:
+        """The route of the first rule that matches a host."""
+        for rule, route in self._in_order(choice.after):
+            if _matches(rule, name, choice):
+                return route
+        return self.usual
+
+    def conditional(self, url: str) -> Iterator[tuple[str, Route]]:
+        """For people: under which condition a URL takes other ways, beside its host."""
+        name = host(url)
+        for rule, route in (*self._after, *self._always):
+            anyway = EgressChoice(rule.crawls[0] if rule.crawls else "")
+            if (rule.after or rule.crawls) and _matches(rule, name, anyway):
+                conditions = [f"after {status}" for status in rule.after]
+                conditions += [f"for the crawl {crawl}" for crawl in rule.crawls]
+                yield " or ".join(conditions), route
+
+    def changes_after(self, url: str, choice: EgressChoice, status: int) -> bool:
+        """Whether the attempt after this status takes other ways than the one with `choice` did."""
+        if not self._after or choice.way:
+            return False
+        following = EgressChoice(choice.crawl, status)
+        return self.route(url, following).ways != self.route(url, choice).ways
+
+    def _in_order(self, after: int) -> Iterator[tuple[EgressRule, Route]]:
+        if after:
+            yield from ((rule, route) for rule, route in self._after if after in rule.after)
+        yield from self._always
+
+
+def _matches(rule: EgressRule, name: str, choice: EgressChoice) -> bool:
+    """Whether all conditions of a rule hold for a host."""
+    plain = name.strip("[]")
+    return (
+        (not rule.hosts or plain in rule.hosts)
+        and (not rule.domains or not set(and_parents(plain)).isdisjoint(rule.domains))
+        and (not rule.suffixes or any(plain.endswith(f".{end}") for end in rule.suffixes))
+        and (not rule.crawls or choice.crawl in rule.crawls)
+    )

@@ -1,0 +1,88 @@
+"""`Egress`: the ways out of one process: what the rules choose, and what works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from aragog.crawl.egress.choice import ANY, DIRECT, PROXY, EgressChoice, EgressRules, Route
+from aragog.crawl.egress.health import Failing, WayHealth
+from aragog.crawl.egress.ways import ProxyServer, Way
+from aragog.runtime.clock import Clock
+from aragog.settings import EgressSettings, FetchSettings
+
+
+class Exit(NamedTuple):
+    """A way out for one request."""
+
+    way: Way
+    key: str
+    """Connections are used again within it only."""
+    url: str
+    crawl: str
+    at_ms: int
+    """Now, for the words in braces of its proxy; 0 where there are none."""
+
+    def server(self) -> ProxyServer | None:
+        """The proxy; None: the way is direct. Reads its login: raises ConfigError without one."""
+        return self.way.server(self.url, self.crawl, self.at_ms)
+
+
+class Egress:
+    """
+    The ways of one process. Thread-safe.
+
+    Args:
+        settings: ways and rules.
+        fetch: its proxy is the way of URLs that no rule matches.
+        clock: dates sessions of proxies, and trials of failing ways.
+        tell: see `WayHealth`.
+
+    Raises:
+        ConfigError: `fetch.proxy` is no proxy, or a login is not where its setting says.
+    """
+
+    def __init__(
+        self,
+        settings: EgressSettings,
+        fetch: FetchSettings,
+        clock: Clock,
+        *,
+        tell: Callable[[str, Failing | None], None] | None = None,
+    ) -> None:
+        self._clock = clock
+        self.rules: EgressRules = EgressRules(settings, has_proxy=bool(fetch.proxy))
+        self.health: WayHealth = WayHealth(clock, tell) if tell else WayHealth(clock)
+        self._ways = {DIRECT: Way(DIRECT)}
+        if fetch.proxy:
+            self._ways[PROXY] = Way.of_fetch_proxy(fetch.proxy)
+        self._ways |= {name: Way.of(name, each) for name, each in settings.ways.items()}
+
+    @property
+    def by_crawl(self) -> bool:
+        """A rule or a proxy's session asks for the name of a crawl."""
+        return self.rules.by_crawl or any("crawl" in way.words for way in self._ways.values())
+
+    def route(self, url: str, choice: EgressChoice = ANY) -> Route:
+        """The ways that a request for a normalized URL may take."""
+        return self.rules.route(url, choice)
+
+    def exits(self, route: Route, url: str, crawl: str = "") -> Iterator[Exit]:
+        """The ways of a route that work now, in order. Take the next one when one has failed."""
+        for name in self.health.usable(route.ways):
+            if (way := self._ways.get(name)) is None:
+                continue
+            at_ms = self._clock.now_ms() if way.words else 0
+            yield Exit(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
+
+    def why_none(self, route: Route) -> str:
+        """Why no way of a route works, for people."""
+        unknown = [name for name in route.ways if name not in self._ways]
+        if unknown:
+            return f"there is no way out named {', '.join(unknown)} in egress.ways"
+        names = ", ".join(route.ways)
+        return f"no way out works of {names} ({route.reason}): {self.health.reason(route.ways)}"
+
+    def retry_at_ms(self, route: Route) -> int:
+        """When the first way of a route is tried again, by this process's clock."""
+        return self._clock.now_ms() + self.health.retry_in_ms(route.ways)

@@ -1,0 +1,48 @@
+"""Where a connection for a request may go: its allowed addresses, and the proxy of its way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from aragog.crawl.egress.egress import Exit
+from aragog.crawl.egress.ways import ProxyServer
+from aragog.crawl.fetcher.faults import TargetBlocked, TransportError, WayFailed
+from aragog.crawl.fetcher.ssrf import Address, AddressPolicy, Denied, Unresolved, Vetted
+from aragog.errors import ConfigError
+from aragog.fetch_record.causes import RefusalCause
+from aragog.fetch_record.outcome import UnreachableKind
+
+
+def proxy_of(by: Exit) -> ProxyServer | None:
+    """
+    Return the proxy of a way out; None: it is direct.
+
+    Raises:
+        WayFailed: its login is gone.
+    """
+    try:
+        return by.server()
+    except ConfigError as error:
+        raise WayFailed(str(error)) from error
+
+
+def vetted_addresses(
+    ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
+) -> Sequence[Address]:
+    """
+    Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none.
+
+    `at_proxy`: its name instead, for a proxy that resolves names.
+    """
+    resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
+    resolution = resolve(host, port)
+    match resolution:
+        case Vetted(addresses=addresses):
+            return addresses
+        case Denied(reason=reason):
+            raise TargetBlocked(RefusalCause.ADDRESS, reason)
+        case Unresolved(reason=reason):
+            raise TransportError(UnreachableKind.DNS, reason)
+        case _:
+            assert_never(resolution)

@@ -1,0 +1,180 @@
+"""
+The tunnel through a proxy: CONNECT (RFC 9110 section 9.3.6), SOCKS5 (RFC 1928 and 1929).
+
+Plain HTTP uses a tunnel as well: a proxy that received the URL would resolve its host again and
+could reach another address than the one that was checked (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+
+from aragog.crawl.egress.ways import ProxyServer
+from aragog.crawl.fetcher.dns import look_up, system_lookup
+from aragog.crawl.fetcher.faults import (
+    BeyondProxy,
+    LimitExceeded,
+    TransportError,
+    WayFailed,
+    WayRefuses,
+)
+from aragog.crawl.fetcher.http1.reader import ResponseReader
+from aragog.crawl.fetcher.request import basic_auth_header
+from aragog.fetch_record.outcome import UnreachableKind
+from aragog.runtime.secret import reveal
+
+LOOKUP_S = 10.0
+MOST_HEAD_BYTES = 16_384
+_UNREACHED = frozenset({502, 503, 504})
+"""What proxies answer when the target is the reason (RFC 9110 sections 15.6.3 to 15.6.5)."""
+
+_VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
+_NO_LOGIN, _BY_PASSWORD = 0, 2
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_SOCKS_REASONS = {
+    1: "general failure", 2: "not allowed by its rules", 3: "network unreachable",
+    4: "host unreachable", 5: "connection refused", 6: "TTL expired",
+    7: "command not supported", 8: "address type not supported",
+}  # fmt: skip
+_SOCKS_REFUSES = frozenset({2, 8})
+
+Address = tuple[str, int]
+Send = Callable[[bytes], None]
+Receive = Callable[[int], bytes]
+"""At most so many of the next bytes; b"" at the end. Both raise OSError past the time limit."""
+
+
+def proxy_addresses(proxy: ProxyServer) -> list[Address]:
+    """
+    Resolve a proxy. The operator chose it, so the SSRF filter does not check it.
+
+    Raises:
+        WayFailed: its name has no address.
+    """
+    found = look_up(system_lookup, proxy.host, LOOKUP_S)
+    if not found.addresses:
+        raise WayFailed(f"cannot resolve the proxy {proxy.host}: {found.reason}")
+    return [(address, proxy.port) for address in found.addresses]
+
+
+def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
+    """
+    Have a proxy connect to a target, on a connection to the proxy. Afterwards it is the target's.
+
+    Args:
+        proxy: which protocol, and the login.
+        target: an IP address, or a name that the proxy resolves, and a port.
+        send: sends on the connection.
+        receive: reads from it.
+
+    Raises:
+        WayFailed: the proxy refuses the login, or does not speak the protocol.
+        WayRefuses: it does not connect to this target.
+        BeyondProxy: it could not reach the target, or did not say so in time.
+    """
+    shake_hands = _connect if proxy.scheme == "http" else _socks
+    try:
+        shake_hands(proxy, target, send, receive)
+    except TimeoutError as error:
+        raise BeyondProxy(UnreachableKind.TIMEOUT, f"{_at(proxy)}: timed out") from error
+    except OSError as error:
+        reason = f"{_at(proxy)}: {error.strerror or error}"
+        raise BeyondProxy(UnreachableKind.RESET, reason) from error
+
+
+def _at(proxy: ProxyServer) -> str:
+    return f"connecting through the proxy {proxy.shown}"
+
+
+def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
+    host, port = target
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+    if proxy.user:
+        login = basic_auth_header(reveal(proxy.user), reveal(proxy.password))
+        lines.append(f"Proxy-Authorization: {login}")
+    send("\r\n".join((*lines, "", "")).encode("latin-1"))
+    try:
+        # Single bytes: what follows the head belongs to the target.
+        status = ResponseReader(lambda: receive(1)).head(MOST_HEAD_BYTES).status
+    except (TransportError, LimitExceeded) as error:
+        if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
+            raise BeyondProxy(error.kind, f"{_at(proxy)}: {error.reason}") from error
+        raise WayFailed(f"{_at(proxy)}: {error.reason}") from error
+    if 200 <= status < 300:
+        return
+    text = f"the proxy {proxy.shown} answered CONNECT with {status}"
+    if status == 407:
+        raise WayFailed(f"{text}: check its login")
+    if status in _UNREACHED:
+        raise BeyondProxy(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
+    raise WayRefuses(f"{text}; allow CONNECT to the URL's port there")
+
+
+def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
+    methods = bytes((_NO_LOGIN, _BY_PASSWORD)) if proxy.user else bytes((_NO_LOGIN,))
+    send(bytes((_VERSION, len(methods))) + methods)
+    version, method = _exactly(proxy, receive, 2)
+    if version != _VERSION:
+        raise WayFailed(f"{_at(proxy)}: it does not speak SOCKS5")
+    if method == _BY_PASSWORD and proxy.user:
+        user, password = reveal(proxy.user).encode(), reveal(proxy.password).encode()
+        login = bytes((_LOGIN_VERSION, len(user))) + user + bytes((len(password),)) + password
+        send(login)
+        if _exactly(proxy, receive, 2)[1] != 0:
+            raise WayFailed(f"{_at(proxy)}: it refused the login")
+    elif method != _NO_LOGIN:
+        raise WayFailed(f"{_at(proxy)}: it asks for a login, or for one of another kind")
+    send(bytes((_VERSION, _CONNECT, 0)) + _socks_address(target))
+    _, reply, _, kind = _exactly(proxy, receive, 4)
+    length = {_IPV4: 4, _IPV6: 16}.get(kind) or _exactly(proxy, receive, 1)[0]
+    _exactly(proxy, receive, length + 2)  # the address of its own end
+    if reply == 0:
+        return
+    reason = f"the proxy {proxy.shown} answered: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
+    if reply in _SOCKS_REFUSES:
+        raise WayRefuses(reason)
+    raise BeyondProxy(UnreachableKind.CONNECT, reason)
+
+
+def _socks_address(target: Address) -> bytes:
+    host, port = target
+    end = port.to_bytes(2, "big")
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        name = host.encode("ascii")
+        if len(name) > 255:
+            raise TransportError(UnreachableKind.DNS, "the host name is too long") from None
+        return bytes((_NAME, len(name))) + name + end
+    return bytes((_IPV4 if ip.version == 4 else _IPV6,)) + ip.packed + end
+
+
+def _exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
+    """The next `size` bytes, and no more: what follows belongs to the target."""
+    data = b""
+    while len(data) < size:
+        piece = receive(size - len(data))
+        if not piece:
+            raise BeyondProxy(UnreachableKind.RESET, f"{_at(proxy)}: it closed the connection")
+        data += piece
+    return data
+
+
+def bind_to(sock: socket.socket, address: str) -> None:
+    """
+    Have a connection start at a local address.
+
+    Raises:
+        WayFailed: this machine does not have it.
+    """
+    try:
+        # The port is chosen when it connects, so that connections to different servers share ports.
+        if hasattr(socket, "IP_BIND_ADDRESS_NO_PORT"):
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
+        sock.bind((address, 0))
+    except OSError as error:
+        reason = f"the address {address} cannot be used: {error.strerror or error}"
+        raise WayFailed(reason) from error

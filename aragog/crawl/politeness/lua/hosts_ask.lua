@@ -1,0 +1,47 @@
+-- hosts_ask: open hosts of a crawl that has a bound of open hosts, in the order in which they asked.
+--
+-- keys: open next turns
+-- args: most new_lease_ms kept_s hosts...
+--
+-- KEYS[1]  {prefix}hosts:<crawl>:open   zset  host -> until when it holds its place (ms)
+-- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
+-- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
+-- ARGV[1]  the most open hosts   ARGV[2]  how long a host keeps its place that nobody serves (ms)
+-- ARGV[3]  seconds after the last call until all is forgotten   ARGV[4..]  the hosts whose URLs could be sent now
+--
+-- Returns how many of the asked hosts are open, these, and the others that were opened.
+-- After it every asked host is open or waits for a place.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function last()
+  return tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or 0)
+end
+for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+  redis.call('ZREM', KEYS[1], host)
+  redis.call('HDEL', KEYS[3], host)
+end
+for n = 4, #ARGV do
+  if not redis.call('ZSCORE', KEYS[1], ARGV[n]) then
+    redis.call('ZADD', KEYS[2], 'NX', last() + 1, ARGV[n])
+  end
+end
+local opened, asked, others = {}, {}, {}
+while redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[1]) do
+  local host = redis.call('ZPOPMIN', KEYS[2])[1]
+  if not host then break end
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), host)
+  opened[#opened + 1] = host
+end
+local is_asked = {}
+for n = 4, #ARGV do
+  is_asked[ARGV[n]] = true
+  if redis.call('ZSCORE', KEYS[1], ARGV[n]) then asked[#asked + 1] = ARGV[n] end
+end
+for _, host in ipairs(opened) do
+  if not is_asked[host] then others[#others + 1] = host end
+end
+for n = 1, 3 do redis.call('EXPIRE', KEYS[n], tonumber(ARGV[3])) end
+local answer = {#asked}
+for _, host in ipairs(asked) do answer[#answer + 1] = host end
+for _, host in ipairs(others) do answer[#answer + 1] = host end
+return answer

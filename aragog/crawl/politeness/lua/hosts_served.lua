@@ -1,0 +1,30 @@
+-- hosts_served: report what was sent of open hosts; a host gives its place up when it is empty or its turn is over.
+--
+-- keys: open next turns
+-- args: turn lease_ms tail_ms served...
+--
+-- KEYS[1]  {prefix}hosts:<crawl>:open   zset  host -> until when it holds its place (ms)
+-- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
+-- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
+-- ARGV[1]  URLs after which the turn of a host is over, if others wait   ARGV[2]  how long a host keeps its place (ms)
+-- ARGV[3]  how long after its last report its requests may last (ms)
+-- ARGV[4..]  three values for each host: its name, how many URLs were sent, 1 if nothing of it waits
+--
+-- Returns 1.
+-- After it a host that is empty or whose turn is over holds its place until its requests are over.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function last()
+  return tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or 0)
+end
+for n = 4, #ARGV, 3 do
+  local host, count, is_empty = ARGV[n], tonumber(ARGV[n + 1]), ARGV[n + 2] == '1'
+  local sent = redis.call('HINCRBY', KEYS[3], host, count)
+  local is_over = sent >= tonumber(ARGV[1]) and redis.call('ZCARD', KEYS[2]) > 0
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[is_empty and 3 or is_over and 3 or 2]), host)
+  if is_over then
+    redis.call('HDEL', KEYS[3], host)
+    if not is_empty then redis.call('ZADD', KEYS[2], last() + 1, host) end
+  end
+end
+return 1

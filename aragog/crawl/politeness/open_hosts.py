@@ -1,0 +1,97 @@
+"""
+The hosts that a crawl with a bound (`max_open_hosts`) has open at once.
+
+Only URLs of open hosts leave their lines for such a crawl. A host is open for a turn of `TURN_URLS`
+URLs; then, if others wait, it goes to the end of the hosts that wait for a place. So every host has
+one turn before any has two: the crawl goes into breadth. A host that is empty gives its place up
+when its last requests are over.
+
+A host is what has a line: a registered domain, or a host where an override says so. Nothing depends
+on these records: a lost one opens or closes a host early, and a process that dies leaves a place
+that is free after `LEASE_MS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import redis
+
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from pinlater.redis.errors import redis_errors
+from pinlater.redis.scripts import load_script
+
+TURN_URLS = 20
+LEASE_MS = 60_000
+"""An open host gives its place up if nothing of it was sent for this time."""
+NEW_LEASE_MS = 10_000
+"""The same for one that was just opened: it may have nothing to send any more."""
+TAIL_MS = 2_000
+"""The slots of what was sent are at most so far ahead."""
+KEPT_S = 86_400
+
+
+class AskedHosts(NamedTuple):
+    """What came of asking for places."""
+
+    open: frozenset[str]
+    """The asked hosts that are open."""
+    others: list[str]
+    """Other hosts that were opened now: their lines are to be looked at."""
+
+
+class SentOfHost(NamedTuple):
+    """What was sent of an open host."""
+
+    host: str
+    urls: int
+    is_empty: bool
+    """Nothing of it waits for the crawl any more."""
+
+
+class OpenHosts:
+    """
+    The open hosts of all crawls. A call is one round trip and may raise `BrokerUnavailable`.
+
+    Args:
+        nodes: the servers of the lines; the first of them has these records.
+        prefix: the start of every key.
+        tail_ms: how long a host that is empty, or has had its turn, still holds its place.
+    """
+
+    def __init__(
+        self, nodes: redis.Redis | RedisNodes, *, prefix: str, tail_ms: int = TAIL_MS
+    ) -> None:
+        self._redis = RedisNodes.of(nodes).first
+        self._prefix = f"{prefix}hosts:"
+        self._tail_ms = tail_ms
+
+    def ask(self, crawl: int, most: int, hosts: Sequence[str]) -> AskedHosts:
+        """Ask for places for hosts whose URLs could be sent; without hosts, only open the next."""
+        with redis_errors("redis, open hosts"):
+            count, *found = load_script("aragog.crawl.politeness", "hosts_ask").run(
+                self._redis,
+                **self._keys(crawl),
+                most=most,
+                new_lease_ms=NEW_LEASE_MS,
+                kept_s=KEPT_S,
+                hosts=list(hosts),
+            )
+        names = [host.decode() for host in found]
+        return AskedHosts(frozenset(names[:count]), names[count:])
+
+    def served(self, crawl: int, sent: Sequence[SentOfHost]) -> None:
+        """Report what was sent of open hosts."""
+        with redis_errors("redis, open hosts"):
+            load_script("aragog.crawl.politeness", "hosts_served").run(
+                self._redis,
+                **self._keys(crawl),
+                turn=TURN_URLS,
+                lease_ms=LEASE_MS,
+                tail_ms=self._tail_ms,
+                served=[v for one in sent for v in (one.host, one.urls, int(one.is_empty))],
+            )
+
+    def _keys(self, crawl: int) -> dict[str, str]:
+        return {name: f"{self._prefix}{crawl}:{name}" for name in ("open", "next", "turns")}

@@ -1,0 +1,82 @@
+"""The form of a page, filled in as a browser does it (HTML, 4.10.21). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode, urljoin
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MOST_BYTES = 1_000_000
+"""The form of a longer page is not found behind them."""
+_BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
+
+
+@dataclass(frozen=True, slots=True)
+class SignInForm:
+    """A form that a person would fill in."""
+
+    action: str
+    """Where it is sent to, absolute."""
+    method: str
+    values: tuple[tuple[str, str], ...]
+    """Its fields in order, with the values of the page."""
+
+    def filled(self, values: Mapping[str, str]) -> bytes:
+        """The body to send, with these values in place of the page's."""
+        pairs = [(name, values.get(name, value)) for name, value in self.values]
+        return urlencode(pairs).encode("ascii")
+
+
+def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None:
+    """
+    The first form of a page that has all fields of these names; None without one.
+
+    Args:
+        body: of the page, UTF-8.
+        url: of the page; relative actions resolve against it.
+        names: of fields that are filled in.
+    """
+    tree = LexborHTMLParser(body[:MOST_BYTES].decode("utf-8", "replace"))
+    for form in tree.css("form"):
+        values = tuple(_values(form))
+        if names and names <= {name for name, _ in values}:
+            action = urljoin(url, (form.attributes.get("action") or "").strip())
+            method = (form.attributes.get("method") or "get").strip().upper()
+            return SignInForm(action, method, values)
+    return None
+
+
+def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
+    """The fields that are sent; of several buttons the first, as if Enter were pressed."""
+    pressed = False
+    for node in form.css("input, select, textarea, button"):
+        attributes = node.attributes
+        name, kind = attributes.get("name"), (attributes.get("type") or "").lower()
+        if node.tag == "button":
+            kind = kind or "submit"
+        if not name or "disabled" in attributes:
+            continue
+        if kind == "submit" and not pressed:
+            pressed = True
+            yield name, attributes.get("value") or ""
+        elif kind in _BUTTONS or (kind in ("checkbox", "radio") and "checked" not in attributes):
+            continue
+        elif node.tag == "select":
+            yield name, _chosen(node)
+        elif node.tag == "textarea":
+            yield name, node.text()
+        else:
+            fallback = "on" if kind in ("checkbox", "radio") else ""
+            yield name, attributes.get("value", fallback) or ""
+
+
+def _chosen(select: LexborNode) -> str:
+    options = select.css("option")
+    chosen = next((each for each in options if "selected" in each.attributes), None)
+    option = chosen or (options[0] if options else None)
+    if option is None:
+        return ""
+    value = option.attributes.get("value")
+    return option.text().strip() if value is None else value

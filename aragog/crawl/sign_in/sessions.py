@@ -1,0 +1,108 @@
+"""
+The sessions of signed-in crawls, in Redis: the cookies of an origin, for one crawl.
+
+Cookies are secrets: they are in Redis, like the pages that they open, and in no log, record or
+message.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, cast
+
+import orjson
+import redis
+
+from aragog.crawl.fetcher.cookies import OriginCookies
+from aragog.crawl.shared_redis.leases import Leases
+from pinlater.redis.errors import redis_errors
+
+VERSION = 1
+KEPT_S = 30 * 86_400
+LEASE_S = 120.0
+"""How long one process may take to sign in before the next one tries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What is known of signing in to an origin for a crawl."""
+
+    cookies: tuple[tuple[Any, ...], ...] = ()
+    """As `Cookies.plain` has them; (): there is no session."""
+    began_at_ms: int = 0
+    """When somebody last signed in, or tried to."""
+    failures: int = 0
+    """Attempts to sign in that failed in a row."""
+    reason: str = ""
+    """Why the last one failed."""
+
+
+NO_SESSION = Session()
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """The session of one fetch."""
+
+    cookies: OriginCookies
+    crawl: str
+    began_at_ms: int
+    before: list[tuple[Any, ...]]
+    """Its cookies before the fetch."""
+
+
+class Sessions:
+    """
+    The sessions of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+
+    Args:
+        client: of `redis.url`.
+        prefix: of the keys.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._prefix = f"{prefix}sign_in:"
+        self._leases = Leases(client, f"{prefix}sign_in.leases", LEASE_S)
+
+    def read(self, origin: str, crawl: str) -> Session:
+        """The session; `NO_SESSION` without one, and for one that a newer version wrote."""
+        with _our_errors():
+            raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
+        row = orjson.loads(raw) if raw else {}
+        if row.get("v") != VERSION:
+            return NO_SESSION
+        cookies = tuple(tuple(cookie) for cookie in row["cookies"])
+        return Session(cookies, row["began_at_ms"], row["failures"], row["reason"])
+
+    def write(self, origin: str, crawl: str, session: Session) -> None:
+        """Keep a session for 30 days. The last writer wins: each has cookies that work."""
+        row = {
+            "v": VERSION,
+            "cookies": session.cookies,
+            "began_at_ms": session.began_at_ms,
+            "failures": session.failures,
+            "reason": session.reason,
+        }
+        with _our_errors():
+            self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=KEPT_S)
+
+    def acquire(self, origin: str, crawl: str) -> bool:
+        """Whether the caller is the one who signs in now."""
+        with _our_errors():
+            return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
+
+    def release(self, origin: str, crawl: str) -> None:
+        """Let others sign in."""
+        with _our_errors():
+            self._leases.release([f"{origin} {crawl}"])
+
+    def _key(self, origin: str, crawl: str) -> str:
+        """Of a fixed length, whatever the names have."""
+        return self._prefix + sha256(f"{origin} {crawl}".encode()).hexdigest()[:32]
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("redis, sessions of signed-in crawls")

@@ -1,0 +1,335 @@
+"""
+Sign in to the sites that `fetch.sign_in` names, before a URL of theirs is fetched.
+
+The page with the form and the form itself are requests like others: robots.txt must allow them,
+each has a slot of the domain, and they go by the way out of the URL. One process signs in at a
+time, and not again for `least_s` after that. Meanwhile the URLs wait; they lose no attempt.
+
+Safe to run twice or to be killed: the lease expires, and whoever signs in last has the session.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.fetcher.cookies import OriginCookies
+from aragog.crawl.fetcher.gate import Gate
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.politeness.slots import SlotRequest
+from aragog.crawl.sign_in.forms import SignInForm, find_form
+from aragog.crawl.sign_in.sessions import Session, Sessions, SignedIn
+from aragog.crawl.stages.access import Access
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.page_resources import ResourceGate, near_slot
+from aragog.errors import ConfigError
+from aragog.fetch_record.causes import DeferralCause
+from aragog.fetch_record.outcome import Deferred, Fetched, Outcome, OutcomeKind
+from aragog.runtime.clock import Clock
+from aragog.runtime.secret import reveal
+from aragog.settings import SignInSettings
+from aragog.settings.credentials import origin_of
+from urlspelling import normalize
+from urlspelling.domain import origin
+
+log = logging.getLogger(__name__)
+AGAIN_MS = 500
+"""URLs come back after this while another process signs in."""
+LONGEST_S = 3_600.0
+"""Between two attempts to sign in that fail."""
+WITHIN_S = 30.0
+"""How long a request of signing in may wait for its slot."""
+FORM_TYPE = "application/x-www-form-urlencoded"
+UNAUTHORIZED = 401
+
+
+class CookieFetcher(Protocol):
+    """Sends one request with cookies (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        headers: Mapping[str, str] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
+        cookies: OriginCookies | None = None,
+        egress: EgressChoice = ANY,
+    ) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+class _Failed(Exception):
+    """Signing in failed; the text says why, without a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignIns:
+    """
+    Signs in. Thread-safe.
+
+    Args:
+        settings: `fetch.sign_in`.
+        sessions: of all processes.
+        fetcher: of pages.
+        access: decides about each request.
+        checks: know the names of crawls.
+        clock: of all workers.
+    """
+
+    settings: Mapping[str, SignInSettings]
+    sessions: Sessions
+    fetcher: CookieFetcher
+    access: Access
+    checks: CrawlChecks
+    clock: Clock
+
+    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
+        """
+        The session for a job, after signing in if need be; None: its origin or crawl has none.
+
+        Deferred: it cannot be signed in now.
+
+        """
+        place = origin(job.next_url)
+        settings = self._settings_of(place)
+        if settings is None or _without_query(job.next_url) == _form_url(place, settings):
+            return None
+        crawl = self.checks.crawl_of(job).name if job.crawl else ""
+        if settings.crawls and crawl not in settings.crawls:
+            return None
+        known = self.sessions.read(place, crawl)
+        if not known.cookies:
+            signed = self._signed_in(place, crawl, settings, egress)
+            if isinstance(signed, int):
+                reason = f"signing in to {place} failed: {known.reason}" if known.reason else ""
+                return Deferred(
+                    url=job.url,
+                    final_url=job.next_url,
+                    fetched_at_ms=self.clock.now_ms(),
+                    cause=DeferralCause.SIGN_IN,
+                    retry_at_ms=self.clock.now_ms() + signed,
+                    reason=reason or f"{place} is being signed in to",
+                )
+            known = signed
+        cookies = OriginCookies.of(place, known.cookies, self.clock)
+        return SignedIn(cookies, crawl, known.began_at_ms, cookies.plain())
+
+    def check(self) -> None:
+        """
+        Read the values of all fields once.
+
+        Raises:
+            ConfigError: one is not where its setting says; the message has nothing of it.
+        """
+        for key, settings in self.settings.items():
+            _values(origin_of(key) or "", settings)
+
+    def after(self, signed: SignedIn, outcome: Outcome) -> bool:
+        """
+        Keep what a fetch changed of the cookies; whether its session had ended.
+
+        A session that ended is forgotten, if nobody has signed in since.
+        """
+        place, crawl = signed.cookies.origin, signed.crawl
+        ended = self._has_ended(place, outcome)
+        changed = signed.cookies.plain()
+        if ended or changed != signed.before:
+            now = self.sessions.read(place, crawl)
+            if now.began_at_ms == signed.began_at_ms:
+                kept = () if ended else tuple(changed)
+                self.sessions.write(place, crawl, replace(now, cookies=kept))
+        return ended
+
+    def _settings_of(self, place: str) -> SignInSettings | None:
+        return next((s for key, s in self.settings.items() if origin_of(key) == place), None)
+
+    def _has_ended(self, place: str, outcome: Outcome) -> bool:
+        """A 401, a redirect to the form, or a page with the form says so."""
+        settings = self._settings_of(place)
+        if settings is None or isinstance(outcome, Deferred):
+            return False
+        form_url = _form_url(place, settings)
+        if outcome.status == UNAUTHORIZED or any(
+            _without_query(each) == form_url
+            for each in (outcome.final_url, *(hop.target for hop in outcome.hops))
+        ):
+            return True
+        return isinstance(outcome, Fetched) and _form_of(outcome, settings) is not None
+
+    def _signed_in(
+        self, place: str, crawl: str, settings: SignInSettings, egress: EgressChoice
+    ) -> Session | int:
+        """The new session, or the ms after which to look again."""
+        known = self.sessions.read(place, crawl)
+        wait_ms = self._wait_ms(known, settings)
+        if wait_ms > 0:
+            return wait_ms
+        if not self.sessions.acquire(place, crawl):
+            return AGAIN_MS
+        try:
+            known = self.sessions.read(place, crawl)
+            if known.cookies or self._wait_ms(known, settings) > 0:
+                return known if known.cookies else AGAIN_MS
+            return self._try(place, crawl, settings, known, egress)
+        finally:
+            self.sessions.release(place, crawl)
+
+    def _try(
+        self,
+        place: str,
+        crawl: str,
+        settings: SignInSettings,
+        known: Session,
+        egress: EgressChoice,
+    ) -> Session | int:
+        began_at_ms = self.clock.now_ms()
+        try:
+            values = _values(place, settings)
+            cookies = self._cookies_of(place, settings, values, egress)
+        except (_Failed, ConfigError) as error:
+            log.warning("signing in to %s failed: %s", place, error)
+            failed = Session((), began_at_ms, known.failures + 1, str(error))
+            self.sessions.write(place, crawl, failed)
+            return max(AGAIN_MS, self._wait_ms(failed, settings))
+        session = Session(tuple(cookies.plain()), began_at_ms)
+        self.sessions.write(place, crawl, session)
+        log.info("signed in to %s%s", place, f" for the crawl {crawl}" if crawl else "")
+        return session
+
+    def _wait_ms(self, known: Session, settings: SignInSettings) -> int:
+        """How long until it may be tried again: doubled for each failure, up to an hour."""
+        if not known.began_at_ms:
+            return 0
+        longest_s = max(LONGEST_S, settings.least_s)
+        wait_s = min(settings.least_s * 2 ** min(known.failures, 12), longest_s)
+        return int(known.began_at_ms + wait_s * 1000 - self.clock.now_ms())
+
+    def _cookies_of(
+        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressChoice
+    ) -> OriginCookies:
+        """Get the form, fill it in and send it."""
+        cookies = OriginCookies.of(place, (), self.clock)
+        form_url = _form_url(place, settings)
+        page = self._request(form_url, egress, cookies=cookies)
+        if not isinstance(page, Fetched):
+            raise _Failed(f"the page with the form: {_text(page)}")
+        form = _form_of(page, settings)
+        if form is None:
+            raise _Failed(f"{form_url} has no form with the fields {', '.join(settings.fields)}")
+        try:
+            action = normalize(form.action)
+        except ValueError:
+            action = ""
+        if not action or origin(action) != place:
+            raise _Failed("the form is sent to another origin")
+        if form.method != "POST":
+            raise _Failed("the form is sent with GET, which would put the values into a URL")
+        answer = self._request(
+            action,
+            egress,
+            cookies=cookies,
+            method="POST",
+            body=form.filled(values),
+            headers={"Content-Type": FORM_TYPE, "Origin": place},
+        )
+        self._check(answer, settings, form_url)
+        if not cookies.plain():
+            raise _Failed("the site set no cookie")
+        return cookies
+
+    def _check(self, answer: Outcome, settings: SignInSettings, form_url: str) -> None:
+        """Raise unless the site accepted the form: a page or redirect that is not the form."""
+        status = answer.status or 0
+        if not 200 <= status < 400:
+            raise _Failed(f"the form: {_text(answer)}")
+        if isinstance(answer, Fetched) and _form_of(answer, settings) is not None:
+            raise _Failed("the site shows the form again: check the values of its fields")
+        location = answer.header("location") or ""
+        if location and _without_query(_absolute(form_url, location)) == form_url:
+            raise _Failed("the site leads back to the form: check the values of its fields")
+
+    def _request(self, url: str, egress: EgressChoice, **options: Any) -> Outcome:
+        """One request of signing in, at its slot."""
+        until_s = self.clock.monotonic_s() + WITHIN_S
+
+        def left_ms() -> float:
+            return (until_s - self.clock.monotonic_s()) * 1000
+
+        vetted = self.access.vet([UrlJob(url=url)])
+        if not vetted.allowed:
+            denied = vetted.denied[0].reason if vetted.denied else "its robots.txt is not known yet"
+            raise _Failed(f"{url} may not be requested: {denied}")
+        _, crawl_delay_s = vetted.allowed[0]
+        request = SlotRequest(self.access.limiter.key_for(url), crawl_delay_s)
+        slot = near_slot(self.access.limiter, request, left_ms())
+        if slot is None:
+            raise _Failed(f"{url} got no slot in {WITHIN_S:g} s")
+        with ResourceGate(self.access.rules, slot, left_ms) as gate:
+            fetch = partial(self.fetcher.fetch, url, gate=gate, egress=egress, **options)
+            outcome = fetch()
+            ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+            if not isinstance(outcome, Deferred):
+                # The redirect after a form is an answer, although it is not followed.
+                self.access.limiter.report(gate.key, ok or 300 <= (outcome.status or 0) < 400)
+        return outcome
+
+
+def _form_of(page: Fetched, settings: SignInSettings) -> SignInForm | None:
+    """The form of a page; a page that does not name all fields is not parsed."""
+    names = frozenset(settings.fields)
+    if not all(name.encode() in page.body for name in names):
+        return None
+    return find_form(page.body, page.final_url, names)
+
+
+def _form_url(place: str, settings: SignInSettings) -> str:
+    return normalize(place + settings.form)
+
+
+def _without_query(url: str) -> str:
+    return url.partition("?")[0]
+
+
+def _absolute(base: str, location: str) -> str:
+    try:
+        return normalize(location, base)
+    except ValueError:
+        return ""
+
+
+def _text(outcome: Outcome) -> str:
+    return f"{outcome.outcome}: {outcome.reason or outcome.status or ''}".rstrip(": ")
+
+
+def _values(place: str, settings: SignInSettings) -> dict[str, str]:
+    return {name: _value(place, name, where) for name, where in settings.fields.items()}
+
+
+def _value(place: str, name: str, reference: str) -> str:
+    """
+    The value of a field.
+
+    Raises:
+        ConfigError: it is not there; the message has nothing of it.
+    """
+    kind, _, where = reveal(reference).partition(":")
+    setting = f"fetch.sign_in.{place}.fields.{name}"
+    if kind == "text":
+        return where
+    if kind == "env":
+        if (text := os.environ.get(where)) is None:
+            raise ConfigError(f"{setting}: the environment has no variable {where}; set it")
+        return text
+    try:
+        return Path(where).read_text("utf-8").strip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise ConfigError(f"{setting}: {where} cannot be read: {reason}") from None

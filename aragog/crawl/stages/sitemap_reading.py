@@ -1,0 +1,201 @@
+"""
+What sitemaps and feeds list: pages and files that a walk enqueues, and refreshes of stored pages.
+
+A walk begins when somebody enqueues a sitemap, and requests each file once
+(`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again: then it
+enqueues no page, and brings refreshes forward (`aragog.urlstore.change_signals`).
+
+Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
+over, and the same reading brings the same signals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
+from aragog.crawl.pipeline.ports import Walks
+from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
+from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.page_limits import limited
+from aragog.crawl.stages.page_reading import SourceReading
+from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.revalidation import is_reread
+from aragog.observability.metrics import SOURCE_READINGS
+from aragog.pages import sitemaps
+from aragog.pages.sitemaps import SitemapUrl
+from aragog.runtime.clock import Clock
+from aragog.settings import Settings
+from aragog.urlstore.change_signals import Reading
+from aragog.urlstore.signal_sources import SOURCES
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.usual_intervals import FEED, SITEMAP
+from urlspelling.domain import registered_domain
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+MOST_NEW_FILES = 50
+"""Files of an index that one reading by the refresh schedule adds, the newest first."""
+_BROUGHT, _NOTHING, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapReading:
+    """Takes what sitemaps and feeds list."""
+
+    enqueuer: Enqueuer
+    store: UrlStore
+    settings: Settings
+    walks: Walks
+    clock: Clock
+    chunk: int = 500
+    """Entries that are looked up in the store at a time."""
+    checks: CrawlChecks = field(default_factory=CrawlChecks)
+    """Knows the scope of each job's crawl."""
+
+    def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
+        """
+        Take what a sitemap or feed lists.
+
+        Enqueued are entries of its own registered domain that are not stored, or were last seen
+        before their lastmod. A file that the refresh schedule reads again enqueues no page: it
+        brings refreshes of stored pages forward (`aragog.urlstore.change_signals`), which a walk
+        does as well.
+
+        Raises:
+            PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
+        """
+        limits, job = self.settings.pipeline, result.job
+        if is_reread(job) and (kind := self._unchanged(result)):
+            self.confirmed_sources([result])
+            return SourceReading(0, kind)
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
+        kind = FEED if sitemap.is_feed else SITEMAP
+        domain = registered_domain(result.fetch.final_url)
+        listed = [entry for entry in sitemap.urls if registered_domain(entry.url) == domain]
+        children = [c for c in sitemap.children if registered_domain(c.url) == domain]
+        reading = self.store.signals.reading(
+            listed, kind=kind, fetched_at_ms=result.fetch.fetched_at_ms, sender=job.url
+        )
+        if is_reread(job):
+            for at in range(0, len(listed), self.chunk):
+                reading.take(listed[at : at + self.chunk])
+            enqueued = self._new_children(result, children) if job.depth > 0 else 0
+        else:
+            enqueued = self._walked(result, listed, children, reading)
+        reading.close()
+        (_BROUGHT if reading.brought else _NOTHING).add()
+        return SourceReading(enqueued, kind, reading.brought)
+
+    def _unchanged(self, result: FetchResult) -> str | None:
+        """The kind of a file that has the bytes of its last reading; None: they are others."""
+        state = self.store.schedule.refresh_state(result.job.url)
+        is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
+        return state.page_type if state and is_same and state.page_type in SOURCES else None
+
+    def _walked(
+        self,
+        result: FetchResult,
+        listed: Sequence[SitemapUrl],
+        children: Sequence[SitemapUrl],
+        reading: Reading,
+    ) -> int:
+        """How many files and pages of a walk were enqueued."""
+        job, url = result.job, result.fetch.final_url
+        url_filter, is_in_scope = filter_of(job), in_scope(self.checks.crawl_of(job).scope, url)
+        entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
+        walk = Walk(job.request_id, registered_domain(url))
+        size = self.walks.note_read(walk, [job.url, url], len(entries))
+        files = [child.url for child in children]
+        count = self._children(job, walk, size, files) if job.depth > 0 else 0
+        return count + self._entries(job, walk, size, entries, reading)
+
+    def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
+        """How many of the files that an index lists were enqueued: those that are new to it."""
+        room = self.settings.pipeline.sitemap_max_files - size.files
+        files = _within(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        count = self._enqueue(files, _options_of_files(job))
+        self.walks.note_enqueued(walk, files)  # afterward: a task that is killed loses none
+        return count
+
+    def _new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
+        """How many files of an index that is read again were enqueued: some that are not known."""
+        at_ms = result.fetch.fetched_at_ms
+        new = self.store.signals.children(children, at_ms, MOST_NEW_FILES)
+        return self._enqueue(new, _options_of_files(result.job)) if new else 0
+
+    def _entries(
+        self,
+        job: UrlJob,
+        walk: Walk,
+        size: WalkSize,
+        entries: Sequence[SitemapUrl],
+        reading: Reading,
+    ) -> int:
+        """How many of the pages that a sitemap lists were enqueued."""
+        room = self.settings.pipeline.sitemap_max_urls - size.urls
+        entries = _within(entries, room, walk, "sitemap_max_urls")
+        options = EnqueueOptions(
+            refresh=True,
+            priority=PRIORITY_REFRESH,
+            request_id=job.request_id,
+            purposes=job.purposes,
+            found_on=job.traceparent,
+            crawl_number=job.crawl,
+        )
+        return sum(
+            self._enqueue(self._newer(entries[at : at + self.chunk], reading), options)
+            for at in range(0, len(entries), self.chunk)
+        )
+
+    def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
+        """URLs of entries that are not stored, or that changed since they were seen."""
+        seen = reading.take(entries)
+        now_ms = self.clock.now_ms()
+        return [
+            entry.url
+            for entry, seen_at_ms in zip(entries, seen, strict=True)
+            if seen_at_ms is None or entry.changed_since(seen_at_ms, now_ms)
+        ]
+
+    def confirmed_sources(self, results: Iterable[FetchResult]) -> None:
+        """Note sitemaps and feeds that a 304 confirmed: they name no change."""
+        found = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
+        if found:
+            self.store.signals.confirmed(found, max(found.values()))
+            _UNCHANGED.add(len(found))
+
+    def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
+        return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+
+def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+    """What still belongs to a walk; the rest is logged."""
+    if len(listed) <= room:
+        return listed
+    log.warning(
+        "the walk %s of the sitemaps of %s leaves out %d: see pipeline.%s",
+        walk.request_id, walk.domain, len(listed) - max(0, room), setting,
+    )  # fmt: skip
+    return listed[: max(0, room)]
+
+
+def _options_of_files(job: UrlJob) -> EnqueueOptions:
+    """How the files that an index lists are enqueued."""
+    return EnqueueOptions(
+        depth=job.depth - 1,
+        refresh=True,
+        sitemap=True,
+        in_walk=True,
+        priority=job.priority,
+        url_filter=job.url_filter,
+        request_id=job.request_id,
+        purposes=job.purposes,
+        found_on=job.traceparent,
+        crawl_number=job.crawl,
+    )

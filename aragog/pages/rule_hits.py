@@ -1,0 +1,172 @@
+"""What each rule for fields and items finds on a page, and the page with that in color. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from aragog.pages.items import SiteKinds
+from aragog.pages.selectors import SiteRules
+from aragog.settings.extractor_names import SITE
+from richpins.document import Document
+from richpins.items import FoundItems, ItemKind, find
+from richpins.selectors import SelectedPage, Selector
+
+MOST_COLORED = 2_000
+"""Elements of a page that are marked."""
+_GOLDEN_ANGLE = 137.508
+_POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
+"""A page that is looked at runs no script and sends nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleHit:
+    """What one rule finds on a page."""
+
+    name: str
+    """Of the field (`site.price`), or of the kind or its field (`items.cards.price`)."""
+    rule: str
+    hits: int
+    """Values of a field of the page; elements of a kind; items that have a field."""
+    first: Any = None
+    """The first value; None: there is none, or it is an element."""
+    within: str | None = None
+    """The CSS selector of the elements in which the rule looks; None: the whole page."""
+
+    @property
+    def css(self) -> str | None:
+        """The selector of the elements; None for XPath, whose elements are not marked."""
+        kind, _, text = self.rule.strip().partition(":")
+        if not kind.startswith("css"):
+            return None
+        selector, colons, _ = text.strip().rpartition("::")
+        return selector.strip() if colons else text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class PageHits:
+    """What all rules find on a page."""
+
+    rules: tuple[RuleHit, ...]
+    items: Mapping[str, FoundItems]
+    """By kind; of functions too."""
+
+
+def hits_of(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
+    """
+    What the rules of the settings find on a page (`ExtractorPage`).
+
+    Raises:
+        ValueError, TypeError: an XPath cannot be computed, or a function returned what is no item.
+        Exception: whatever a function raises.
+    """
+    document = page.document
+    hits = [_of_field(name, one, document) for name, one in rules.of(document.url).items()]
+    items: dict[str, FoundItems] = {}
+    for name, each in kinds.of(document.url).items():
+        if each.kind.is_on(document.url):
+            items[name] = find(each.kind, document, page)
+            hits += _of_kind(each.kind, items[name], document)
+    return PageHits(tuple(hits), items)
+
+
+def _of_field(name: str, selector: Selector, document: Document) -> RuleHit:
+    values = [v for v in selector.select(SelectedPage(document)) if v not in (None, "")]
+    return RuleHit(f"{SITE}.{name}", selector.text, len(values), values[0] if values else None)
+
+
+def _of_kind(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[RuleHit]:
+    page, name = SelectedPage(document), f"items.{kind.name}"
+    within = None
+    if kind.each is not None:
+        language, text = kind.each
+        elements = page.css(text) if language == "css" else page.xpath(text)
+        count = len(elements) if isinstance(elements, list) else 0
+        yield RuleHit(name, f"{language}:{text}", count)
+        within = text if language == "css" else None
+    for one in kind.fields:
+        values = [v for item in found.items if (v := item.values.get(one.name)) is not None]
+        rule = one.selector.text if one.selector else "the page that links here"
+        of = None if one.of_page else within
+        yield RuleHit(f"{name}.{one.name}", rule, len(values), values[0] if values else None, of)
+    for selector in kind.follow:
+        urls = [v for v in selector.select(page) if v]
+        yield RuleHit(f"{name} follow", selector.text, len(urls), urls[0] if urls else None)
+
+
+def colored_page(document: Document, hits: PageHits) -> str:
+    """
+    The page as HTML with the elements that rules in CSS select in color, and a legend.
+
+    It has no scripts, and a policy under which a browser loads only images, styles and fonts.
+    """
+    tree = LexborHTMLParser(document.body)
+    for node in tree.css(
+        "script, noscript, iframe, object, embed, base, meta[http-equiv], form > input"
+    ):
+        node.decompose()
+    left = MOST_COLORED
+    for number, hit in enumerate(hits.rules):
+        for node in _elements(hit, tree):
+            if left:
+                _mark(node, hit, _color(number))
+                left -= 1
+    html = tree.html or ""
+    head = (
+        f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta charset="utf-8"><base href="{escape(document.base_url)}">'
+    )
+    return head + html.removeprefix("<!DOCTYPE html>") + _legend(hits)
+
+
+def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
+    """The elements of a rule: all of a kind and of a list, else the first of each item."""
+    if hit.css is None:
+        return
+    if hit.within is not None:
+        for element in tree.css(hit.within):
+            yield from _some(element.css(hit.css), hit)
+    else:
+        yield from _some(tree.css(hit.css), hit)
+
+
+def _some(nodes: list[LexborNode], hit: RuleHit) -> list[LexborNode]:
+    is_every = hit.rule.lstrip().startswith("css-all") or hit.first is None
+    return nodes if is_every else nodes[:1]
+
+
+def _mark(node: LexborNode, hit: RuleHit, color: str) -> None:
+    is_element_of_kind = hit.first is None
+    style = (
+        f"outline: 2px dashed {color} !important; outline-offset: 2px"
+        if is_element_of_kind
+        else f"background: {color} !important; outline: 2px solid {color} !important"
+    )
+    node.attrs["style"] = f"{node.attributes.get('style') or ''};{style}".lstrip(";")
+    node.attrs["title"] = f"{hit.name}: {hit.rule}"
+
+
+def _color(number: int) -> str:
+    return f"hsl({number * _GOLDEN_ANGLE % 360:.0f}, 85%, 75%)"
+
+
+def _legend(hits: PageHits) -> str:
+    rows = "".join(
+        f'<tr><td style="background:{_color(number)}">{escape(hit.name)}</td>'
+        f"<td>{hit.hits}</td><td>{escape(hit.rule)}</td>"
+        f"<td>{escape(str('' if hit.first is None else hit.first)[:100])}</td></tr>"
+        for number, hit in enumerate(hits.rules)
+    )
+    style = (
+        "position:fixed;right:8px;bottom:8px;max-height:45vh;overflow:auto;z-index:2147483647;"
+        "background:#fff;color:#000;border:1px solid #000;font:12px/1.4 monospace;text-align:left"
+    )
+    return (
+        f'<div id="aragog-rules" style="{style}"><table>'
+        "<tr><th>rule</th><th>hits</th><th>selector</th><th>first value</th></tr>"
+        f"{rows}</table></div>"
+    )

@@ -1,0 +1,41 @@
+"""Guessed rules as the text of a settings file. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from richpins.guesses import Guess, GuessedKind
+
+
+def settings_text(guess: Guess, site: str, agent: str) -> str:
+    """A settings file with the User-Agent and the guessed kinds of items of a host."""
+    lines = ["[fetch]", f"user_agent = {_quoted(agent)}"]
+    for kind in guess.kinds:
+        lines += ["", *_table(kind, site)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(kind: GuessedKind, site: str) -> Iterator[str]:
+    yield f"[extract.{_quoted(site)}.{kind.name}]"
+    for key, value in kind.table.items():
+        if key != "fields":
+            yield f"{key} = {_value(value)}"
+    yield ""
+    yield f"[extract.{_quoted(site)}.{kind.name}.fields]"
+    for name, rule in kind.table["fields"].items():
+        yield f"{name} = {_value(rule)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    """A text in TOML, whose escapes JSON shares; DEL is one of its own."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,146 @@
+"""Which way requests of the crawl leave: ways out by name, and the rules that choose among them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+BUILT_IN = ("direct", "proxy")
+"""Ways that need no entry: from the system's own address, and by `fetch.proxy`."""
+PROXY_SCHEMES = ("http", "socks5", "socks5h")
+PLACEHOLDERS = ("session", "host", "domain", "crawl")
+_AFTER = (403, 429)
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_LOGIN = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*", re.ASCII)
+_SUFFIX = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class WaySettings:
+    """A way out: `addresses` for a direct one, or `proxy`."""
+
+    addresses: tuple[str, ...] = ()
+    """IP addresses of this machine that direct requests are sent from: one of each family that is
+    to be reached. `aragog serve` publishes them with `identity.networks`."""
+    proxy: str = ""
+    """`http://host:port`, `socks5://host:port` or `socks5h://host:port`, without a login. With
+    `socks5h` the proxy resolves names. In it `{session}`, `{host}`, `{domain}` and `{crawl}` are
+    replaced."""
+    login: str = ""
+    """Where the login for the proxy is: `env:NAME` or `file:PATH`, which holds `user:password`. The
+    same words are replaced in it."""
+    resolve_at_proxy: bool = False
+    """Send names to an HTTP proxy as well, instead of addresses that were checked."""
+    session_s: float = 600.0
+    """`{session}` is a word that stays the same for a registered domain for this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgressRule:
+    """Which ways the URLs take that meet all conditions; a condition holds if one entry does."""
+
+    ways: tuple[str, ...] = ()
+    """Names in order: the next one is used while those before it fail."""
+    hosts: tuple[str, ...] = ()
+    """These hosts alone."""
+    domains: tuple[str, ...] = ()
+    """Hosts and domains, including all hosts below them."""
+    suffixes: tuple[str, ...] = ()
+    """Ends of host names such as `de` or `co.uk`."""
+    crawls: tuple[str, ...] = ()
+    """Names of crawls."""
+    after: tuple[int, ...] = ()
+    """403 or 429: only for the attempt that follows such an answer, at a slot of its own. There the
+    rules with `after` come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgressSettings:
+    """
+    Which way requests of the crawl leave (docs/egress.md).
+
+    The first of `[[egress.rules]]` that matches a URL decides; without one it is `fetch.proxy`, if
+    it is set, else `direct`. Each way has a table `[egress.ways.NAME]`.
+    """
+
+    ways: Mapping[str, WaySettings] = field(default_factory=dict)
+    """Name to a way out. `direct` and `proxy` (`fetch.proxy`) are there without an entry."""
+    rules: tuple[EgressRule, ...] = ()
+    """Rules, in order."""
+
+
+def egress_problems(egress: EgressSettings, fetch_proxy: str) -> Iterator[str]:
+    """Yield one line for each invalid value; the lines contain no secrets."""
+    for name, way in egress.ways.items():
+        at = f"egress.ways.{name}"
+        if not _NAME.fullmatch(name) or name in BUILT_IN:
+            yield (
+                f"egress.ways: a name must be up to 40 lower-case letters, digits, - and _, and "
+                f"not {' or '.join(BUILT_IN)}, got {name[:60]!r}"
+            )
+        if bool(way.addresses) == bool(way.proxy):
+            yield f"{at}: needs either addresses or proxy"
+        yield from _address_problems(at, way)
+        if way.proxy:
+            yield from _proxy_problems(at, way)
+        elif way.login or way.resolve_at_proxy:
+            yield f"{at}: login and resolve_at_proxy need proxy"
+    known = {*egress.ways, "direct", *(("proxy",) if fetch_proxy else ())}
+    for number, rule in enumerate(egress.rules, 1):
+        yield from _rule_problems(f"egress.rules[{number}]", rule, known)
+
+
+def _address_problems(at: str, way: WaySettings) -> Iterator[str]:
+    families = []
+    for text in way.addresses:
+        try:
+            families.append(ipaddress.ip_address(text).version)
+        except ValueError:
+            yield f"{at}.addresses: {text!r} is not an IP address"
+    if len(set(families)) < len(families):
+        yield f"{at}.addresses: at most one of IPv4 and one of IPv6; make a way of each other one"
+
+
+def _proxy_problems(at: str, way: WaySettings) -> Iterator[str]:
+    text = _PLACEHOLDER.sub("x", way.proxy)
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in PROXY_SCHEMES and parts.hostname and parts.port
+        has_login = "@" in text
+        valid = valid and parts.path in ("", "/") and not parts.query
+    except ValueError:
+        valid, has_login = None, "@" in text
+    if has_login:  # and not shown
+        yield f'{at}.proxy: must have no login; set login = "env:NAME" or "file:PATH"'
+    elif not valid:
+        schemes = ", ".join(f"{scheme}://host:port" for scheme in PROXY_SCHEMES)
+        yield f"{at}.proxy: must be {schemes}, got {way.proxy[:100]!r}"
+    for name in _PLACEHOLDER.findall(way.proxy):
+        if name not in PLACEHOLDERS:
+            yield f"{at}.proxy: {{{name[:40]}}} is none of {', '.join(PLACEHOLDERS)}"
+    if way.login and not _LOGIN.fullmatch(way.login):
+        yield f"{at}.login: must be env:NAME or file:PATH (its value is not shown)"
+    if way.session_s < 1:
+        yield f"{at}.session_s: must be at least 1, got {way.session_s:g}"
+
+
+def _rule_problems(at: str, rule: EgressRule, known: set[str]) -> Iterator[str]:
+    if not rule.ways:
+        yield f"{at}.ways: must name a way"
+    for name in rule.ways:
+        if name not in known:
+            yield f"{at}.ways: {name!r} is none of {', '.join(sorted(known))}"
+    for status in rule.after:
+        if status not in _AFTER:
+            yield (
+                f"{at}.after: must be 403 or 429, got {status}; no other way is taken after any "
+                "other answer, and never against robots.txt"
+            )
+    for setting in ("hosts", "domains", "suffixes"):
+        for name in getattr(rule, setting):
+            if not _SUFFIX.fullmatch(name):
+                yield f"{at}.{setting}: {name!r} must be a name in lower case without * and dot"

@@ -1,0 +1,52 @@
+"""How crawls sign in to sites of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from aragog.runtime.secret import Secret, mask, reveal
+from aragog.settings.credentials import origin_of
+
+_REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SignInSettings:
+    """Signing in to one origin by a form (docs/sign-in.md)."""
+
+    form: str = ""
+    """Path of the page with the form, such as `/login`."""
+    fields: Mapping[str, Secret] = field(default_factory=dict)
+    """Name of a field of the form to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE`
+    for what is no secret. The form is the first one that has all of them; its other fields keep the
+    values of the page."""
+    crawls: tuple[str, ...] = ()
+    """Names of the crawls that sign in. Empty: every fetch of the origin."""
+    least_s: float = 60.0
+    """The shortest time between two attempts to sign in; it doubles after each that fails."""
+
+    def __post_init__(self) -> None:
+        mask(self, fields={name: Secret(where) for name, where in self.fields.items()})
+
+
+def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
+    """Yield one line for each invalid value; the lines contain no secrets."""
+    for number, (key, each) in enumerate(table.items(), 1):
+        if origin_of(key) is None:
+            yield f"fetch.sign_in: key {number} is not an origin; write https://host"
+            continue
+        at = f"fetch.sign_in.{origin_of(key)}"
+        if not each.form.startswith("/") or each.form.startswith("//"):
+            yield f"{at}.form: must be a path such as /login, got {each.form[:100]!r}"
+        if not each.fields:
+            yield f"{at}.fields: must name the fields of the form that are filled in"
+        for name, reference in each.fields.items():
+            if not _REFERENCE.fullmatch(reveal(reference)):
+                yield (
+                    f"{at}.fields: {name[:60]!r} must be env:NAME, file:PATH or text:VALUE (its "
+                    "value is not shown)"
+                )
+        if each.least_s <= 0:
+            yield f"{at}.least_s: must be above 0, got {each.least_s:g}"

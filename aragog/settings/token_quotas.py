@@ -1,0 +1,67 @@
+"""What a token may use, in the form of `serving.quotas`: `urls_a_day=100000 waiting_urls=5000`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Self
+
+LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenQuota:
+    """What one token may use. None: without a bound."""
+
+    urls_a_day: int | None = None
+    """URLs that are enqueued for it a day (UTC), with the links that its crawls follow."""
+    waiting_urls: int | None = None
+    """URLs that wait for it at once."""
+    bytes_a_day: int | None = None
+    """Bytes of the pages that are stored for it a day (UTC), as they came over the wire."""
+    weight: float = 1.0
+    """Its share of a domain's slots beside other tokens whose URLs wait for them."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it limits anything but the share."""
+        return (self.urls_a_day, self.waiting_urls, self.bytes_a_day) != (None, None, None)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """
+        The quota of its text.
+
+        Raises:
+            ValueError: it is none; the text says what is wrong.
+        """
+        given = dict(_pair(part) for part in text.split())
+        names = [field.name for field in fields(cls)]
+        if unknown := given.keys() - set(names):
+            raise ValueError(f"{min(unknown)!r} is none of {', '.join(names)}")
+        weight = _number(given.pop("weight", "1"), float)
+        if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+            raise ValueError(f"weight must be from {LEAST_WEIGHT} to {MOST_WEIGHT:g}")
+        return cls(
+            **{name: int(_number(value, int)) for name, value in given.items()}, weight=weight
+        )
+
+
+def _pair(part: str) -> tuple[str, str]:
+    name, _, value = part.partition("=")
+    return name, value
+
+
+def _number(text: str, kind: type[int | float]) -> float:
+    try:
+        value = kind(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number") from None
+    if value < 0:
+        raise ValueError(f"{text!r} is negative")
+    return value
+
+
+def read_quotas(texts: Mapping[str, str]) -> dict[str, TokenQuota]:
+    """The quotas by token. Raises `ValueError`, see `TokenQuota.read`."""
+    return {token: TokenQuota.read(text) for token, text in texts.items()}

@@ -1,0 +1,130 @@
+"""
+Items as rows of a file: one an item, with its fields as columns and the page that shows it.
+
+    kind (if there are several), the fields in the order of the settings, page_url
+
+A price is a number with its digits, a date a text. An item that several pages show is one row, that
+of the page which was fetched last; to know it, the pages are read twice, and about 150 bytes of
+memory an item are taken in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from hashlib import blake2b
+from typing import Any
+
+from aragog.errors import BadInput
+from aragog.pages.items import PageItems, SiteKinds
+from aragog.transfer.rows import Row
+from aragog.urlstore.item_reader import StoredItem
+from aragog.urlstore.store import UrlStore
+from richpins.field_types import FieldType
+
+OWN = ("kind", "page_url", "fetched_at_ms")
+"""What every item has beside its fields."""
+PAGE = "page_url"
+
+Items = Callable[[str], Iterable[StoredItem]]
+"""Begins to read the items of a kind."""
+
+
+class ItemRows:
+    """
+    The rows of some kinds.
+
+    Args:
+        kinds: of the settings.
+        names: of the kinds that are wanted; none given: all.
+        fields: the columns, in order; None: all fields of the kinds, and their page.
+
+    Raises:
+        BadInput: there is no kind of a name, or none has a field of a name.
+    """
+
+    def __init__(
+        self, kinds: SiteKinds, names: Sequence[str] = (), fields: Sequence[str] | None = None
+    ) -> None:
+        known = kinds.names
+        if unknown := [name for name in names if name not in known]:
+            listed = ", ".join(known) or "none"
+            raise BadInput(f"there is no kind of items {unknown[0]!r} in extract, but {listed}")
+        self.kinds = tuple(names) or known
+        self._types = {name: kinds.types(name) for name in self.kinds}
+        self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
+        self._chosen = None if fields is None else frozenset(fields)
+        self.dropped: Counter[str] = Counter()
+        """How many items pages had that were dropped, by the reason; of the last reading."""
+
+    def of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
+        """The items of some pages, by canonical URL, in their order; each item once."""
+        self.dropped.clear()
+        for kind in self.kinds:
+            newest = _newest(store.items.on_pages(kind, urls, self._note))
+            yield from self.once(store.items.on_pages(kind, urls), newest)
+
+    def _note(self, page: PageItems) -> None:
+        self.dropped.update(page.dropped)
+
+    def once(
+        self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
+    ) -> Iterator[Row]:
+        """The rows of items that are those of the page that was fetched last."""
+        for each in items:
+            if not each.key or newest.get(_name(each)) == (each.fetched_at_ms, each.page_url):
+                yield self.row(each)
+
+    def row(self, item: StoredItem) -> Row:
+        """One item."""
+        types = self._types.get(item.kind, {})
+        row: Row = {"kind": item.kind} if "kind" in self.columns else {}
+        row |= {name: _value(value, types.get(name)) for name, value in item.values.items()}
+        row |= {PAGE: item.page_url, "fetched_at_ms": item.fetched_at_ms}
+        if self._chosen is not None:
+            return {name: row.get(name) for name in self.columns}
+        del row["fetched_at_ms"]
+        return row
+
+    def dropped_text(self) -> str:
+        """What was dropped, as `; 3 dropped (3 price: nothing found)`; "": nothing."""
+        if not self.dropped:
+            return ""
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.dropped.most_common())
+        return f"; {self.dropped.total():,} dropped ({reasons})"
+
+
+def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
+    fields = dict.fromkeys(field for name in names for field in kinds.columns(name))
+    first = ("kind",) if len(names) > 1 else ()
+    return (*first, *fields, PAGE)
+
+
+def _newest(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
+    """Which page shows each item with a key last: when it was fetched, and its URL."""
+    found: dict[bytes, tuple[int, str]] = {}
+    for each in items:
+        if each.key:
+            name, page = _name(each), (each.fetched_at_ms, each.page_url)
+            found[name] = max(page, found.get(name, page))
+    return found
+
+
+def _name(item: StoredItem) -> bytes:
+    text = f"{item.site}\n{item.kind}\n{item.key}"
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def _value(value: Any, its_type: FieldType | None) -> Any:
+    """A value of JSON as rows have it."""
+    if its_type is None or value is None:
+        return value
+    if its_type.kind == "list" and isinstance(value, list):
+        return [_value(part, its_type.item) for part in value]
+    if its_type.kind == "decimal" and isinstance(value, str):
+        try:
+            return Decimal(value)
+        except InvalidOperation:
+            return value
+    return value

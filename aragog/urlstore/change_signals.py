@@ -1,0 +1,309 @@
+"""
+Signals of change in the store: marks of pages, the trust of hosts, and pages whose refresh they
+bring forward.
+
+A reading of a file costs one multi-get for each chunk of its entries, and writes only what is new
+to the store. A page whose refresh is brought forward stays in the due index, so the rate and the
+crawl budget of its domain hold for it as for any other.
+
+Safe to run twice, from several processes at once, and to kill at any point: a mark has the time of
+the reading that brought it, moving a page in the due index checks where it is, and evidence is
+changed by compare-and-set. What is lost or counted twice is a sample of a statistic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from aragog.observability.metrics import CHANGE_SIGNALS
+from aragog.pages.sitemaps import SitemapUrl
+from aragog.settings import RefreshSettings
+from aragog.urlstore import nodes
+from aragog.urlstore import signal_marks as marks
+from aragog.urlstore import signal_trust as trust
+from aragog.urlstore.budget_state import BudgetState
+from aragog.urlstore.due_index import DueIndex
+from aragog.urlstore.freshness import page_seen_at_ms
+from aragog.urlstore.nodes import Nodes, text
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_marks import NamedChange, PageMark
+from aragog.urlstore.signal_sources import SOURCES
+from aragog.urlstore.signal_trust import MOST_FEEDS, PROBES, Evidence, HostTrust
+from aragog.urlstore.usual_intervals import SITEMAP
+from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.next_due import is_wanted, mark_of, state_of
+from urlspelling import url_key
+from urlspelling.domain import host
+from zengraph import MultiGraph
+from zengraph.records import Mutation, Row, put_properties
+
+FEED_LINK = "feed"
+"""The fact of a page that links to a feed: its URL."""
+MOST_HOSTS = 100
+"""Hosts of one file whose pages are looked at; a file of more names the others in vain."""
+LOOKED_AGAIN_MS = 7 * 86_400_000
+"""Sitemaps and feeds of a watched host are looked for so often."""
+_TRIES = 3
+_COLUMNS = (
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
+    nodes.DUE, nodes.WATCHED, nodes.SIGNAL,
+)  # fmt: skip
+_KNOWN = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.REFRESH, nodes.DUE)
+_NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.of, CHANGE_SIGNALS.values)
+
+
+class ChangeSignals:
+    """The signals of one UrlStore; threads may share it."""
+
+    def __init__(self, zen: MultiGraph, clock: WriteClock, settings: RefreshSettings) -> None:
+        self.zen = zen
+        self.settings = settings
+        self.clock = clock
+        self.nodes = Nodes(zen)
+        self.due = DueIndex(zen)
+        self._state = BudgetState(zen)
+
+    def reading(
+        self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
+    ) -> Reading:
+        """Begin to take what a file names that was fetched at an instant from `sender`."""
+        dated = [named for entry in entries if (named := _named(entry))]
+        is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
+        return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
+
+    def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
+        """How far each host is believed; one multi-get."""
+        now_ms = self.clock.now_ms()
+        cells = self._state.trust_cells(list(hosts))
+        return {
+            name: trust.decayed(trust.from_cell(cell), now_ms) if cell else HostTrust()
+            for name, cell in cells.items()
+        }
+
+    def learn(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
+        """Take what fetches of pages have shown about their hosts."""
+        now_ms = self.clock.now_ms()
+        for name, found in evidence.items():
+            self.change(name, partial(trust.learned, evidence=found, now_ms=now_ms))
+            for one in found:
+                if one.named:
+                    (_CONFIRMED if one.changed else _REFUTED).add()
+                elif one.changed and one.covered:
+                    _UNNAMED.add()
+
+    def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
+        """Files were found unchanged: what they do not name has been said for that long."""
+        for name in {host(url) for url in urls}:
+            self.change(name, partial(trust.read, at_ms=at_ms))
+
+    def looked_at(self, name: str, at_ms: int) -> None:
+        """The sitemaps and feeds of a host were looked for."""
+        self.change(name, partial(trust.looked_at, at_ms=at_ms))
+
+    def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
+        """Change the trust of a host; given up after three others were faster."""
+        for _ in range(_TRIES):
+            cell = self._state.trust_cells([name])[name]
+            after = change(trust.from_cell(cell))
+            if self._state.put_trust(name, cell, trust.to_cell(after)):
+                return
+
+    def of_page(self, url: str) -> tuple[PageMark | None, HostTrust]:
+        """The mark of a normalized URL's page, and the trust of its host."""
+        canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
+        name = host(canonical)
+        return mark_of(row), self.trusts([name])[name]
+
+    def new_sources(self, urls: Sequence[str]) -> list[str]:
+        """Those of the URLs that are neither known as sitemaps or feeds, nor stored as pages."""
+        rows = self.nodes.follow(list(dict.fromkeys(urls)), _KNOWN)
+        return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
+
+    def new_feeds(self, pages: Sequence[str]) -> list[str]:
+        """
+        The feeds that these stored pages link to, as far as they are to be read.
+
+        At most `MOST_FEEDS` of a host, and none that is read already. Two multi-gets.
+        """
+        columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
+        rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
+        linked = (nodes.facts_of(row).get(FEED_LINK) for _, row in rows.values())
+        feeds = [feed for feed in linked if isinstance(feed, str) and feed]
+        return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
+
+    def _admit_feed(self, feed: str) -> bool:
+        """Whether the host has room for this feed; it is remembered before it is enqueued."""
+        key, name = url_key(feed).hex(), host(feed)
+        known = self.trusts([name])[name].feeds
+        if key in known:
+            return True
+        if len(known) >= MOST_FEEDS:
+            return False
+        self.change(name, partial(trust.with_feed, key=key))
+        return True
+
+    def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
+        """
+        The sitemaps of an index that are not known yet, at most so many, the newest first.
+
+        Known ones that changed by their lastmod are read now, unless that was done within a quarter
+        of their interval: an index that dates all files by its own time costs no more than that.
+        """
+        newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
+        rows = self.nodes.follow([child.url for child in newest], _KNOWN)
+        sooner, new = [], []
+        for child in newest:
+            url, row = rows[child.url]
+            state = state_of(row)
+            if state is None:
+                new.append(child.url)
+            elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
+                sooner += _moved(url, row, state, self.clock.now_ms(), self.settings)
+        self.move(sooner)
+        return new[:most]
+
+    def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
+        """Make pages due at other instants, unless they were rescheduled meanwhile."""
+        if sooner:
+            now_ms = self.clock.now_ms()
+            self.due.postpone(sooner, now_ms)
+            self.clock.deleted_at(now_ms)
+
+
+class Reading:
+    """What one reading of a file says of the pages that are stored."""
+
+    def __init__(
+        self,
+        signals: ChangeSignals,
+        kind: str,
+        fetched_at_ms: int,
+        sender: str,
+        *,
+        is_believed: bool,
+    ) -> None:
+        self._signals = signals
+        self._kind = kind
+        self._at_ms = fetched_at_ms
+        self._is_believed = is_believed
+        self._trusts = signals.trusts([host(sender)]) if is_believed else {}
+        self._probes: Counter[str] = Counter()
+        self.brought = 0.0
+        """How many refreshes it asks for, each as far as it is believed."""
+
+    def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
+        """
+        Take what these entries say; when each page was last seen, as `Pages.seen_at_ms`.
+
+        Raises:
+            StoreUnavailable: part of it may be written; take them again.
+        """
+        rows = self._signals.nodes.follow([entry.url for entry in entries], _COLUMNS)
+        if self._is_believed:
+            self._take_dated(entries, rows)
+        return [
+            page_seen_at_ms(row) if nodes.content_cell(row) else None
+            for entry in entries
+            for _, row in [rows[entry.url]]
+        ]
+
+    def close(self) -> None:
+        """Note that the file was read."""
+        for name in self._trusts:
+            self._signals.change(name, partial(trust.read, at_ms=self._at_ms))
+
+    def _take_dated(
+        self, entries: Sequence[SitemapUrl], rows: Mapping[str, tuple[str, Row]]
+    ) -> None:
+        written: list[Mutation] = []
+        sooner: list[tuple[Due, int]] = []
+        self._know({host(rows[entry.url][0]) for entry in entries})
+        zen = self._signals.zen
+        for entry in entries:
+            canonical, row = rows[entry.url]
+            named, state = _named(entry), state_of(row)
+            if named is None or state is None or not _is_page(row, state):
+                continue
+            mark = self._judged(named, canonical, row, state, sooner)
+            if mark is not None and mark != mark_of(row):
+                cell = {nodes.SIGNAL: marks.to_cell(mark)}
+                written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
+        if written:
+            zen.mutate(written)
+        self._signals.move(sooner)  # afterward: the mark says why
+
+    def _judged(
+        self,
+        named: NamedChange,
+        canonical: str,
+        row: Row,
+        state: RefreshState,
+        sooner: list[tuple[Due, int]],
+    ) -> PageMark | None:
+        """The mark of a page after this entry; None: it stays. Adds to `sooner` what is due now."""
+        settings = self._signals.settings
+        believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
+        is_news = marks.is_news(named, before, state.compared_at_ms, self._at_ms)
+        if not believed.belief:
+            _IGNORED.add(is_news)
+            return None
+        if not is_news:
+            return self._covered(named, before)
+        if not believed.is_proven and not self._may_probe(host(canonical)):
+            return None
+        belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
+        if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
+            self.brought += belief
+            _NAMED.add()
+            sooner += _moved(canonical, row, state, self._signals.clock.now_ms(), settings)
+        is_listed = self._kind == SITEMAP or (before is not None and before.covered)
+        return PageMark(named.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
+
+    def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
+        """The mark of a page that a file lists without news; a feed forgets pages."""
+        if self._kind != SITEMAP:
+            return None
+        if before is None:
+            return PageMark(named.start_ms, kind=self._kind)
+        if named.start_ms > before.named_ms:
+            return before._replace(named_ms=named.start_ms, covered=True)
+        return None
+
+    def _may_probe(self, name: str) -> bool:
+        self._probes[name] += 1
+        return self._probes[name] <= PROBES
+
+    def _know(self, hosts: set[str]) -> None:
+        new = sorted(hosts - self._trusts.keys())[: max(MOST_HOSTS - len(self._trusts), 0)]
+        if new:
+            self._trusts |= self._signals.trusts(new)
+
+
+def _is_page(row: Row, state: RefreshState) -> bool:
+    is_stored = nodes.content_cell(row) is not None
+    return is_stored and state.compared_at_ms > 0 and state.page_type not in SOURCES
+
+
+def _named(entry: SitemapUrl) -> NamedChange | None:
+    if entry.lastmod_ms is None:
+        return None
+    end_ms = entry.lastmod_ms if entry.lastmod_end_ms is None else entry.lastmod_end_ms
+    return NamedChange(entry.url, entry.lastmod_ms, end_ms)
+
+
+def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> bool:
+    is_new = child.changed_since(state.compared_at_ms, fetched_at_ms)
+    passed_ms = fetched_at_ms - state.checked_at_ms
+    return is_new and passed_ms * 4 >= state.interval_s * 1000
+
+
+def _moved(
+    url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
+) -> list[tuple[Due, int]]:
+    """The page with the earliest instant at which it may be fetched, if that is sooner."""
+    due = text(row, nodes.DUE)
+    at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))
+    return [(Due(url, int(due), state), at_ms)] if due and int(due) > at_ms else []

@@ -1,0 +1,203 @@
+"""
+The items of pages: the index by site, kind and key, and what one fetch changed of them.
+
+A page has the items of a kind in one field (`aragog.pages.items`). The index has a record
+(`MultiGraph.registry`) for each item and page, in the bucket of the item:
+
+| record | `i:p` |
+|---|---|
+| `item`, site, kind, item, page: 8, 8, 16 and 8 bytes of hashes | the URL of the page |
+| `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
+
+An item with a key is the same on all its pages, and is that of the page which was fetched last; one
+without a key belongs to its page alone, and all of a page share one record. A record is written
+before the node that makes it true and deleted after it, and every hit is checked at its node, so
+that what was taken down, withdrawn or replaced is not shown. What is lost with a damaged file,
+`aragog store repair` enters. The second kind finds the items that link to a page whose own items
+take values over from them (`from_parent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from hashlib import sha256
+from typing import NamedTuple
+
+from aragog.pages.items import PageItems, kind_in
+from aragog.urlstore import nodes
+from urlspelling import url_key
+from zengraph import MultiGraph
+from zengraph.records import Cell, Mutation, Row, put_record
+
+_KIND, _LINK = b"item\0", b"link\0"
+_PAGE = b"i:p"
+_SHORT, _LONG = 8, 16
+_ITEM_BYTES = 1 + len(_KIND) + 2 * _SHORT + _LONG
+_FIELDS = b"m:items."
+LAST_PAGE = b"\xff" * _SHORT
+"""Behind the name of an item: a name after all of its records."""
+BUCKETS = range(16)
+
+
+class ItemEntry(NamedTuple):
+    """A record of the index."""
+
+    name: bytes
+    url: str
+    """The page that has the item, or had it."""
+
+    @property
+    def item(self) -> bytes:
+        """The part of the name that all pages of an item share."""
+        return self.name[:_ITEM_BYTES]
+
+
+def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
+    """The name of the record of an item on a page; `key` is empty for those without one."""
+    page = url_key(url)
+    of = _hash(key, _LONG) if key else page
+    return item_prefix(site, kind, of) + page[:_SHORT]
+
+
+def item_prefix(site: str, kind: str, item: bytes) -> bytes:
+    """How the names of an item's records begin."""
+    return bytes([item[0] % len(BUCKETS)]) + _of_kind(site, kind) + item
+
+
+def key_prefix(site: str, kind: str, key: str) -> bytes:
+    """The same for an item by its key."""
+    return item_prefix(site, kind, _hash(key, _LONG))
+
+
+def link_prefix(kind: str, target: str) -> bytes:
+    """How the names of the records of items begin that link to a normalized URL."""
+    key = url_key(target)
+    return bytes([key[0] % len(BUCKETS)]) + _LINK + _hash(kind, _SHORT) + key
+
+
+def _of_kind(site: str, kind: str) -> bytes:
+    return _KIND + _hash(site, _SHORT) + _hash(kind, _SHORT)
+
+
+def _hash(text: str, length: int) -> bytes:
+    return sha256(text.encode()).digest()[:length]
+
+
+def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
+    """The names of the records of a page's field."""
+    kind = kind_in(field)
+    if kind is None or not value:
+        return set()
+    found = PageItems.read(value)
+    names = {entry_of(found.site, kind, each.key, url) for each in found.items}
+    if found.link:
+        targets = {each.values.get(found.link) for each in found.items}
+        page = url_key(url)[:_SHORT]
+        names |= {link_prefix(kind, target) + page for target in targets if target}
+    return names
+
+
+def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
+    """The records of all items among a page's fields."""
+    names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
+    return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
+
+
+def fields_of(row: Row) -> dict[str, bytes]:
+    """The fields of a node that hold items."""
+    return {
+        column[2:].decode(): cell.value
+        for column, cell in row.items()
+        if column.startswith(_FIELDS)
+    }
+
+
+def entries_of(
+    url: str, row: Row, columns: Iterable[bytes] | None = None
+) -> list[tuple[bytes, int]]:
+    """
+    The names of a node's records, each with the time up to which it is deleted.
+
+    Args:
+        url: of the node.
+        row: the node.
+        columns: only of these; None: of all.
+    """
+    chosen = [
+        c for c in (row if columns is None else columns) if c.startswith(_FIELDS) and c in row
+    ]
+    return [
+        (name, row[column].at_ms)
+        for column in chosen
+        for name in sorted(names_of(url, column[2:].decode(), row[column].value))
+    ]
+
+
+def moved_puts(canonical: str, moved: Mapping[bytes, Cell], target: Row) -> list[Mutation]:
+    """The records of items that move to a canonical URL with their fields."""
+    return [
+        put
+        for name, cell in moved.items()
+        if name.startswith(_FIELDS)
+        for put in puts_of(
+            canonical, {name[2:].decode(): cell.value}, nodes.after_moves(target, cell.at_ms)
+        )
+    ]
+
+
+class ItemIndex:
+    """Reads and deletes the records; threads may share it."""
+
+    def __init__(self, zen: MultiGraph) -> None:
+        self._zen = zen
+        self._registry = zen.registry
+
+    def serves(self, name: bytes) -> bool:
+        """False while a record lies in a damaged file."""
+        return self._zen.serves(name[0])
+
+    def has(self, name: bytes) -> bool:
+        """Whether a record is there."""
+        return bool(self._registry.get(name))
+
+    def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
+        """Records without those in damaged files."""
+        return [put for put in puts if self.serves(put[1])]
+
+    def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
+        """Delete records that are true no more."""
+        if served := [one for one in entries if self.serves(one[0])]:
+            self._registry.delete_many(served)
+
+    def of_kind(
+        self, site: str, kind: str, beyond: bytes = b""
+    ) -> Generator[ItemEntry, None, None]:
+        """The records of a kind behind a name; those of one item follow each other."""
+        for bucket in BUCKETS:
+            prefix = bytes([bucket]) + _of_kind(site, kind)
+            if beyond[:1] > prefix[:1] or not self.serves(prefix):
+                continue
+            behind = beyond if beyond.startswith(prefix) else b""
+            yield from self._walk(prefix, behind)
+
+    def of_item(self, prefix: bytes) -> Generator[ItemEntry, None, None]:
+        """The records of one item."""
+        if self.serves(prefix):
+            yield from self._walk(prefix, b"")
+
+    def _walk(self, prefix: bytes, beyond: bytes) -> Generator[ItemEntry, None, None]:
+        with closing(self._registry.walk(prefix, beyond=beyond)) as rows:
+            for name, row in rows:
+                yield ItemEntry(name, row[_PAGE].value.decode())
+
+
+def is_of_kind(name: bytes) -> bool:
+    """Whether a text of bytes can be the name of a record."""
+    return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
+
+
+def item_fields(row: Row, field: str) -> PageItems:
+    """The items of a node's field."""
+    cell = row.get(nodes.field_column(field))
+    return PageItems.read(cell.value if cell else None)

@@ -1,0 +1,59 @@
+"""What sitemaps and feeds mean for the next refresh of a page, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aragog.observability.formatting import moment, span
+from aragog.settings import RefreshSettings
+from aragog.urlstore.refresh_policy import RefreshState
+from aragog.urlstore.signal_marks import PageMark, is_worth_a_fetch
+from aragog.urlstore.signal_sources import SOURCES
+from aragog.urlstore.signal_trust import HostTrust
+
+
+def signal_lines(
+    state: RefreshState | None,
+    mark: PageMark | None,
+    trust: HostTrust,
+    settings: RefreshSettings,
+    now_ms: int,
+) -> Iterator[tuple[str, str]]:
+    """Names and texts: what was said of the page, and how far its host is believed."""
+    if not settings.signals:
+        yield "signals of change", "off (refresh.signals)"
+        return
+    if state is not None and state.page_type in SOURCES:
+        yield "read as", _source(state)
+    elif mark is not None and state is not None:
+        yield "signal", _said(state, mark, settings, now_ms)
+    if mark is not None or trust != HostTrust():
+        yield "dates of its host", _trusted(trust)
+        if trust.stretch > 1.05 and mark is not None and mark.covered:
+            yield "without a signal", f"its interval is {trust.stretch:.1f} times as long"
+
+
+def _source(state: RefreshState) -> str:
+    every, readings = span(1000 * state.interval_s), state.checks
+    return f"{state.page_type}, every {every}: {state.changes:.3g} signals in {readings} readings"
+
+
+def _said(state: RefreshState, mark: PageMark, settings: RefreshSettings, now_ms: int) -> str:
+    if not mark.names_since(state.compared_at_ms):
+        return f"none: its {mark.kind} names no change since the page was compared"
+    text = (
+        f"a {mark.kind} that was read {moment(mark.read_at_ms, now_ms)} dates a change "
+        f"{moment(mark.named_ms, now_ms)}; believed {mark.belief:.0%}"
+    )
+    if is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings):
+        return f"{text}, so the page is due"
+    return f"{text}: the page changes too often to be fetched for it"
+
+
+def _trusted(trust: HostTrust) -> str:
+    tested = f"{trust.changed:.3g} of {trust.checked:.3g} named changes were found"
+    if not trust.is_proven:
+        return f"not proven yet: {tested}"
+    if not trust.belief:
+        return f"believed nothing: {tested}, {trust.expected:.3g} by chance"
+    return f"believed {trust.belief:.0%}: {tested}; it names {trust.recall:.0%} of its changes"

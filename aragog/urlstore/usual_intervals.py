@@ -1,0 +1,89 @@
+"""The usual intervals of types of pages and of fields, before a page is known itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from aragog.settings import RefreshSettings, duration_s
+
+HOUR_S = 3600.0
+DAY_S = 86_400.0
+
+SITEMAP, FEED = "sitemap", "feed"
+"""The types of files that name changes of pages (`aragog.urlstore.change_signals`)."""
+
+USUAL_S = {
+    "product": 3 * DAY_S,
+    "article": DAY_S,
+    "app": 3 * DAY_S,
+    "place": 7 * DAY_S,
+    "movie": 7 * DAY_S,
+    "video": 7 * DAY_S,
+    "recipe": 14 * DAY_S,
+    "book": 14 * DAY_S,
+    "page": 7 * DAY_S,
+    "product.price": 6 * HOUR_S,
+    "product.price_high": 6 * HOUR_S,
+    "product.list_price": 6 * HOUR_S,
+    "product.availability": 6 * HOUR_S,
+    "product.offer_count": 2 * DAY_S,
+    "product.rating": 7 * DAY_S,
+    "app.price": DAY_S,
+    "app.version": 3 * DAY_S,
+    "app.rating": 14 * DAY_S,
+    "place.opening_hours": 3 * DAY_S,
+    "video.views": 30 * DAY_S,
+    "body": 7 * DAY_S,
+    SITEMAP: DAY_S,
+    FEED: 6 * HOUR_S,
+}
+"""The usual intervals of types, and of fields with a pace of their own; see docs/refresh.md.
+
+`body` is the page's bytes, which count only for a page without a type: on other pages changing
+advertisements and tokens would be mistaken for news.
+"""
+
+_PACED = {
+    page_type: tuple(name for name in USUAL_S if name.startswith(page_type + "."))
+    for page_type in USUAL_S
+}
+
+IGNORED_FIELDS = frozenset(
+    {"page.extractor_version", "page.text_version", "page.markdown", "page.fingerprint"}
+)
+"""They change with the crawler's code, or with any word of the page: no change of its facts."""
+
+
+def usual_s(name: str, settings: RefreshSettings) -> float:
+    """The usual interval of a type or a field, from the settings or the defaults above."""
+    text = settings.intervals.get(name)
+    if text is not None:
+        return duration_s(text)
+    if name in USUAL_S:
+        return USUAL_S[name]
+    of_type, _, field = name.partition(".")
+    return usual_s(of_type, settings) if field else USUAL_S["page"]
+
+
+def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
+    """The usual interval of the page's fastest field."""
+    own = page_type + "."
+    paced = (*_PACED.get(page_type, ()), *settings.intervals)
+    paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
+    return min([*paces, usual_s(page_type, settings)])
+
+
+def change_weight(
+    page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
+) -> float:
+    """
+    The weight of a change, 0 to 1: the most important field decides.
+
+    A rating that changes with each visitor is not a reason to fetch prices every hour.
+    """
+    paces = [
+        usual_s(page_type if name.startswith("page.") else name, settings)
+        for name in changed
+        if name not in IGNORED_FIELDS
+    ]
+    return max((min(1.0, page_s / pace) for pace in paces), default=0.0)

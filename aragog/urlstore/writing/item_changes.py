@@ -1,0 +1,188 @@
+"""
+What a fetch changes of items: their records in the index, and what the change feed says of each.
+
+An item that several pages show is one: what is new is compared with the page that was fetched last
+among them, so a price that three pages show changes once. Pages that are written at the same time
+may both report it: the feed says everything at least once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from aragog.pages.items import PageItems, kind_in
+from aragog.urlstore import nodes
+from aragog.urlstore.feed import Values, item_name, shown
+from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
+from aragog.urlstore.nodes import Nodes, facts_of
+from aragog.urlstore.writing.page_plan import PageWritePlan
+from zengraph import MultiGraph
+from zengraph.records import Mutation, Row, put_record
+
+MOST_LOOKED_UP = 100
+"""Changed items of a page whose other pages are read; of the rest each page reports its own."""
+MOST_PAGES_OF_AN_ITEM = 50
+"""Pages of an item that are read."""
+MOST_NEWS = 500
+"""Values of items that one entry of the feed has."""
+_PAGE = b"i:p"
+
+
+class _Shown(NamedTuple):
+    """An item as another page shows it."""
+
+    values: Mapping[str, Any]
+    fetched_at_ms: int
+
+
+def puts(plan: PageWritePlan) -> list[Mutation]:
+    """The records of items that a page has and did not have before."""
+    url = plan.canonical
+    names = {
+        name
+        for field, value in _items_in(plan.cells)
+        for name in names_of(url, field, value) - _before(plan, field)
+    }
+    return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
+
+
+def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
+    """The records of items that a page had, with the time up to which they are deleted."""
+    written = dict(_items_in(plan.cells))
+    fields = {*written, *(name for name in plan.gone if kind_in(name))}
+    return [
+        (name, plan.row[nodes.field_column(field)].at_ms)
+        for field in sorted(fields)
+        for name in sorted(
+            _before(plan, field) - names_of(plan.canonical, field, written.get(field))
+        )
+    ]
+
+
+def _items_in(cells: Mapping[bytes, bytes]) -> list[tuple[str, bytes]]:
+    named = ((column.decode(), value) for column, value in cells.items() if column[:2] == b"m:")
+    return [(column[2:], value) for column, value in named if kind_in(column[2:])]
+
+
+def _before(plan: PageWritePlan, field: str) -> set[bytes]:
+    cell = plan.row.get(nodes.field_column(field))
+    return names_of(plan.canonical, field, cell.value) if cell else set()
+
+
+class ItemNews:
+    """Finds what is new of the items of pages."""
+
+    def __init__(self, zen: MultiGraph) -> None:
+        self._index = ItemIndex(zen)
+        self._nodes = Nodes(zen)
+        self._clock = zen.clock
+
+    def of(self, plan: PageWritePlan) -> dict[str, Values]:
+        """
+        Each changed value of the items of a page, by a name such as `items.cards["L-1"].price`.
+
+        An item that came or went has one name, `items.cards["L-1"]`, and all values in it; items
+        without a key are told together, as the field of the page. One short scan for each changed
+        item with a key, and one multi-get, if there are any.
+        """
+        news: dict[str, Values] = {}
+        for field in sorted(name for name in plan.changed if kind_in(name)):
+            news |= self._of_field(plan, field)
+        if len(news) > MOST_NEWS:
+            more = {field: (None, None) for field in plan.changed if kind_in(field)}
+            news = {**dict(islice(news.items(), MOST_NEWS)), **more}
+        return news
+
+    def _of_field(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
+        stored = plan.page.fields.get(field)
+        before, now = item_fields(plan.row, field), PageItems.read(stored)
+        was, new = _by_key(before), _by_key(now)
+        changed = [key for key in dict.fromkeys([*was, *new]) if was.get(key) != new.get(key)]
+        others = self._others(plan, field, now.site or before.site, changed[:MOST_LOOKED_UP])
+        news: dict[str, Values] = {}
+        if _without_key(before) != _without_key(now):
+            cell = plan.row.get(nodes.field_column(field))
+            news[field] = shown(cell and cell.value), shown(stored)
+        seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
+        for key in changed:
+            news |= _news(
+                item_name(field, key), was.get(key), new.get(key), others.get(key), seen_ms
+            )
+        return news
+
+    def _others(
+        self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
+    ) -> dict[str, _Shown]:
+        """These items as the page shows them that was fetched last among the others."""
+        kind = kind_in(field) or ""
+        pages: dict[str, list[str]] = {}
+        for key in keys:
+            entries = self._index.of_item(key_prefix(site, kind, key))
+            some = [entry.url for entry in islice(entries, MOST_PAGES_OF_AN_ITEM)]
+            entries.close()
+            if some := [url for url in some if url != plan.canonical]:
+                pages[key] = some
+        urls = sorted({url for some in pages.values() for url in some})
+        if not urls:
+            return {}
+        rows = self._nodes.follow(urls, [*_COLUMNS, nodes.field_column(field)])
+        items = {
+            url: (_by_key(item_fields(row, field)), int(facts_of(row).get("fetched_at_ms") or 0))
+            for url, (canonical, row) in rows.items()
+            if canonical != plan.canonical and self._is_shown(row)
+        }
+        found: dict[str, _Shown] = {}
+        for key, some in pages.items():
+            of_pages = (items[url] for url in some if url in items)
+            seen = [_Shown(values[key], at_ms) for values, at_ms in of_pages if key in values]
+            if seen:
+                found[key] = max(seen, key=lambda one: one.fetched_at_ms)
+        return found
+
+    def _is_shown(self, row: Row) -> bool:
+        if nodes.SENTINEL not in row or nodes.is_taken_down(row):
+            return False
+        upto_ms = nodes.withheld_upto_ms(row, self._clock.now_ms())
+        return int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
+
+
+_COLUMNS = (
+    nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.WITHDRAWN, nodes.FACTS,
+)  # fmt: skip
+
+
+def _news(
+    name: str,
+    was: Mapping[str, Any] | None,
+    now: Mapping[str, Any] | None,
+    other: _Shown | None,
+    seen_ms: int,
+) -> dict[str, Values]:
+    """What is new of one item, given what another page shows of it."""
+    if now is None:
+        return {} if other else {name: (_text(was), None)}
+    if other and (was is None or other.fetched_at_ms > seen_ms):
+        was = other.values
+    if was is None:
+        return {name: (None, _text(now))}
+    return {
+        f"{name}.{field}": (_text(was.get(field)), _text(now.get(field)))
+        for field in dict.fromkeys([*was, *now])
+        if was.get(field) != now.get(field)
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else shown(orjson.dumps(value))
+
+
+def _by_key(items: PageItems) -> dict[str, Mapping[str, Any]]:
+    return {each.key: each.values for each in items.items if each.key}
+
+
+def _without_key(items: PageItems) -> list[Mapping[str, Any]]:
+    return [each.values for each in items.items if not each.key]

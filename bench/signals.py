@@ -1,0 +1,281 @@
+"""
+What sitemaps are worth to the refresh schedule: freshness for as many requests, with and without.
+
+    python -m bench.signals [--urls 300] [--days 60] [--world "published shares"]
+
+One host of each kind below, whose pages change by Poisson processes (the worlds of `bench.refresh`).
+Everything that decides is the store's own: the due index, readings of the sitemap, marks, trust. Each
+fetch of a page and each reading of the sitemap is a request; the second half of the days counts.
+Without sitemaps the same pages are replayed ten times with the effort that takes as many requests
+(`bench.refresh.replay_pages`). No network; time is simulated in steps of a quarter of an hour.
+
+    exact        lastmod is the instant of each change
+    by day       it is the day of each change
+    half told    it names three changes of five, and one that is false for each two of these
+    new alone    it names no change: it is when the page was made
+    today        it is today's date for every page, whatever happened
+    at the time  it is the instant of the response, for every page
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pages.sitemaps import SitemapUrl
+from aragog.runtime.clock import ManualClock
+from aragog.settings import RefreshSettings, StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import ContentWrite, Due, PageWrite
+from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.signal_sources import SOURCES
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.usual_intervals import DAY_S, SITEMAP
+from bench.quick import add_quick
+from bench.refresh import FIELD, WORLDS, replay_pages
+from zengraph.tables.memory import MemoryTables
+
+START_MS = 1_700_000_000_000
+STEP_S = 900.0
+DAY_MS = 86_400_000
+MAP = "http://site.example/sitemap.xml"
+TOLD, FALSE_SHARE = 0.6, 0.5
+REPEATED = 10
+
+
+@dataclass(slots=True)
+class SimulatedPage:
+    """A page, and what the sitemap says of it."""
+
+    url: str
+    of: str
+    every_s: float
+    next_ms: float
+    version: int = 0
+    changed_ms: float = START_MS
+    told_ms: float = START_MS
+    false_ms: float = math.inf
+    """When the sitemap names a change that is none."""
+    stored: int = -1
+    stale_since_ms: float | None = None
+
+
+@dataclass
+class Site:
+    """One host, whose pages go through time."""
+
+    kind: str
+    world: str
+    urls: int
+    seed: int
+    start_ms: int = START_MS
+    pages: dict[str, SimulatedPage] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rng = random.Random(self.seed)
+        self.pages = {}
+        for number in range(self.urls):
+            of, every_s = WORLDS[self.world](self._rng)
+            url = f"http://site.example/{number}"
+            self.pages[url] = SimulatedPage(
+                url,
+                of,
+                every_s,
+                self.start_ms + self._rng.expovariate(1 / every_s) * 1000,
+                changed_ms=self.start_ms,
+                told_ms=self.start_ms,
+            )
+
+    def advance(self, page: SimulatedPage, now_ms: float) -> None:
+        """Let a page change until now."""
+        while page.next_ms <= now_ms:
+            page.version += 1
+            page.changed_ms = page.next_ms
+            if page.stored >= 0 and page.stale_since_ms is None:
+                page.stale_since_ms = page.changed_ms
+            if self.kind != "half told" or self._rng.random() < TOLD:
+                page.told_ms = page.changed_ms
+                if self.kind == "half told" and self._rng.random() < FALSE_SHARE:
+                    page.false_ms = page.changed_ms + self._rng.random() * page.every_s * 500
+            page.next_ms += self._rng.expovariate(1 / page.every_s) * 1000
+
+        if page.false_ms <= now_ms:
+            page.told_ms, page.false_ms = max(page.told_ms, page.false_ms), math.inf
+
+    def listed(self, now_ms: int) -> list[SitemapUrl]:
+        """The sitemap as it is now."""
+        for page in self.pages.values():
+            self.advance(page, now_ms)
+        return [SitemapUrl(page.url, *self._date(page, now_ms)) for page in self.pages.values()]
+
+    def _date(self, page: SimulatedPage, now_ms: int) -> tuple[int, int | None]:
+        match self.kind:
+            case "by day":
+                return _day(page.told_ms)
+            case "today":
+                return _day(now_ms)
+            case "at the time":
+                return now_ms, None
+            case "new alone":
+                return self.start_ms, None
+        return int(min(page.told_ms, now_ms)), None
+
+
+def _day(at_ms: float) -> tuple[int, int]:
+    start_ms = int(at_ms // DAY_MS * DAY_MS)
+    return start_ms, start_ms + DAY_MS - 1
+
+
+KINDS = ("exact", "by day", "half told", "new alone", "today", "at the time")
+
+
+@dataclass(slots=True)
+class Kept:
+    """What keeping a host fresh came to, in the second half of the days."""
+
+    fresh: float
+    fetches: int
+    readings: int
+
+
+def keep(site: Site, days: float, settings: RefreshSettings) -> Kept:
+    """Keep the pages of a host fresh with the store's own schedule."""
+    clock = ManualClock(START_MS)
+    store = UrlStore(MemoryTables(clock), MemoryContent(), StoreSettings(), clock, settings)
+    begin_ms, end_ms = START_MS + int(days * DAY_MS / 2), START_MS + int(days * DAY_MS)
+    kept = Kept(0.0, 0, 0)
+    stale_ms = [0.0]
+
+    def counted(now_ms: int, *, is_page: bool) -> None:
+        if now_ms >= begin_ms:
+            kept.fetches += is_page
+            kept.readings += not is_page
+
+    def settle(page: SimulatedPage, now_ms: float) -> None:
+        if page.stale_since_ms is not None:
+            stale_ms[0] += max(now_ms - max(page.stale_since_ms, begin_ms), 0)
+            page.stale_since_ms = None
+
+    def fetch(page: SimulatedPage, now_ms: int) -> PageWrite:
+        site.advance(page, now_ms)
+        settle(page, now_ms)
+        page.stored = page.version
+        counted(now_ms, is_page=True)
+        return _written(page, now_ms)
+
+    store.write_pages([fetch(page, START_MS + 1) for page in site.pages.values()])
+    clock.advance_ms(1000)
+    store.write_pages([_read(site, store, clock.now_ms(), settings, counted)])
+    while clock.now_ms() < end_ms:
+        clock.advance_ms(STEP_S * 1000)
+        now_ms = clock.now_ms()
+        due = store.schedule.claim_due(now_ms, 10_000, 60)
+        writes = [fetch(site.pages[one.url], now_ms) for one in due if not _is_source(one)]
+        writes += [_read(site, store, now_ms, settings, counted) for one in due if _is_source(one)]
+        for at in range(0, len(writes), 100):
+            store.write_pages(writes[at : at + 100])
+    for page in site.pages.values():
+        site.advance(page, end_ms)
+        settle(page, end_ms)
+    kept.fresh = 1 - stale_ms[0] / (end_ms - begin_ms) / len(site.pages)
+    return kept
+
+
+def _is_source(due: Due) -> bool:
+    return due.state is not None and due.state.page_type in SOURCES
+
+
+def _written(page: SimulatedPage, now_ms: int) -> PageWrite:
+    return PageWrite(
+        url=page.url,
+        final_url=page.url,
+        canonical_url=page.url,
+        fetched_at_ms=now_ms,
+        fields={FIELD.get(page.of, page.of + ".x"): b"%d" % page.version},
+        content=ContentWrite(b"x", length_bytes=1),
+        seen=Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.of),
+    )
+
+
+def _read(
+    site: Site,
+    store: UrlStore,
+    now_ms: int,
+    settings: RefreshSettings,
+    counted: Callable[..., None],
+) -> PageWrite:
+    """Read the sitemap as the stages do."""
+    if settings.signals:
+        counted(now_ms, is_page=False)
+    listed = site.listed(now_ms)
+    reading = store.signals.reading(listed, kind=SITEMAP, fetched_at_ms=now_ms, sender=MAP)
+    reading.take(listed)
+    reading.close()
+    seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, source=SITEMAP, brought=reading.brought)
+    return PageWrite(
+        url=MAP, final_url=MAP, canonical_url=MAP, fetched_at_ms=now_ms, seen=seen,
+        facts={"outcome": "Fetched", "status": 200},
+    )  # fmt: skip
+
+
+def without(site: Site, days: float, requests: int) -> float:
+    """The freshness of the same pages without sitemaps, for as many requests."""
+    return replay_effort(site, days, requests, random.Random(1))[1]
+
+
+def replay_effort(
+    site: Site, days: float, requests: int, rng: random.Random
+) -> tuple[float, float]:
+    """The effort that takes as many requests without sitemaps, and the freshness that it brings."""
+    pages = [(page.of, page.every_s) for page in site.pages.values()] * REPEATED
+    low, high = 0.02, 50.0
+    for _ in range(12):
+        effort = math.sqrt(low * high)
+        done = replay_pages(pages, days, _settings(effort, signals=False), rng)
+        low, high = (low, effort) if done.fetches > requests * REPEATED else (effort, high)
+    return effort, done.fresh_s / (days * DAY_S / 2) / len(pages)
+
+
+def _settings(effort: float, *, signals: bool) -> RefreshSettings:
+    return RefreshSettings(effort=effort, signals=signals)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--urls", type=int, default=300)
+    parser.add_argument("--days", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--world", choices=list(WORLDS), default="published shares")
+    parser.add_argument("--site", choices=KINDS, help="one kind of sitemap alone")
+    add_quick(parser, urls=40, days=10.0)
+    options = parser.parse_args()
+    table = Table(title=f"{options.world}: {options.urls:,} URLs, {options.days:g} days")
+    for name in (
+        "lastmod", "requests a day and page", "of them sitemap", "fresh", "without", "stale time less"
+    ):  # fmt: skip
+        table.add_column(name, justify="left" if name == "lastmod" else "right")
+    for kind in [options.site] if options.site else KINDS:
+        site = Site(kind, options.world, options.urls, options.seed)
+        kept = keep(site, options.days, _settings(1.0, signals=True))
+        requests = kept.fetches + kept.readings
+        fresh = without(site, options.days, requests)
+        table.add_row(
+            kind,
+            f"{requests / (options.days / 2) / options.urls:.3f}",
+            f"{kept.readings / requests:.1%}",
+            f"{kept.fresh:.3f}",
+            f"{fresh:.3f}",
+            f"{1 - (1 - kept.fresh) / (1 - fresh):.0%}",
+        )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""
+The same as `bench.signals` through the whole pipeline: a real origin on loopback, Redis, all stages.
+
+    python -m bench.signals_origin [--urls 40] [--days 20] [--site exact]
+
+The site of `bench.signals` is served with ETags; the stages run in this process with a clock that is set
+forward half an hour at a time, and requests are counted at the origin: pages, sitemaps, feeds and
+robots.txt. Runs: with sitemaps; without, at the same effort; and without, at the effort that takes
+about as many requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.bootstrap.stages import connect
+from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
+from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.pipeline import Pipeline
+from aragog.runtime.green_threads import GreenClock
+from aragog.settings import (
+    ContentSettings,
+    FetchSettings,
+    PolitenessSettings,
+    RefreshSettings,
+    Settings,
+    StoreSettings,
+)
+from aragog.settings.servers import RedisSettings
+from aragog.standalone.redis_server import RedisServer
+from bench.quick import add_quick
+from bench.signals import DAY_MS, KINDS, STEP_S, Site, replay_effort
+from tests.support.origin import Origin, Request, Wire, answer
+
+HOST = "site.example"
+MAP = f"http://{HOST}/sitemap.xml"
+LINES = 10_000.0
+"""Requests a second of the domain: the schedule is measured, not the limiter."""
+
+
+class ShiftedClock(GreenClock):
+    """The clocks of this machine, set forward by `shift_ms`."""
+
+    def __init__(self) -> None:
+        self.shift_ms = 0.0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + int(self.shift_ms)
+
+
+@dataclass
+class SentMessages:
+    """A sender that keeps what it is given."""
+
+    messages: list[OutgoingMessage] = field(default_factory=list)
+
+    def send(self, message: OutgoingMessage) -> None:
+        self.messages.append(message)
+
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
+        self.messages += messages
+
+
+class ServedSite:
+    """A simulated site over HTTP, with validators; the time is that of the crawl."""
+
+    def __init__(self, site: Site, clock: ShiftedClock) -> None:
+        self.site = site
+        self._clock = clock
+        self.seen: list[tuple[int, str, int]] = []
+        """Time, path and status of each request."""
+
+    def __call__(self, request: Request, _: Wire) -> bytes:
+        now_ms, status = self._clock.now_ms(), 200
+        body, kind = self._body(request.path, now_ms)
+        tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        if request.header("If-None-Match") == tag:
+            status, body = 304, b""
+        self.seen.append((now_ms, request.path, status))
+        return answer(status, body, headers=(("ETag", tag), ("Content-Type", kind)))
+
+    def _body(self, path: str, now_ms: int) -> tuple[bytes, str]:
+        if path == "/robots.txt":
+            return b"User-agent: *\nAllow: /\n", "text/plain"
+        if path == "/sitemap.xml":
+            rows = "".join(
+                f"<url><loc>{e.url}</loc><lastmod>{_date(e.lastmod_ms, e.lastmod_end_ms)}"
+                "</lastmod></url>"
+                for e in self.site.listed(now_ms)
+            )
+            return f"<urlset>{rows}</urlset>".encode(), "application/xml"
+        page = self.site.pages[f"http://{HOST}{path}"]
+        self.site.advance(page, now_ms)
+        title = f"version {page.version}"
+        return f"<!doctype html><title>{title}</title><p>{title}".encode(), "text/html"
+
+
+def _date(at_ms: int | None, end_ms: int | None) -> str:
+    when = datetime.fromtimestamp((at_ms or 0) / 1000, UTC)
+    return when.isoformat(timespec="milliseconds") if end_ms is None else f"{when:%Y-%m-%d}"
+
+
+class VirtualCrawl:
+    """All stages of one process over an origin; `step` sets the clock forward."""
+
+    def __init__(self, settings: Settings, clock: ShiftedClock) -> None:
+        self.sent = SentMessages()
+        self.clock = clock
+        self.pipeline: Pipeline = connect(settings, self.sent, clock=clock)
+
+    def enqueue(self, urls: Sequence[str], **options: Any) -> None:
+        """Enqueue URLs and deliver what they lead to."""
+        for _ in self.pipeline.enqueuer.enqueue(urls, EnqueueOptions(**options)):
+            pass
+        self.deliver()
+
+    def step(self, seconds: float) -> None:
+        """Set the clock forward, let the tick look for what is due, and deliver it."""
+        self.clock.shift_ms += seconds * 1000
+        self.pipeline.refresh.run()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Deliver all messages, in order, until no URL waits."""
+        until_s = self.clock.monotonic_s() + 60
+        while self.sent.messages or self.pipeline.release.lines.total():
+            if self.clock.monotonic_s() > until_s:
+                raise TimeoutError(f"{len(self.sent.messages)} messages are left")
+            self.pipeline.release.run()
+            if not self.sent.messages:
+                self.clock.sleep_s(0.002)
+                continue
+            message = self.sent.messages.pop(0)
+            self.clock.sleep_s((message.delay_ms or 0) / 1000)
+            self.sent.messages += self._delivered(message)
+
+    def _delivered(self, message: OutgoingMessage) -> list[OutgoingMessage]:
+        wire, pipeline = message.message.wire(), self.pipeline
+        match message.destination:
+            case Destination.FETCH:
+                return pipeline.fetch.run(FetchBatch.read(wire))
+            case Destination.ROBOTS:
+                return pipeline.robots.run(RobotsBatch.read(wire))
+            case Destination.CANONICALIZE:
+                return pipeline.canonicalize.run(ResultBatch.read(wire))
+            case Destination.STORE:
+                return pipeline.store.run(PageBatch.read(wire))
+        return []
+
+    def close(self) -> None:
+        self.pipeline.close()
+
+
+@contextmanager
+def virtual_crawl(
+    origin: Origin, redis_url: str, folder: Path, clock: ShiftedClock, refresh: RefreshSettings
+) -> Iterator[VirtualCrawl]:
+    """A crawl of everything under `.example`, which the origin serves."""
+    settings = Settings(
+        data_dir=folder,
+        redis=RedisSettings(url=redis_url),
+        politeness=PolitenessSettings(qps=LINES),
+        store=StoreSettings(engine="memory"),
+        content=ContentSettings(layout="objects"),  # a pack waits for more pages
+        refresh=refresh,
+        fetch=FetchSettings(
+            user_agent="aragog-bench/1.0 (+http://127.0.0.1/)",
+            host_map={"*.example": origin.address},
+            allowed_networks=("127.0.0.0/8",),
+        ),
+    )
+    with closing(VirtualCrawl(settings, clock)) as crawl:
+        yield crawl
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRun:
+    """What a run came to in the second half of its days."""
+
+    fresh: float
+    requests: int
+    sitemaps: int
+    confirmed: int
+    """Requests that were answered by a 304."""
+
+
+def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
+    """Keep a served site fresh for so many days."""
+    clock = ShiftedClock()
+    start_ms, days = clock.now_ms(), options.days
+    site = Site(options.site, "published shares", options.urls, options.seed, start_ms)
+    served = ServedSite(site, clock)
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisServer(Path(folder) / "redis") as redis_server,
+        Origin({"/*": served, "/robots.txt": served}) as origin,
+        virtual_crawl(origin, redis_server.url, Path(folder), clock, refresh) as crawl,
+    ):
+        crawl.enqueue([*site.pages])
+        crawl.enqueue([MAP], sitemap=True, refresh=True, depth=1)
+        stale, looks = 0.0, 0
+        while clock.now_ms() < start_ms + days * DAY_MS:
+            crawl.step(STEP_S)
+            if clock.now_ms() >= start_ms + days * DAY_MS / 2:
+                stale += _stale_share(served, crawl)
+                looks += 1
+    begin_ms = start_ms + days * DAY_MS / 2
+    seen = [(path, status) for at_ms, path, status in served.seen if at_ms >= begin_ms]
+    sitemaps = sum(1 for path, _ in seen if path == "/sitemap.xml")
+    return OriginRun(
+        1 - stale / looks, len(seen), sitemaps, sum(1 for _, status in seen if status == 304)
+    )
+
+
+def _stale_share(served: ServedSite, crawl: VirtualCrawl) -> float:
+    """The share of the pages whose stored title is not that of the site now."""
+    pages, store = served.site.pages, crawl.pipeline.store.store
+    records = store.get_many(list(pages), ["page.title"])
+    now_ms = crawl.clock.now_ms()
+    stale = 0
+    for page, record in zip(pages.values(), records, strict=True):
+        served.site.advance(page, now_ms)
+        title = record.fields.get("page.title") if record else None
+        stale += title != f'"version {page.version}"'.encode()
+    return stale / len(pages)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--urls", type=int, default=40)
+    parser.add_argument("--days", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--site", choices=KINDS, default="exact")
+    add_quick(parser, urls=6, days=2.0)
+    options = parser.parse_args()
+    table = Table(title=f"lastmod {options.site}: {options.urls} URLs, {options.days:g} days")
+    for name in ("", "effort", "requests", "of them sitemap", "304", "fresh"):
+        table.add_column(name, justify="left" if not name else "right")
+
+    def row(name: str, refresh: RefreshSettings) -> OriginRun:
+        done = run(options, refresh)
+        table.add_row(
+            name, f"{refresh.effort:.2f}", f"{done.requests:,}", f"{done.sitemaps:,}",
+            f"{done.confirmed:,}", f"{done.fresh:.3f}",
+        )  # fmt: skip
+        return done
+
+    usual = RefreshSettings()
+    on = row("with sitemaps", usual)
+    row("without, same effort", replace(usual, signals=False))
+    site = Site(options.site, "published shares", options.urls, options.seed)
+    effort = replay_effort(site, options.days, on.requests, random.Random(1))[0]
+    row("without, as many requests", replace(usual, signals=False, effort=effort))
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""
+The line of a domain as the scripts of `aragog.crawl.politeness` serve it, in memory.
+
+`tests/contract/test_simulated_line.py` plays the same histories on both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from aragog.crawl.politeness.lines import USUAL_COST
+
+T = TypeVar("T")
+LAST_BAND = 3
+USUAL_PRIORITY = 5
+
+
+class SharedLine(Generic[T]):
+    """
+    One line.
+
+    Args:
+        costs: of a request by share, where that is not `USUAL_COST`.
+    """
+
+    def __init__(self, costs: Mapping[int, int] | None = None) -> None:
+        self._costs = costs or {}
+        self._queues: dict[tuple[int, int], dict[int, deque[T]]] = {}
+        """By band and share, the requests by priority."""
+        self._tags: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return sum(len(q) for queues in self._queues.values() for q in queues.values())
+
+    def push(self, share: int, priority: int, request: T) -> None:
+        """Add a request at the end."""
+        band = min(priority, LAST_BAND)
+        key = band, share
+        if key not in self._tags:
+            same = [tag for (other, _), tag in self._tags.items() if other == band]
+            self._tags[key] = min(same, default=0)
+            self._queues[key] = {}
+        self._queues[key].setdefault(priority, deque()).append(request)
+
+    def pop(self) -> T:
+        """Take the next request, which is sent."""
+        band = min(band for band, share in self._queues if self._queues[band, share])
+        open_ = [key for key in self._queues if key[0] == band and self._queues[key]]
+        key = min(open_, key=lambda one: self._tags[one] + self._cost(one))
+        queues, cost = self._queues[key], self._cost(key)
+        priority = min(queues)
+        request = queues[priority].popleft()
+        if not queues[priority]:
+            del queues[priority]
+        self._tags[key] += cost
+        self._tidy(band)
+        return request
+
+    def _cost(self, key: tuple[int, int]) -> int:
+        usual = self._costs.get(key[1], USUAL_COST)
+        return max(1, int(usual * 2.0 ** (min(self._queues[key]) - USUAL_PRIORITY) + 0.5))
+
+    def _tidy(self, band: int) -> None:
+        """As `line_settle`: forget who has nothing and is not ahead, and count from the least."""
+        keys = [key for key in self._tags if key[0] == band]
+        least = min((self._tags[key] for key in keys if self._queues[key]), default=None)
+        for key in keys:
+            if least is None or not (self._queues[key] or self._tags[key] > least):
+                del self._tags[key], self._queues[key]
+            else:
+                self._tags[key] = max(0, self._tags[key] - least)

@@ -1,0 +1,67 @@
+"""Crawls of one domain in virtual time: how long each takes beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aragog.crawl.stages.backlog_delays import BacklogDelays
+from aragog.settings import Settings
+from bench.simulate.parts import Machines, SmallResult
+from bench.simulate.shares import SharedLine
+from bench.simulate.small import SmallCrawl
+from bench.simulate.web import Web
+
+
+class CrawlsOfADomain(SmallCrawl):
+    """
+    Crawls that are enqueued one after the other.
+
+    Args:
+        urls: how many, by the number of a crawl.
+        costs: what a request costs in the line, by crawl.
+        are_apart: each has its share; otherwise all are one crawl, in the order of their URLs.
+    """
+
+    def __init__(
+        self,
+        urls: Mapping[int, int],
+        settings: Settings,
+        *,
+        costs: Mapping[int, int] | None = None,
+        are_apart: bool = True,
+    ) -> None:
+        web = Web(domains=1, urls=1)
+        super().__init__(web, settings, Machines(processes=2, canonicalize_s=1e4))
+        self.urls, self.are_apart = urls, are_apart
+        for domain in self.domains:
+            domain.line = SharedLine(costs) if are_apart else _OneShare()
+            domain.kind = domain.kind._replace(failing=0.0)
+
+    def _enqueue(self) -> None:
+        delays = BacklogDelays(self.settings.politeness.qps, self.clock)
+        for crawl, count in self.urls.items():
+            if not self.are_apart:
+                delays = _OneCrawl(delays)
+            self._produce([0] * count, delays, crawl)
+
+    def done_s(self) -> dict[int, float]:
+        """When each crawl was done."""
+        found: SmallResult = self.run()
+        return {crawl: max(times) for crawl, times in found.crawls_done_s.items()}
+
+
+class _OneShare(SharedLine):  # type: ignore[type-arg]
+    """A line as before there were shares: by priority, then by arrival."""
+
+    def push(self, share: int, priority: int, request: object) -> None:
+        super().push(0, priority, request)
+
+
+class _OneCrawl(BacklogDelays):
+    """Delays of URLs behind those of every crawl."""
+
+    def __init__(self, delays: BacklogDelays) -> None:
+        self._delays = delays
+
+    def split(self, urls, priority=5, crawl=0):  # type: ignore[no-untyped-def]
+        return self._delays.split(urls, priority)

@@ -1,0 +1,201 @@
+"""
+The three jobs: the site that each reads, made of real pages, and the rows that its file should have.
+
+The pages are those of Python's documentation (`bench.crawl.page_sets`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+
+from bench.crawl import page_sets
+
+Rows = Mapping[str, Any]
+"""A URL without scheme and port to what its row should say."""
+
+PRODUCT = """
+<div class="product"><h1 class="product-title">{name}</h1><img class="product" src="/i/{number}.jpg">
+<span class="price">${price}</span> <span class="stock">{stock}</span> <span class="sku">{sku}</span></div>
+"""
+LEAST_SHARE_OF_WORDS = 0.5
+LEAST_WORDS = 100
+"""Of the paragraphs of a page that counts as documentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: a site, the URLs that a person begins with, and what its file should hold."""
+
+    name: str
+    pages: Path
+    """The folder that the origin serves."""
+    directives: str
+    """More directives of the origin."""
+    seeds: tuple[str, ...]
+    """URLs without a scheme and a port: `shop.test/p/1.html`."""
+    output: str
+    expected: Rows
+    is_right: Callable[[Mapping[str, str], Any], bool]
+    """Whether a row says what is expected."""
+
+    def urls(self, port: int) -> str:
+        """The file of URLs that the person has."""
+        return "".join(f"http://{_with_port(seed, port)}\n" for seed in self.seeds)
+
+    def right_rows(self, folder: Path) -> tuple[int, int]:
+        """How many rows of the file are right, and how many it has."""
+        rows = list(_rows(folder / self.output))
+        right = {
+            key
+            for row in rows
+            if (expected := self.expected.get(key := _without_port(row["url"])))
+            and self.is_right(row, expected)
+        }
+        return len(right), len(rows)
+
+
+def products(folder: Path, pages: int) -> Job:
+    """Pages of products of one shop, whose URLs are known."""
+    documents = _documents()
+    expected = {}
+    (folder / "p").mkdir(parents=True)
+    for number in range(pages):
+        product = _product(number)
+        page = documents[number % len(documents)].read_text(errors="replace")
+        block = PRODUCT.format(number=number, **product)
+        text = re.sub(r"<body[^>]*>", lambda tag, block=block: tag[0] + block, page, count=1)
+        (folder / "p" / f"{number}.html").write_text(text)
+        expected[f"shop.test/p/{number}.html"] = {**product, "image": f"shop.test/i/{number}.jpg"}
+    return Job("products", folder, "", tuple(expected), "products.csv", expected, _same_product)
+
+
+def _product(number: int) -> dict[str, str]:
+    return {
+        "name": f"Lamp model {number}",
+        "price": f"{5 + number % 90}.{10 + number % 89}",
+        "stock": ("In stock", "Sold out")[number % 7 == 0],
+        "sku": f"LAMP-{number:05}",
+    }
+
+
+def _same_product(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
+    same = all(row[name] == expected[name] for name in ("name", "stock", "sku"))
+    is_priced = float(row["price"] or 0) == float(expected["price"])
+    return same and is_priced and _without_port(row["image"]) == expected["image"]
+
+
+def hosts(folder: Path, pages: int) -> Job:
+    """A hundred hosts with equally many pages each: a front page that links to the others."""
+    count = min(100, max(1, pages // 2))
+    each, documents = pages // count, _documents()
+    folder.mkdir(parents=True)
+    expected: dict[str, str] = {}
+    for name in {path.name for path in documents}:
+        shutil.copy(next(path for path in documents if path.name == name), folder / name)
+    names = sorted(path.name for path in folder.iterdir())
+    titles = {name: _title(folder / name) for name in names}
+    (folder / "fronts").mkdir()
+    for number in range(count):
+        host = page_sets.host(number)
+        own = [names[(number * 49 + n) % len(names)] for n in range(each - 1)]
+        links = "".join(f'<li><a href="/{name}">{name}</a>' for name in own)
+        front = f"<html><title>Site {number}</title><ul>{links}</ul></html>"
+        (folder / "fronts" / f"{host}.html").write_text(front)
+        expected[f"{host}/"] = f"Site {number}"
+        expected |= {f"{host}/{name}": titles[name] for name in own}
+    seeds = tuple(f"{page_sets.host(number)}/" for number in range(count))
+    directives = "location = / { try_files /fronts/$host.html =404; }"
+    return Job("hosts", folder, directives, seeds, "hosts.csv", expected, _same_title)
+
+
+def _title(page: Path) -> str:
+    title = LexborHTMLParser(page.read_bytes()).css_first("title")
+    return _spaced(title.text() if title else "")
+
+
+def _same_title(row: Mapping[str, str], expected: str) -> bool:
+    """Whether it is the page's title, with the name of the site behind it or without."""
+    title = _spaced(row["title"])
+    return bool(title) and expected.startswith(title)
+
+
+def documentation(folder: Path, pages: int) -> Job:
+    """The pages of a documentation site that its contents link to, as Markdown."""
+    root = page_sets.docs().folder
+    expected: dict[str, Mapping[str, str]] = {}
+    for document in sorted(_documents(), key=lambda path: path.stat().st_size, reverse=True):
+        main = _main(document)
+        if len(expected) == pages or len(main["words"].split()) < LEAST_WORDS:
+            continue  # an index has no text of its own
+        path = folder / document.relative_to(root)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(document, path)
+        expected[f"docs.test/{document.relative_to(root)}"] = main
+    links = "".join(f'<li><a href="/{key.partition("/")[2]}">{key}</a>' for key in expected)
+    (folder / "index.html").write_text(f"<html><title>Contents</title><ul>{links}</ul></html>")
+    seeds = ("docs.test/",)
+    return Job("documentation", folder, "", seeds, "documentation.jsonl", expected, _has_main_text)
+
+
+def _main(page: Path) -> dict[str, str]:
+    main = LexborHTMLParser(page.read_bytes()).css_first("[role=main]")
+    heading = main.css_first("h1") if main else None
+    return {
+        "heading": _words(heading.text() if heading else ""),
+        "words": _words(" ".join(node.text() for node in main.css("p")) if main else ""),
+    }
+
+
+def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
+    """Whether the text has the heading of the page, and most words of its paragraphs."""
+    text = _words(row.get("markdown") or "")
+    words, found = expected["words"].split(), set(text.split())
+    share = sum(word in found for word in words) / max(1, len(words))
+    return expected["heading"] in text and share >= LEAST_SHARE_OF_WORDS
+
+
+def _documents() -> list[Path]:
+    """The pages but the parts of the index, whose titles are all `Index`."""
+    docs = page_sets.docs()
+    return [docs.folder / path for path in docs.paths if "genindex" not in path]
+
+
+def _rows(file: Path) -> Iterable[Mapping[str, str]]:
+    if not file.exists():
+        return
+    with file.open(newline="") as lines:
+        yield from csv.DictReader(lines) if file.suffix == ".csv" else map(json.loads, lines)
+
+
+def _spaced(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _with_port(url: str, port: int) -> str:
+    host, _, path = url.partition("/")
+    return f"{host}:{port}/{path}"
+
+
+def _without_port(url: str) -> str:
+    return re.sub(r":\d+", "", url.partition("://")[2], count=1)
+
+
+ALL: Mapping[str, tuple[Callable[[Path, int], Job], int]] = {
+    "products": (products, 2000),
+    "hosts": (hosts, 5000),
+    "documentation": (documentation, 400),
+}
+"""Each job's maker and its number of pages."""

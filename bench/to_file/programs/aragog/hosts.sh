@@ -1,0 +1,1 @@
+aragog run urls.txt --depth 1 --stop -O hosts.csv --fields url,title

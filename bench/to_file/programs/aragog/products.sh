@@ -1,0 +1,1 @@
+aragog run urls.txt --stop -O products.csv --fields url,name,price,sku,stock,image

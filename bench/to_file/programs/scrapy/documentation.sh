@@ -1,0 +1,1 @@
+scrapy runspider documentation.py -O documentation.jsonl

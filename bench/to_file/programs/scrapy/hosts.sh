@@ -1,0 +1,1 @@
+scrapy runspider hosts.py -O hosts.csv

@@ -1,0 +1,14 @@
+"""Settings of the measurement that no person writes: every name is this machine."""
+
+from scrapy.resolver import CachingThreadedResolver
+from twisted.internet import defer
+
+
+class LoopbackResolver(CachingThreadedResolver):
+    def getHostByName(self, name, timeout=()):
+        return defer.succeed("127.0.0.1")
+
+
+DNS_RESOLVER = LoopbackResolver
+LOG_LEVEL = "INFO"  # the default prints every item
+TELNETCONSOLE_ENABLED = False

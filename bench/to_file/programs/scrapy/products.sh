@@ -1,0 +1,1 @@
+scrapy runspider products.py -O products.csv

@@ -1,0 +1,200 @@
+"""The fields of pages that are one item each: what differs between them, at the same selectors."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from richpins.document import Document, normalize_space
+from richpins.guesses import _names
+from richpins.guesses._fields import GuessedField, type_of
+from richpins.guesses._lists import is_around
+
+MOST_FIELDS = 15
+MOST_LABELS = 12
+LONGEST = 300
+"""Characters of a value; a description may be longer."""
+MOST_NODES = 5_000
+_FIRST = (
+    "title",
+    "price",
+    "sku",
+    "availability",
+    "brand",
+    "author",
+    "date",
+    "description",
+    "image",
+)
+_OFTEN_SAME = ("availability", "brand", "currency", "category")
+_OF_MANY = ("url", "tags", "location")
+"""What many elements of a page have, none of which is the page's own."""
+_ASIDE = re.compile(
+    r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
+)
+_QUOTES = "'\""
+
+
+def details_of(documents: Sequence[Document]) -> list[GuessedField]:
+    """
+    The fields that each page has once.
+
+    Of several pages, those whose values differ; those with known names may be equal. Of one page
+    only those with known names.
+    """
+    fields: dict[str, GuessedField] = {}
+    for selector, end, name in sorted(_candidates(documents), key=_is_doubtful):
+        values = [_value(selector, end, document) for document in documents]
+        made = _field(name, f"css:{selector}{end}", end, values)
+        if made is not None and made.name not in fields:
+            fields[made.name] = made
+    taken = {
+        one.rule if isinstance(one.rule, str) else one.rule["select"] for one in fields.values()
+    }
+    for name, rule, values in _labelled(documents):
+        made = _field(name, rule, "", values)
+        if made is not None and made.name not in fields and rule not in taken:
+            fields[made.name] = made
+    ordered = sorted(fields.values(), key=lambda one: (_order(one.name), not one.is_known))
+    return ordered[:MOST_FIELDS]
+
+
+def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
+    """Whether only a class or an id says what it is: a site has titles in menus and dialogs too."""
+    selector = candidate[0]
+    return not selector.startswith("[itemprop=") and selector != "h1"
+
+
+def _order(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+
+def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> GuessedField | None:
+    found = [value for value in values if value]
+    is_known = name in _names.FIELDS
+    if not name or name in _OF_MANY or len(found) < len(values):
+        return None
+    is_same = len(values) > 1 and len(set(found)) == 1
+    # What all pages have in common the site says everywhere, but for facts such as a currency.
+    if (is_same and name not in _OFTEN_SAME) or (len(values) == 1 and not is_known):
+        return None
+    kind, clean = type_of(found, end)
+    made: Mapping[str, Any] | str = rule
+    if kind != "text":
+        made = {"select": rule, "type": kind, **({"clean": list(clean)} if clean else {})}
+    return GuessedField(name, made, 1.0, len(set(found)), is_known, kind)
+
+
+def _candidates(documents: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
+    """Selectors that each page has exactly once, what is read of them, and the field's name."""
+    counts = [Counter(_selectors(document)) for document in documents]
+    for (selector, end, name), count in counts[0].items():
+        alike = all(other.get((selector, end, name)) == 1 for other in counts[1:])
+        if count == 1 and alike and all(len(d.tree.css(selector)) == 1 for d in documents):
+            yield selector, end, name
+
+
+def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
+    body = document.tree.body
+    if body is None:
+        return
+    for number, node in enumerate(body.traverse()):
+        if number >= MOST_NODES:
+            return
+        if (node.tag or "-").startswith("-") or is_around(node):
+            continue
+        yield from _of_node(node)
+
+
+def _of_node(node: LexborNode) -> Iterator[tuple[str, str, str]]:
+    attributes, tag = node.attributes, node.tag or ""
+    end = _end(node)
+    if end is None or _ASIDE.search(f"{attributes.get('class')} {attributes.get('id')}".lower()):
+        return
+    if itemprop := _names.itemprop(node):
+        yield f'[itemprop="{itemprop}"]', end, _name([itemprop], tag)
+    own = attributes.get("id") or ""
+    if _names.is_written(own):
+        yield f"#{own}", end, _name([own], tag)
+    for name in _names.classes(node):
+        yield f".{name}", end, _name([name], tag)
+    if tag == "h1":
+        yield "h1", end, "title"
+    if tag == "img" and node.parent is not None:
+        for name in _names.classes(node.parent)[:1]:
+            yield f".{name} img", end, "image"
+        if _names.is_written(node.parent.attributes.get("id") or ""):
+            yield f"#{node.parent.attributes['id']} img", end, "image"
+
+
+def _name(texts: Sequence[str], tag: str) -> str:
+    known = _names.known_field(texts)
+    if known:
+        return known
+    plain = [text for text in texts if not _names.is_layout(text)]
+    return _names.as_name(plain[0]) if plain else _names.known_field([], tag) or ""
+
+
+def _end(node: LexborNode) -> str | None:
+    """What is read of an element; None: it has no short text and no address."""
+    attributes = node.attributes
+    if node.tag == "img":
+        return "::link" if attributes.get("src") else None
+    if node.tag == "time" and attributes.get("datetime"):
+        return "::attr(datetime)"
+    if attributes.get("content") and attributes.get("itemprop"):
+        return "::attr(content)"
+    if node.tag in (
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "select",
+        "form",
+        "table",
+        "ul",
+        "ol",
+    ):
+        return None
+    blocks = sum(child.tag in ("div", "p", "ul", "table", "section", "li") for child in node.iter())
+    text = normalize_space(node.text())
+    return "" if text and blocks == 0 and len(text) <= 10 * LONGEST else None
+
+
+def _value(selector: str, end: str, document: Document) -> str | None:
+    node = document.tree.css_first(selector)
+    if node is None:
+        return None
+    if end == "":
+        return normalize_space(node.text()) or None
+    if end == "::link":
+        src = node.attributes.get("src")
+        return document.resolve(src) if src else None
+    return node.attributes.get(end.removeprefix("::attr(").rstrip(")")) or None
+
+
+def _labelled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
+    """Rows of tables and lists of definitions with a label that all pages have: name and rule."""
+    pages = [dict(_rows(document)) for document in documents]
+    shared = [label for label in pages[0] if all(label in page for page in pages)]
+    for tag, label in shared[:MOST_LABELS]:
+        name = _names.as_name(label)
+        if not name or any(quote in label for quote in _QUOTES):
+            continue
+        value = "td" if tag == "th" else "dd"
+        rule = f"xpath://{tag}[normalize-space()='{label}']/following-sibling::{value}[1]"
+        yield name, rule, [page[tag, label] or None for page in pages]
+
+
+def _rows(document: Document) -> Iterator[tuple[tuple[str, str], str]]:
+    for tag, value in (("th", "td"), ("dt", "dd")):
+        for node in document.tree.css(tag):
+            label, after = normalize_space(node.text()), node.next
+            while after is not None and (after.tag or "-").startswith("-"):
+                after = after.next
+            if label and len(label) <= 40 and after is not None and after.tag == value:
+                yield (tag, label), normalize_space(after.text())[:LONGEST]

@@ -1,0 +1,225 @@
+"""The fields of elements that repeat: what each has in it, by which selector, of which type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selectolax.lexbor import LexborNode
+
+from richpins.document import Document, normalize_space
+from richpins.guesses import _names
+from richpins.values.dates import moment
+from richpins.values.numbers import decimal
+
+MOST_FIELDS = 12
+SAMPLED = 30
+"""Elements of a page whose values are compared."""
+LOOKED_INTO = 5
+"""Elements whose parts become candidates."""
+MOST_PARTS = 300
+LONGEST_TEXT = 2_000
+LEAST_SHARE = 0.6
+"""Of the elements that have a field."""
+_MONEY = re.compile(
+    r"[$€£¥₹₽₩]\s?\d|\d\s?(?:[$€£¥₹₽₩]|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|kr|zł)\b)|"
+    r"\b(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)\s?\d"
+)
+_INTEGER = re.compile(r"\d{1,9}")
+_IGNORED = frozenset(
+    {"script", "style", "noscript", "template", "svg", "path", "br", "option", "-text"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an element: a selector within it, and what of it is read."""
+
+    selector: str
+    end: str
+    """`` (text), `::link`, `::attr(datetime)` …"""
+    name: str
+    """Of the field; "" if nothing says it."""
+
+    @property
+    def rule(self) -> str:
+        return f"css:{self.selector}{self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedField:
+    """A field of elements that repeat."""
+
+    name: str
+    rule: Mapping[str, Any] | str
+    """As in the settings."""
+    share: float
+    """Of the elements that have it."""
+    differing: int
+    """How many values differ."""
+    is_known: bool
+    """Whether its name says what it is."""
+    kind: str
+    """Its type."""
+
+
+def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
+    """The fields that most of some elements have, with values that differ; the surest first."""
+    sampled = elements[:SAMPLED]
+    by_values: dict[tuple[str | None, ...], Part] = {}
+    for part in _parts([node for _, node in sampled[:LOOKED_INTO]]):
+        values = tuple(_value(part, document, node) for document, node in sampled)
+        found = [value for value in values if value]
+        if len(found) < max(2, LEAST_SHARE * len(sampled)) or len(set(found)) < 2:
+            continue
+        known = by_values.get(values)
+        if known is None or _cost(part) < _cost(known):
+            by_values[values] = part
+    made = [_field(part, values) for values, part in by_values.items()]
+    return _named_apart(sorted(made, key=_rank))[:MOST_FIELDS]
+
+
+def _rank(field: GuessedField) -> tuple[bool, float, int]:
+    return (not field.is_known, -field.share, -field.differing)
+
+
+def _cost(part: Part) -> tuple[int, int, int]:
+    """Which of two selectors with the same values is worse."""
+    has_name = 0 if part.name else 1
+    by_tag = 0 if part.selector.startswith(("[", ".")) else 1
+    return (has_name, by_tag, len(part.selector))
+
+
+def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
+    """The parts of elements that a class, an attribute or a tag tells from others, each once."""
+    seen: set[tuple[str, str]] = set()
+    for node in nodes:
+        for number, (inner, part) in enumerate(_of_element(node)):
+            if number >= MOST_PARTS:
+                break
+            if (part.selector, part.end) not in seen and _is_single(node, inner, part):
+                seen.add((part.selector, part.end))
+                yield part
+
+
+def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
+    """Whether the first match of a selector is the element that it was made for."""
+    first = node.css_first(part.selector)
+    return first is not None and first.mem_id == inner.mem_id
+
+
+def _of_element(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
+    for inner in node.traverse():
+        if inner.tag in _IGNORED or inner.mem_id == node.mem_id:
+            continue
+        for selector, says in _selectors(inner, node):
+            for end, is_shown in _ends(inner):
+                name = "url" if end == "::link" and inner.tag == "a" else ""
+                name = name or _names.known_field(says, inner.tag or "") or _plain_name(says)
+                if is_shown:
+                    yield inner, Part(selector, end, name)
+
+
+def _plain_name(says: Sequence[str]) -> str:
+    return next(
+        (n for text in says if not _names.is_layout(text) and (n := _names.as_name(text))), ""
+    )
+
+
+def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list[str]]]:
+    """Selectors of an element that say what it is, each with the words that say so."""
+    tag = node.tag or ""
+    if itemprop := _names.itemprop(node):
+        yield f'[itemprop="{itemprop}"]', [itemprop]
+    own = _names.classes(node)
+    for name in own:
+        yield f".{name}", [name]
+    if own:
+        yield f"{tag}.{own[0]}", [own[0]]
+    parent = node.parent
+    if parent is not None and parent.mem_id != within.mem_id:
+        for name in _names.classes(parent)[:1]:
+            yield f".{name} {tag}", [name]
+    yield tag, []
+
+
+def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
+    """What may be read of an element, and whether it has it."""
+    attributes = node.attributes
+    if node.tag == "a":
+        yield "::link", bool(attributes.get("href"))
+    if node.tag in ("img", "source"):
+        yield "::link", bool(attributes.get("src"))
+        return
+    if node.tag == "time" and attributes.get("datetime"):
+        yield "::attr(datetime)", True
+        return
+    if node.tag in ("meta", "data"):
+        name = "content" if node.tag == "meta" else "value"
+        yield f"::attr({name})", bool(attributes.get(name))
+        return
+    if attributes.get("content") and attributes.get("itemprop"):
+        yield "::attr(content)", True
+    yield "", _is_text(node)
+
+
+def _is_text(node: LexborNode) -> bool:
+    """Whether an element has text of its own, and is not only around others."""
+    own = normalize_space(node.text(deep=False))
+    if own:
+        return True
+    inner = [child for child in node.iter() if normalize_space(child.text())]
+    return len(inner) == 1 and inner[0].tag in ("a", "span", "b", "strong", "em", "bdi")
+
+
+def _value(part: Part, document: Document, node: LexborNode) -> str | None:
+    found = node.css_first(part.selector)
+    if found is None:
+        return None
+    if part.end == "":
+        return normalize_space(found.text())[:LONGEST_TEXT] or None
+    if part.end == "::link":
+        href = found.attributes.get("href") or found.attributes.get("src")
+        return document.resolve(href) if href else None
+    return found.attributes.get(part.end.removeprefix("::attr(").rstrip(")")) or None
+
+
+def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
+    found = [value for value in values if value]
+    kind, clean = type_of(found, part.end)
+    name = part.name or ("price" if kind == "decimal" and clean else "text")
+    if kind == "url" and name not in ("image", "url"):
+        name = f"{name}_url"
+    rule: Mapping[str, Any] | str = part.rule
+    if kind != "text":
+        rule = {"select": part.rule, "type": kind, **({"clean": list(clean)} if clean else {})}
+    share = len(found) / len(values)
+    return GuessedField(name, rule, share, len(set(found)), name in _names.FIELDS, kind)
+
+
+def type_of(values: Sequence[str], end: str = "") -> tuple[str, tuple[str, ...]]:
+    """The type that all values have, and the cleaning that they need for it."""
+    if end == "::link":
+        return "url", ()
+    if all(map(_is_money, values)):
+        return "decimal", ("number",)
+    if all(_INTEGER.fullmatch(value) and (value == "0" or value[0] != "0") for value in values):
+        return "integer", ()
+    if end == "::attr(datetime)" and all(moment(value) is not None for value in values):
+        return ("moment" if any("T" in value for value in values) else "date"), ()
+    return "text", ()
+
+
+def _is_money(value: str) -> bool:
+    return len(value) < 40 and bool(_MONEY.search(value)) and decimal(value) is not None
+
+
+def _named_apart(fields: Sequence[GuessedField]) -> list[GuessedField]:
+    """Fields without those that have the name of a surer one, unless they are plain texts."""
+    kept: dict[str, GuessedField] = {}
+    for field in fields:
+        if field.name not in kept:
+            kept[field.name] = field
+    return list(kept.values())

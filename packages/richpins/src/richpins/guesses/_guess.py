@@ -1,0 +1,195 @@
+"""From example pages to the tables of kinds of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from richpins import extraction
+from richpins.document import Document
+from richpins.errors import InvalidKind
+from richpins.guesses import _names
+from richpins.guesses._details import details_of
+from richpins.guesses._fields import GuessedField
+from richpins.guesses._lists import GuessedList, follow_of, lists_of
+from richpins.items import find, kind_of
+from richpins.rich_pins import to_fields
+
+MOST_KINDS = 2
+"""Of one kind of pages."""
+LIST_SHARE = 0.3
+"""So much of the words of a page is in its list, if the page is one."""
+SAME_KIND = 0.5
+"""Pages with so many of their classes in common are of one kind."""
+EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedKind:
+    """A kind of items."""
+
+    name: str
+    table: Mapping[str, Any]
+    """As `richpins.items.kind_of` reads it."""
+    items: int
+    """How many items the table finds on the examples."""
+    is_page: bool
+    """Whether a page is one item, as a page of a product is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a few pages seem to have."""
+
+    kinds: tuple[GuessedKind, ...]
+    """The surest first."""
+    embedded: Mapping[str, str] = field(default_factory=dict)
+    """Fields that are read without any rule, with the syntax in which the pages have them."""
+
+
+def guessed(documents: Sequence[Document]) -> Guess:
+    """
+    Kinds of items on pages of one site, and what is embedded in them.
+
+    Pages with much the same classes are one kind of page. One whose words are mostly in elements
+    that repeat is a list of items; of another the page is the item, if there are two of them whose
+    values differ, or if its classes name fields.
+    """
+    kinds: list[GuessedKind] = []
+    groups = _groups(documents)
+    for group in groups:
+        others = [one for other in groups if other is not group for one in other]
+        kinds += _kinds(group, pages_of([one.url for one in group], [one.url for one in others]))
+    return Guess(tuple(_with_own_names(kinds)), _embedded(documents))
+
+
+def _groups(documents: Sequence[Document]) -> list[list[Document]]:
+    """The pages by their kind: those with much the same classes and ids."""
+    groups: list[tuple[set[str], list[Document]]] = []
+    for document in documents:
+        own = _outline(document)
+        for known, group in groups:
+            if len(own & known) >= SAME_KIND * len(own | known):
+                group.append(document)
+                break
+        else:
+            groups.append((own, [document]))
+    return [group for _, group in groups]
+
+
+def _outline(document: Document) -> set[str]:
+    body = document.tree.body
+    nodes = body.traverse() if body is not None else ()
+    return {f"{node.tag}.{name}" for node in nodes for name in (*_names.classes(node), "")}
+
+
+def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
+    lists = lists_of(pages)
+    is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
+    if not is_list and (kind := _detail(pages, pattern)):
+        return [kind]
+    made = (_of_list(found, pages, pattern) for found in lists[:MOST_KINDS])
+    return [kind for kind in made if kind is not None][:1]
+
+
+def _words(document: Document) -> int:
+    body = document.tree.body
+    return len(body.text(separator=" ").split()) if body is not None else 0
+
+
+def _of_list(found: GuessedList, pages: Sequence[Document], pattern: str) -> GuessedKind | None:
+    follow = next((rule for page in pages if (rule := follow_of(page))), None)
+    table: dict[str, Any] = {"pages": pattern, "each": f"css:{found.each}"}
+    table["fields"] = {one.name: one.rule for one in found.fields}
+    table |= _required(found.fields)
+    if follow:
+        table["follow"] = follow
+    return _tried(found.name, table, pages, is_page=False)
+
+
+def _detail(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
+    fields = details_of(pages)
+    if len(fields) < 2:
+        return None
+    table = {"pages": pattern, "fields": {one.name: one.rule for one in fields}}
+    types = {extraction.extract_from(page).type for page in pages}
+    name = types.pop() if len(types) == 1 else None
+    return _tried(name or "page", table | _required(fields), pages, is_page=True)
+
+
+def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
+    """The field without which an item is none, and the one that tells items apart."""
+    whole = {one.name: one for one in fields if one.share == 1.0}
+    found: dict[str, Any] = {}
+    if first := next((name for name in ("title", "price", *whole) if name in whole), None):
+        found["required"] = [first]
+    if key := next((name for name in ("sku", "url") if name in whole), None):
+        found["key"] = key
+    return found
+
+
+def _tried(
+    name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
+) -> GuessedKind | None:
+    """The kind, if its table finds items on the pages; without fields that it cannot read."""
+    while table["fields"]:
+        try:
+            kind = kind_of(name, table)
+        except InvalidKind:
+            return None
+        found = [find(kind, page) for page in pages]
+        wrong = {
+            text.partition(":")[0] for one in found for text in (*one.unreadable, *one.dropped)
+        }
+        bad = [name for name in wrong if _is_typed(table["fields"].get(name))]
+        for name_of_field in bad:
+            table["fields"][name_of_field] = table["fields"][name_of_field]["select"]
+        if not bad:
+            count = sum(len(one.items) for one in found)
+            return GuessedKind(name, table, count, is_page) if count else None
+    return None
+
+
+def _is_typed(rule: Any) -> bool:
+    return isinstance(rule, Mapping) and rule.get("type") != "url"
+
+
+def _with_own_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
+    seen: dict[str, int] = {}
+    for kind in kinds:
+        seen[kind.name] = seen.get(kind.name, 0) + 1
+        name = kind.name if seen[kind.name] == 1 else f"{kind.name}_{seen[kind.name]}"
+        yield GuessedKind(name, kind.table, kind.items, kind.is_page)
+
+
+def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
+    """
+    The pattern for URLs of a kind: `*` where they differ, or where a single one has its own name.
+
+    Without pages of other kinds it is `*`.
+    """
+    if not others:
+        return "*"
+    paths = [urlsplit(url).path.split("/") for url in urls]
+    if len({len(path) for path in paths}) > 1 or urlsplit(urls[0]).path in ("", "/"):
+        return "*" if len(urls) > 1 else f"*{urlsplit(urls[0]).netloc}/"
+    parts = [
+        together[0]
+        if len(set(together)) == 1 and not (len(urls) == 1 and at == len(paths[0]) - 1)
+        else "*"
+        for at, together in enumerate(zip(*paths, strict=True))
+    ]
+    return "*" + "/".join(parts) + ("*" if any(urlsplit(url).query for url in urls) else "")
+
+
+def _embedded(documents: Sequence[Document]) -> dict[str, str]:
+    """Fields of typed metadata, and the syntax in which pages have them."""
+    found: dict[str, str] = {}
+    for document in documents:
+        for name, where in to_fields(extraction.extract_from(document))[1].items():
+            syntax = where.partition(" ")[0]
+            if syntax in EMBEDDED:
+                found.setdefault(name, syntax)
+    return found

@@ -1,0 +1,192 @@
+"""Elements that repeat on a page: cards, rows, entries; and the link to the next page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from selectolax.lexbor import LexborNode
+
+from richpins.document import Document, normalize_space
+from richpins.guesses import _names
+from richpins.guesses._fields import GuessedField, fields_of
+
+LEAST = 3
+"""So many alike make a list."""
+MOST = 200
+MOST_CANDIDATES = 40
+LEAST_WORTH = 3.0
+_TAGS = frozenset(
+    {"li", "tr", "article", "div", "section", "a", "dl", "dt", "p", "tbody", "blockquote"}
+)
+_MENUS = frozenset({"nav", "select", "head"})
+_ROLES = ("navigation", "banner", "contentinfo", "search")
+_NEXT = (
+    "next",
+    "next page",
+    "next »",
+    "»",
+    "›",
+    "→",
+    "older",
+    "older posts",
+    "weiter",
+    "nächste",
+    "suivant",
+)
+_WORTH = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedList:
+    """Elements that repeat, and their fields."""
+
+    each: str
+    """A CSS selector."""
+    name: str
+    count: int
+    """On all examples."""
+    fields: tuple[GuessedField, ...]
+    worth: float
+    words: int
+    """How many words are in them."""
+
+
+def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
+    """The lists of pages of one kind, the most worth first."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        counts.update(_candidates(document))
+    made = [
+        found
+        for selector, _ in _most_distinct(counts)
+        if (found := _list(selector, documents)) is not None
+    ]
+    return sorted(made, key=lambda one: (-round(one.worth, 1), *_vagueness(one.each)))
+
+
+def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The selectors that are looked at: those that say what they select, and the frequent ones."""
+    alike = [(s, n) for s, n in counts.items() if n >= LEAST]
+    ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
+    return ordered[:MOST_CANDIDATES]
+
+
+def _vagueness(selector: str) -> tuple[bool, int]:
+    """How little a selector says about what it selects, and how many steps it has."""
+    steps = selector.split(" > ")
+    return any(_names.is_layout(step.strip(".#")) for step in steps), len(steps)
+
+
+def _candidates(document: Document) -> Iterator[str]:
+    """The selectors of the elements of a page, one for each element that it selects."""
+    body = document.tree.body
+    if body is None:
+        return
+    for node in body.traverse():
+        if node.tag not in _TAGS or is_around(node):
+            continue
+        own = _names.classes(node)
+        for name in own:
+            yield f".{name}"
+        if itemtype := _names.itemtype(node):
+            yield f'[itemtype$="{itemtype}"]'
+        if not own and (outer := _parent_selector(node)):
+            yield f"{outer} > {node.tag}"
+
+
+def _parent_selector(node: LexborNode) -> str:
+    """A selector of the parent of an element, by its id or class; "" if it has none."""
+    parent = node.parent
+    if parent is None:
+        return ""
+    own = parent.attributes.get("id") or ""
+    if _names.is_written(own) and parent.tag != "body":
+        return f"#{own}"
+    if parent.tag == "tbody" and parent.parent is not None:
+        outer = _names.classes(parent.parent)
+        return f".{outer[0]} > tbody" if outer else ""
+    names = _names.classes(parent)
+    return f".{names[0]}" if names else ""
+
+
+def is_around(node: LexborNode) -> bool:
+    """Whether an element is in a menu, or in the head or foot of the site, not of an article."""
+    at: LexborNode | None = node
+    is_in_part = False
+    while at is not None:
+        if at.tag in _MENUS or at.attributes.get("role") in _ROLES:
+            return True
+        if at.tag in ("article", "main"):
+            return False
+        is_in_part = is_in_part or at.tag in ("header", "footer")
+        at = at.parent
+    return is_in_part
+
+
+def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
+    elements, most = [], 0
+    for document in documents:
+        found = document.tree.css(selector)[:MOST]
+        ids = {node.mem_id for node in found}
+        if any(_has_parent_in(node, ids) for node in found) or any(map(is_around, found)):
+            return None
+        elements += [(document, node) for node in found]
+        most = max(most, len(found))
+    if most < LEAST:
+        return None
+    texts = [normalize_space(node.text()) for _, node in elements[:50]]
+    if len(set(texts)) < LEAST:
+        return None
+    fields = tuple(fields_of(elements))
+    worth = sum(_WORTH.get(field.name, 0.5) * field.share for field in fields)
+    median = sorted(map(len, texts))[len(texts) // 2]
+    if worth < LEAST_WORTH and not (worth >= 1.5 and median >= 60):
+        return None
+    words = sum(len(node.text().split()) for _, node in elements)
+    count = len(elements)
+    name = _name_of(selector, elements[0][1])
+    return GuessedList(selector, name, count, fields, worth * log2(1 + min(count, 60)), words)
+
+
+def _has_parent_in(node: LexborNode, ids: set[int]) -> bool:
+    at = node.parent
+    while at is not None:
+        if at.mem_id in ids:
+            return True
+        at = at.parent
+    return False
+
+
+def _name_of(selector: str, node: LexborNode) -> str:
+    texts = [_names.itemtype(node), *_names.classes(node), selector.partition(" ")[0].strip(".#")]
+    parts = [list(_names.words(text)) for text in texts if text and not _names.is_layout(text)]
+    return next((name for words in parts if (name := _names.as_name("_".join(words)))), "item")
+
+
+def follow_of(document: Document) -> str | None:
+    """The selector of the link to the next page of a list; None: the page has none."""
+    for node in document.tree.css("a[href]"):
+        if "next" in (node.attributes.get("rel") or "").split():
+            return 'css:a[rel~="next"]'
+        text = normalize_space(node.text()).lower()
+        parent = node.parent
+        names = [*_names.classes(node), *(_names.classes(parent) if parent is not None else ())]
+        is_next = text in _NEXT or any("next" in _names.words(name) for name in names)
+        if is_next and (selector := _next_selector(node)):
+            return f"css:{selector}"
+    return None
+
+
+def _next_selector(node: LexborNode) -> str | None:
+    """A selector of a link to the next page that says so."""
+    for name in _names.classes(node):
+        if "next" in _names.words(name):
+            return f"a.{name}"
+    parent = node.parent
+    for name in _names.classes(parent) if parent is not None else ():
+        if "next" in _names.words(name):
+            return f".{name} > a"
+    return None

@@ -1,0 +1,150 @@
+"""Which classes and ids authors wrote, and what a field is called that has one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from selectolax.lexbor import LexborNode
+
+LONGEST = 40
+_CSS_NAME = re.compile(r"-?[a-zA-Z_][a-zA-Z0-9_-]*")
+_GENERATED = re.compile(
+    r"^(?:css|sc|jsx|svelte|emotion|styled|jss|mui|chakra|astro|ng-tns|_ng\w*)-?[\w-]*\d[\w-]*$"
+    r"|^_[a-zA-Z0-9]{4,}$"
+)
+_STATE = re.compile(
+    r"^(?:is-|has-|js-|no-|u-)|^(?:active|current|selected|first|last|odd|even|hidden|visible|show|"
+    r"hide|open|closed|disabled|lazy\w*|loaded|loading|new|sale|hover|clearfix|sr-only)$"
+)
+_LAYOUT = re.compile(
+    r"^(?:row|col|cols?-.*|column|grid.*|flex.*|container.*|wrap\w*|inner|outer|block|box|cell|"
+    r"left|right|center|content|list|item|items|li|media|body|text-.*|[mp][trblxy]?-.*|w-.*|h-.*|"
+    r"d-.*|justify-.*|align.*|order-.*|float-.*|bg-.*|border.*|rounded.*|font-.*)$"
+)
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}", re.IGNORECASE)
+_VOWEL = re.compile(r"[aeiouy]")
+_SHORT = frozenset(
+    {"btn", "img", "html", "css", "svg", "txt", "str", "msg", "pdf", "hdr", "xml", "cms"}
+)
+_MODULE = re.compile(r"__(?=[A-Za-z0-9]{5}$)[A-Za-z]*[A-Z0-9][A-Za-z0-9]*$")
+"""The end that CSS modules give to classes: `Card_title__x7YzQ`."""
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+FIELDS = {
+    "title": ("title", "name", "headline", "heading", "subject"),
+    "price": ("price", "amount", "cost"),
+    "old_price": ("was", "oldprice", "regular", "strike"),
+    "sku": ("sku", "mpn", "gtin", "ean", "isbn", "upc", "asin"),
+    "brand": ("brand", "manufacturer", "vendor"),
+    "availability": ("availability", "stock", "instock"),
+    "rating": ("rating", "score", "stars"),
+    "reviews": ("reviews", "votes", "ratings"),
+    "author": ("author", "byline", "writer", "creator"),
+    "date": ("date", "published", "datetime", "time", "posted", "updated", "pubdate", "modified"),
+    "description": ("description", "summary", "excerpt", "teaser", "abstract", "desc", "lead"),
+    "category": ("category", "section", "topic", "breadcrumb"),
+    "location": ("location", "address", "city", "place"),
+    "company": ("company", "employer", "organization"),
+    "salary": ("salary", "wage", "pay"),
+    "image": ("image", "img", "photo", "thumb", "thumbnail", "cover", "picture"),
+    "tags": ("tag", "tags", "label", "keyword", "keywords"),
+    "url": ("url", "link", "permalink", "href"),
+    "currency": ("currency", "pricecurrency"),
+}  # fmt: skip
+"""The name of a field to the words of classes and attributes that mean it."""
+_FIELD_OF = {word: field for field, words in FIELDS.items() for word in words}
+_TAGS = {
+    "h1": "title", "h2": "title", "h3": "title", "h4": "title", "time": "date", "img": "image",
+    "address": "location",
+}  # fmt: skip
+
+
+def is_written(name: str) -> bool:
+    """Whether an author wrote this class or id, and it says what the element is, not its state."""
+    if not 2 <= len(name) <= LONGEST or not _CSS_NAME.fullmatch(name):
+        return False
+    if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
+        return False
+    return not any(map(_is_hash, _parts(name)))
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in re.split(r"[-_]+", name) if part]
+
+
+def _is_hash(part: str) -> bool:
+    """
+    Whether a part of a name looks drawn by lot: `1x7Yz1`, `bGhKqP`, or is the number of a record.
+
+    `h1`, `col2` and `heading1` are not.
+    """
+    digits = sum(map(str.isdigit, part))
+    if part.isdigit() or digits >= 3:
+        return True
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(part))
+    if changes >= 2 or (digits and len(part) >= 5 and not part[-1].isdigit()):
+        return True
+    is_mixed = not (part.islower() or part.isupper() or part.istitle())
+    return bool(_CONSONANTS.search(part)) or ((is_mixed or len(part) == 5) and _is_drawn(part))
+
+
+def _is_drawn(part: str) -> bool:
+    """Whether capitals divide a part into what are no words: `iwvBff`, `RdSek`, not `userID`."""
+    divided = _WORDS.findall(part)
+    if len(divided) < 2:
+        return False
+    return any(
+        (len(word) == 2 and not word.isupper())
+        or (len(word) >= 3 and not _VOWEL.search(word.lower()) and word.lower() not in _SHORT)
+        for word in divided
+    )
+
+
+def is_layout(name: str) -> bool:
+    """Whether a class says where an element is, rather than what it is."""
+    return _LAYOUT.match(name) is not None
+
+
+def classes(node: LexborNode) -> list[str]:
+    """The classes of an element that authors wrote, those that say what it is first."""
+    written = [name for name in (node.attributes.get("class") or "").split() if is_written(name)]
+    return sorted(dict.fromkeys(written), key=is_layout)
+
+
+def itemprop(node: LexborNode) -> str:
+    """The first property of microdata that an element has; "" if it has none."""
+    names = (node.attributes.get("itemprop") or "").split()
+    return names[0] if names and _CSS_NAME.fullmatch(names[0]) else ""
+
+
+def itemtype(node: LexborNode) -> str:
+    """The last part of the type of microdata that an element has, such as `Product`, or ""."""
+    name = (node.attributes.get("itemtype") or "").rstrip("/").rpartition("/")[2]
+    return name if _CSS_NAME.fullmatch(name) else ""
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a class or attribute, in small letters: `product-title`, `productTitle`."""
+    for part in _parts(text):
+        for word in _WORDS.findall(part):
+            yield word.lower()
+
+
+def known_field(texts: Iterable[str], tag: str = "") -> str | None:
+    """The field that one of some classes or attributes names, or that a tag stands for."""
+    for text in texts:
+        joined = text.replace("-", "").replace("_", "").lower()
+        if joined in _FIELD_OF:
+            return _FIELD_OF[joined]
+        for word in reversed(list(words(text))):
+            if word in _FIELD_OF:
+                return _FIELD_OF[word]
+    return _TAGS.get(tag)
+
+
+def as_name(text: str) -> str:
+    """A text as the name of a field: small letters, digits and underscores; "" if it has none."""
+    name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:LONGEST].strip("_")
+    return name if name[:1].isalpha() else ""

@@ -1,0 +1,48 @@
+"""
+Items: many typed records of one page, by rules, by a class or by a function. No I/O.
+
+    cards = kind_of("cards", {
+        "pages": "*/c/*",
+        "each": "css:.card",
+        "fields": {"sku": "css:.sku", "price": {"select": "css:.price", "type": "decimal"}},
+        "required": ["price"],
+        "key": "sku",
+        "follow": "css:a.next",
+    })
+    found = find(cards, document.parse(body, url="https://shop.example/c/lamps"))
+    found.items[0].values  # {"sku": "L-1", "price": "19.90"}
+    found.dropped          # {"price: nothing found": 2}
+    found.follow           # ("https://shop.example/c/lamps?page=2",)
+
+A kind says which elements of which pages are items, and which fields they have. As a class it is a
+dataclass with `Select` in the annotations of its fields (`item`), as a function whatever returns
+dicts.
+"""
+
+from richpins.errors import InvalidKind
+from richpins.items._definitions import Select, item
+from richpins.items._extraction import (
+    MOST_BYTES_A_PAGE,
+    MOST_BYTES_AN_ITEM,
+    MOST_ITEMS,
+    FoundItems,
+    Item,
+    find,
+)
+from richpins.items._kinds import FIELD_NAME, ItemField, ItemKind, kind_of
+
+__all__ = [
+    "FIELD_NAME",
+    "MOST_BYTES_AN_ITEM",
+    "MOST_BYTES_A_PAGE",
+    "MOST_ITEMS",
+    "FoundItems",
+    "InvalidKind",
+    "Item",
+    "ItemField",
+    "ItemKind",
+    "Select",
+    "find",
+    "item",
+    "kind_of",
+]

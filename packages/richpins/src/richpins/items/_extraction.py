@@ -1,0 +1,253 @@
+"""The items of a page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import orjson
+from selectolax.lexbor import LexborNode
+
+from richpins.document import Document
+from richpins.items._kinds import FIELD_NAME, RESERVED, ItemField, ItemKind
+from richpins.items._values import cleaned, converted
+from richpins.selectors import Selectable, SelectedPage, evaluated
+
+MOST_ITEMS = 1_000
+"""Items of a kind on a page; those after them are dropped."""
+MOST_BYTES_AN_ITEM = 16 * 1024
+"""Of its values in JSON; a longer one is dropped."""
+MOST_BYTES_A_PAGE = 512 * 1024
+"""Of all items of a kind on a page; those after them are dropped."""
+MOST_FOLLOWED = 100
+"""URLs of a page that continue it."""
+LONGEST_KEY = 500
+NOTHING = "nothing found"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item."""
+
+    values: Mapping[str, Any]
+    """Field to JSON: decimals and dates are texts. A field that has no value is None."""
+    key: str = ""
+    """What tells it from others of its kind; empty: nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItems:
+    """The items of one kind on a page."""
+
+    items: tuple[Item, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """How many were dropped, by the reason."""
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """How many values of optional fields were not of their type, by the field and its type."""
+    follow: tuple[str, ...] = ()
+    """Normalized URLs of the pages that continue this one."""
+
+    def __bool__(self) -> bool:
+        """Whether the page has anything of the kind."""
+        return bool(self.items or self.dropped or self.follow)
+
+
+def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
+    """
+    The items of a page, in the order of the page; nothing if its URL is not one of the kind's.
+
+    Args:
+        kind: which items.
+        document: the page.
+        page: what a kind's function gets; None: the document.
+
+    Raises:
+        ValueError, TypeError: a function returned what is no item, or an XPath cannot be computed.
+        Exception: whatever a function raises.
+    """
+    if not kind.is_on(document.url):
+        return FoundItems()
+    whole = SelectedPage(document)
+    collected = _Collected(kind)
+    if kind.function is None:
+        collected.add_all(_by_rules(kind, whole, collected))
+    else:
+        collected.add_all(map(_of_function, kind.function(document if page is None else page)))
+    return FoundItems(
+        tuple(collected.items),
+        dict(collected.dropped),
+        dict(collected.unreadable),
+        _followed(kind, whole),
+    )
+
+
+class _Collected:
+    """Items so far, each checked against the rules of its kind and the bounds."""
+
+    def __init__(self, kind: ItemKind) -> None:
+        self.items: list[Item] = []
+        self.dropped: Counter[str] = Counter()
+        self.unreadable: Counter[str] = Counter()
+        self._kind = kind
+        self._keys: set[str] = set()
+        self._bytes = 0
+
+    def add_all(self, found: Iterable[dict[str, Any]]) -> None:
+        for values in found:
+            self._add(values)
+
+    def _add(self, values: dict[str, Any]) -> None:
+        missing = next((n for n in self._kind.required if values.get(n) is None), None)
+        if missing is not None:
+            self.dropped[f"{missing}: {NOTHING}"] += 1
+            return
+        key = self._key(values)
+        if key is None:
+            self.dropped[f"{' and '.join(self._kind.key)}: no key"] += 1
+            return
+        if key and key in self._keys:
+            self.dropped[f"{' and '.join(self._kind.key)}: the same again"] += 1
+            return
+        if reason := self._excess(len(orjson.dumps(values))):
+            self.dropped[reason] += 1
+            return
+        self._keys.add(key)
+        self.items.append(Item(values, key))
+
+    def _key(self, values: Mapping[str, Any]) -> str | None:
+        """The key of an item; None: it has none, or one that is too long."""
+        parts = [values.get(name) for name in self._kind.key]
+        if any(part is None for part in parts):
+            return None
+        texts = [part if isinstance(part, str) else orjson.dumps(part).decode() for part in parts]
+        key = texts[0] if len(texts) == 1 else orjson.dumps(texts).decode() if texts else ""
+        return key if len(key) <= LONGEST_KEY else None
+
+    def _excess(self, size: int) -> str | None:
+        if len(self.items) >= MOST_ITEMS:
+            return f"more than {MOST_ITEMS} on the page"
+        if size > MOST_BYTES_AN_ITEM:
+            return f"longer than {MOST_BYTES_AN_ITEM} bytes"
+        if self._bytes + size > MOST_BYTES_A_PAGE:
+            return f"more than {MOST_BYTES_A_PAGE} bytes on the page"
+        self._bytes += size
+        return None
+
+
+class _Element:
+    """An element of a page, as rules look at it; the element itself counts for CSS."""
+
+    def __init__(self, page: SelectedPage, node: Any) -> None:
+        self._page = page
+        self._node = node
+
+    def css(self, selector: str) -> list[LexborNode]:
+        try:
+            found: list[LexborNode] = self._node.css(selector)
+        except Exception as error:
+            raise ValueError(str(error) or "is not a CSS selector") from error
+        return found
+
+    def xpath(self, expression: str) -> Any:
+        return evaluated(expression, self._node)
+
+    def link(self, href: str) -> str | None:
+        return self._page.link(href)
+
+
+def _by_rules(
+    kind: ItemKind, page: SelectedPage, collected: _Collected
+) -> Iterator[dict[str, Any]]:
+    """The values of each element, without those that are dropped for a value of another type."""
+    fields = [each for each in kind.fields if each.parent is None]
+    needed = {*kind.required, *kind.key}
+    of_page = {each.name: _read(each, page) for each in fields if each.of_page}
+    for element in _elements(kind, page):
+        read = {each.name: of_page.get(each.name) or _read(each, element) for each in fields}
+        problems = {name: each.problem for name, each in read.items() if each.problem}
+        if fatal := next((name for name in problems if name in needed), None):
+            collected.dropped[f"{fatal}: {problems[fatal]}"] += 1
+            continue
+        collected.unreadable.update(f"{name}: {problem}" for name, problem in problems.items())
+        yield {name: each.value for name, each in read.items()}
+
+
+def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
+    if kind.each is None:
+        yield page
+        return
+    language, text = kind.each
+    found = page.css(text) if language == "css" else page.xpath(text)
+    for node in found if isinstance(found, list) else []:
+        if language == "css" or hasattr(node, "itertext"):
+            yield _Element(page, node)
+
+
+class _FieldValue(NamedTuple):
+    """What the rule of a field found: its value as JSON, or why that is none."""
+
+    value: Any = None
+    problem: str = ""
+
+
+def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
+    found = rule.selector.value(scope) if rule.selector else None
+    as_list = found if isinstance(found, list) else [found]
+    texts = (cleaned(value, rule.steps) for value in as_list)
+    try:
+        values = [converted(text, rule.type, scope.link) for text in texts if text is not None]
+    except ValueError as error:
+        return _FieldValue(problem=str(error))
+    if values:
+        return _FieldValue(values if as_list is found else values[0])
+    return _FieldValue(
+        False if rule.type == "bool" and rule.default is None else _plain(rule.default)
+    )
+
+
+def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
+    urls: dict[str, None] = {}
+    for selector in kind.follow:
+        found = selector.value(page)
+        for value in found if isinstance(found, list) else [found]:
+            url = page.link(value) if isinstance(value, str) else None
+            if url is not None and url != page.document.url:
+                urls[url] = None
+    return tuple(urls)[:MOST_FOLLOWED]
+
+
+def _of_function(found: Any) -> dict[str, Any]:
+    """
+    An item of a function as JSON.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    if dataclasses.is_dataclass(found) and not isinstance(found, type):
+        found = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
+    if not isinstance(found, Mapping):
+        raise TypeError(f"an item must be a dict or a dataclass, got {type(found).__name__}")
+    for name in found:
+        if not isinstance(name, str) or not FIELD_NAME.fullmatch(name) or name in RESERVED:
+            raise ValueError(f"{name!r} cannot be the name of a field of an item")
+    values = {name: _plain(value) for name, value in found.items()}
+    orjson.dumps(values)
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """A value of Python as JSON has it."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    return value

@@ -1,0 +1,322 @@
+"""Kinds of items: tables of rules, checked and compiled."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from richpins.errors import InvalidKind
+from richpins.field_types import FieldType
+from richpins.items._definitions import table_of
+from richpins.items._values import TYPES, Clean, cleaning_of
+from richpins.selectors import Selector, parsed
+
+FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+"""Names of kinds, and of their fields."""
+MOST_FIELDS = 100
+MOST_PATTERNS = 50
+LONGEST_PATTERN = 500
+RESERVED = ("kind", "page_url", "fetched_at_ms")
+"""Names that every item has beside its fields."""
+
+_TABLE = ("pages", "each", "fields", "required", "key", "follow", "link")
+_FIELD = ("select", "type", "clean", "of", "default", "from_parent")
+_EACH = re.compile(r"(css|xpath):(.+)", re.DOTALL)
+
+Function = Callable[[Any], Iterable[Any]]
+"""Returns the items of a page as dicts or dataclasses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemField:
+    """One field of the items of a kind."""
+
+    name: str
+    selector: Selector | None
+    """None: the value comes from the parent, or from a function."""
+    type: str = "text"
+    steps: tuple[Clean, ...] = ()
+    of_page: bool = False
+    """It is looked for in the whole page, not within the item's element."""
+    default: Any = None
+    parent: tuple[str, str] | None = None
+    """The kind and the field of the item that led to this page."""
+
+    @property
+    def field_type(self) -> FieldType:
+        """The type of its JSON."""
+        one = TYPES[self.type]
+        return FieldType("list", one) if self.selector and self.selector.every else one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemKind:
+    """What the items of a kind are, and where they are."""
+
+    name: str
+    pages: tuple[str, ...] = ("*",)
+    """Patterns for the whole URL of a page."""
+    each: tuple[str, str] | None = None
+    """`css` or `xpath`, and what selects the elements; None: the page is one item."""
+    fields: tuple[ItemField, ...] = ()
+    required: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    """Fields that tell one item from another; (): nothing does."""
+    link: str | None = None
+    """The field with the URL of the item's own page."""
+    follow: tuple[Selector, ...] = ()
+    function: Function | None = None
+    """Finds the items instead of rules."""
+
+    def is_on(self, url: str) -> bool:
+        """Whether pages under this URL have items of this kind."""
+        return any(_matches(pattern, url) for pattern in self.pages)
+
+    @property
+    def types(self) -> dict[str, FieldType]:
+        """The type of each field; a function's are not known."""
+        return {field.name: field.field_type for field in self.fields}
+
+    @property
+    def parents(self) -> dict[str, tuple[str, str]]:
+        """Fields whose values come from the page that led here: kind and field of its item."""
+        return {field.name: field.parent for field in self.fields if field.parent}
+
+
+def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind:
+    """
+    The kind that a table describes.
+
+    Args:
+        name: of the kind.
+        table: its keys are those of `ItemKind`, as texts, lists and tables.
+        source: a class made by `item`, whose rules those of the table replace, or a function from a
+            page to its items; None: the table has all.
+
+    Raises:
+        InvalidKind: with a line for each mistake.
+    """
+    return _TableReader(name, table, source).kind()
+
+
+class _TableReader:
+    """Reads a table and collects what is wrong with it."""
+
+    def __init__(self, name: str, table: Mapping[str, Any], source: Any) -> None:
+        self.problems: list[str] = []
+        self._name, self._function = name, None
+        self._table = dict(table)
+        if isinstance(source, type):
+            self._table = {**self._of_class(source), **table}
+        elif source is not None and not callable(source):
+            self.problems.append(f"{source!r} is neither a class nor a function")
+        else:
+            self._function = source
+
+    def _of_class(self, source: type) -> dict[str, Any]:
+        try:
+            return table_of(source)
+        except (TypeError, ValueError, NameError) as error:
+            self.problems.append(str(error))
+            return {}
+
+    def kind(self) -> ItemKind:
+        """Raises InvalidKind."""
+        if not FIELD_NAME.fullmatch(self._name):
+            self.problems.append("its name must have small letters, digits and underscores")
+        self._unknown("", self._table, _TABLE)
+        each, fields = self._each(), self._fields()
+        self._check_scopes(each, fields)
+        names = self._selected(fields)
+        kind = ItemKind(
+            name=self._name,
+            pages=self._pages(),
+            each=each,
+            fields=fields,
+            required=self._names("required", names),
+            key=self._names("key", names),
+            link=self._link(fields),
+            follow=self._follow(),
+            function=self._function,
+        )
+        if self.problems:
+            raise InvalidKind(self.problems)
+        return kind
+
+    def _unknown(self, at: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
+        for key in table:
+            if key not in known:
+                close = difflib.get_close_matches(key, known, n=1)
+                hint = f"; did you mean {close[0]}?" if close else f"; it can be {', '.join(known)}"
+                self.problems.append(f"{at}{key}: is not known{hint}")
+
+    def _texts(self, key: str, value: Any) -> tuple[str, ...]:
+        """One text, or a list of them."""
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and t for t in texts):
+            self.problems.append(f"{key}: must be a text or a list of texts, got {value!r}")
+            return ()
+        return tuple(texts)
+
+    def _pages(self) -> tuple[str, ...]:
+        patterns = self._texts("pages", self._table.get("pages", "*"))
+        if len(patterns) > MOST_PATTERNS or any(len(p) > LONGEST_PATTERN for p in patterns):
+            self.problems.append(
+                f"pages: at most {MOST_PATTERNS} patterns of up to {LONGEST_PATTERN} characters"
+            )
+        return patterns
+
+    def _each(self) -> tuple[str, str] | None:
+        text = self._table.get("each")
+        if text is None:
+            return None
+        match = _EACH.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is None or (match[1] == "css" and "::" in match[2]):
+            self.problems.append(
+                f"each: must be css: or xpath: and what selects elements, got {text!r}"
+            )
+            return None
+        self._parsed("each", text)
+        return match[1], match[2].strip()
+
+    def _parsed(self, key: str, rule: Any) -> Selector | None:
+        if not isinstance(rule, str):
+            self.problems.append(f"{key}: must be a rule such as css:.price, got {rule!r}")
+            return None
+        try:
+            return parsed(rule)
+        except ValueError as error:
+            self.problems.append(f"{key}: {error}")
+            return None
+
+    def _fields(self) -> tuple[ItemField, ...]:
+        tables = self._table.get("fields", {})
+        if not isinstance(tables, Mapping) or not (tables or self._function):
+            self.problems.append("fields: must be a table of rules with at least one field")
+            return ()
+        if len(tables) > MOST_FIELDS:
+            self.problems.append(f"fields: at most {MOST_FIELDS}")
+        return tuple(field for name, table in tables.items() if (field := self._field(name, table)))
+
+    def _field(self, name: str, given: Any) -> ItemField | None:
+        at, before = f"fields.{name}", len(self.problems)
+        if not FIELD_NAME.fullmatch(name) or name in RESERVED:
+            self.problems.append(
+                f"{at}: must have small letters, digits and underscores, and not be one of "
+                f"{', '.join(RESERVED)}"
+            )
+        table = {"select": given} if isinstance(given, str) else given
+        if not isinstance(table, Mapping):
+            self.problems.append(f"{at}: must be a rule or a table with select, got {given!r}")
+            return None
+        self._unknown(f"{at}.", table, _FIELD)
+        parent = self._parent(at, table)
+        selector = self._parsed(f"{at}.select", table.get("select")) if parent is None else None
+        kind, where = table.get("type", "text"), table.get("of", "item")
+        if kind not in TYPES:
+            self.problems.append(f"{at}.type: must be one of {', '.join(TYPES)}, got {kind!r}")
+        if where not in ("item", "page"):
+            self.problems.append(f"{at}.of: must be item or page, got {where!r}")
+        steps = self._steps(f"{at}.clean", table.get("clean", ()))
+        if len(self.problems) > before:
+            return None
+        return ItemField(
+            name=name,
+            selector=selector,
+            type=str(kind),
+            steps=steps,
+            of_page=where == "page",
+            default=table.get("default"),
+            parent=parent,
+        )
+
+    def _parent(self, at: str, table: Mapping[str, Any]) -> tuple[str, str] | None:
+        text = table.get("from_parent")
+        if text is None:
+            return None
+        parts = text.split(".") if isinstance(text, str) else []
+        if len(parts) != 2 or not all(FIELD_NAME.fullmatch(part) for part in parts):
+            self.problems.append(
+                f"{at}.from_parent: must be KIND.FIELD, such as cards.category, got {text!r}"
+            )
+        if "select" in table:
+            self.problems.append(f"{at}: has either select or from_parent")
+        return (parts[0], parts[1]) if len(parts) == 2 else ("", "")
+
+    def _steps(self, at: str, given: Any) -> tuple[Clean, ...]:
+        steps = []
+        for step in self._texts(at, list(given) if isinstance(given, tuple) else given):
+            try:
+                steps.append(cleaning_of(step))
+            except ValueError as error:
+                self.problems.append(f"{at}: {error}")
+        return tuple(steps)
+
+    def _check_scopes(self, each: tuple[str, str] | None, fields: Sequence[ItemField]) -> None:
+        for field in fields:
+            if each and field.selector and not field.of_page:
+                language = field.selector.text.strip().partition(":")[0].removesuffix("-all")
+                if language != each[0]:
+                    self.problems.append(
+                        f"fields.{field.name}.select: must be {each[0]}, as each is, "
+                        'or have of = "page"'
+                    )
+
+    def _selected(self, fields: Sequence[ItemField]) -> set[str] | None:
+        """The names of fields that the page itself has; None: a function says which."""
+        if self._function is not None:
+            return None
+        given = self._table.get("fields")
+        declared = set(given) if isinstance(given, Mapping) else set()
+        return declared - {field.name for field in fields if field.parent}
+
+    def _names(self, key: str, names: set[str] | None) -> tuple[str, ...]:
+        found = self._texts(key, self._table.get(key, ()))
+        for name in found:
+            if names is not None and name not in names:
+                why = "of the page itself" if name in self._table.get("fields", {}) else ""
+                self.problems.append(f"{key}: {name!r} is not a field {why}".rstrip())
+        return found
+
+    def _link(self, fields: Sequence[ItemField]) -> str | None:
+        name = self._table.get("link")
+        if name is None:
+            named = [f for f in fields if f.name == "url" and f.type == "url" and not f.parent]
+            return "url" if named else None
+        urls = [field.name for field in fields if field.type == "url"]
+        if self._function is None and name not in urls:
+            self.problems.append(f"link: must be a field of type url, got {name!r}")
+        return str(name)
+
+    def _follow(self) -> tuple[Selector, ...]:
+        rules = self._texts("follow", self._table.get("follow", ()))
+        return tuple(
+            selector
+            for rule in rules
+            if (selector := self._parsed("follow", _as_link(rule))) is not None
+        )
+
+
+def _as_link(rule: str) -> str:
+    """A CSS rule without an ending selects the address of a link."""
+    return f"{rule}::link" if rule.lstrip().startswith("css") and "::" not in rule else rule
+
+
+def _matches(pattern: str, url: str) -> bool:
+    """Whether a pattern, in which * stands for any characters, matches the whole URL."""
+    first, *others = pattern.split("*")
+    if not others:
+        return pattern == url
+    *middle, last = others
+    if len(first) + len(last) > len(url) or not (url.startswith(first) and url.endswith(last)):
+        return False
+    at, end = len(first), len(url) - len(last)
+    for part in middle:
+        position = url.find(part, at, end)
+        if position < 0:
+            return False
+        at = position + len(part)
+    return True

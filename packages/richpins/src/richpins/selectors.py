@@ -1,0 +1,217 @@
+"""
+Values of a page by CSS selectors and XPath, from rules that are texts. No I/O.
+
+    css:.price_color::text            the text of the first element that is not empty
+    css:#product_gallery img::link    its `href` or `src`, absolute
+    css:img::attr(alt)                one of its attributes
+    css-all:.tag                      a list of all
+    xpath://p[@class='stock']/text()  the same in XPath, which needs the extra of the name xpath
+    xpath-all://li
+
+`css` and `xpath` take the first match that is not empty, `css-all` and `xpath-all` a list of all. A
+CSS selector may end in `::text` (the default), `::attr(name)`, or `::link`. XPath may select
+elements, texts and attributes, or compute a value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from richpins.document import Document, normalize_space
+from richpins.errors import MissingExtra
+from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
+
+MOST_VALUES = 1_000
+"""Values of a list."""
+_RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
+_PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
+
+
+class Selectable(Protocol):
+    """What a rule looks at: a page, or one element of it."""
+
+    def css(self, selector: str) -> list[LexborNode]:
+        """The elements that match, in document order. Raises ValueError for a bad selector."""
+
+    def xpath(self, expression: str) -> Any:
+        """The value of an expression. Raises ValueError for one that cannot be computed."""
+
+    def link(self, href: str) -> str | None:
+        """An address of the page as a normalized URL; None if it is not http(s)."""
+
+
+class SelectedPage:
+    """A page with a tree for each kind of selector; that for XPath is made when it is needed."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def css(self, selector: str) -> list[LexborNode]:
+        """The elements that match, in document order. Raises ValueError for a bad selector."""
+        try:
+            return self.document.tree.css(selector)
+        except Exception as error:
+            raise ValueError(str(error) or "is not a CSS selector") from error
+
+    def xpath(self, expression: str) -> Any:
+        """The value of an expression. Raises ValueError for one that cannot be computed."""
+        return evaluated(expression, self._lxml)
+
+    def link(self, href: str) -> str | None:
+        """An address of the page as a normalized URL; None if it is not http(s)."""
+        return self.document.resolve(href)
+
+    @cached_property
+    def _lxml(self) -> Any:
+        _etree()
+        from lxml import etree, html  # noqa: PLC0415 - only rules in XPath need it
+
+        parser = html.HTMLParser(encoding="utf-8", huge_tree=False)
+        try:
+            tree = html.document_fromstring(self.document.body, parser=parser)
+        except etree.ParserError:  # there is no element
+            tree = html.document_fromstring(b"<html></html>", parser=parser)
+        return tree.getroottree()
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> Any:
+    etree = _etree()
+    try:
+        return etree.XPath(expression)
+    except etree.XPathError as error:
+        raise ValueError(f"{expression!r} is not an XPath expression: {error}") from error
+
+
+def _etree() -> Any:
+    try:
+        from lxml import etree  # noqa: PLC0415 - only rules in XPath need it
+    except ImportError as error:
+        raise MissingExtra("xpath", "lxml") from error
+    return etree
+
+
+def evaluated(expression: str, tree: Any) -> Any:
+    """
+    The value of an XPath expression for a tree or an element of lxml.
+
+    Raises:
+        ValueError: it cannot be computed.
+    """
+    compiled = _compiled(expression)
+    try:
+        return compiled(tree)
+    except _etree().XPathError as error:
+        raise ValueError(str(error)) from error
+
+
+Select = Callable[[Selectable], Iterator[Any]]
+"""Yields the values that a rule finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """One rule."""
+
+    text: str
+    """The rule as it is in the settings."""
+    select: Select
+    every: bool
+    """A list of all values, instead of the first one."""
+
+    def value(self, page: Selectable) -> Any:
+        """What it finds; None if that is nothing."""
+        found = (value for value in self.select(page) if value not in (None, ""))
+        if not self.every:
+            return next(found, None)
+        return [value for value, _ in zip(found, range(MOST_VALUES), strict=False)] or None
+
+
+def parsed(rule: str) -> Selector:
+    """
+    The selector of a rule.
+
+    Raises:
+        ValueError: it is no rule; the text says why.
+    """
+    match = _RULE.fullmatch(rule.strip())
+    if match is None:
+        raise ValueError("must begin with css:, css-all:, xpath: or xpath-all:")
+    kind, text = match[1], match[2].strip()
+    select = _css(text) if kind.startswith("css") else _xpath(text)
+    return Selector(rule, select, kind.endswith("-all"))
+
+
+def _css(text: str) -> Select:
+    selector, colons, end = text.rpartition("::")
+    match = _PART.fullmatch(end if colons else "text")
+    if match is None or "::" in selector:
+        raise ValueError("the end of a CSS selector must be ::text, ::link or ::attr(name)")
+    selector = selector.rstrip() if colons else text
+    part, name = match.groups()
+    try:
+        LexborHTMLParser("<p>").css(selector)
+    except Exception as error:
+        raise ValueError(f"{selector!r} is not a CSS selector") from error
+
+    def select(page: Selectable) -> Iterator[Any]:
+        for node in page.css(selector):
+            if name is not None:
+                yield node.attributes.get(name)
+            elif part == "link":
+                href = node.attributes.get("href") or node.attributes.get("src")
+                yield page.link(href) if href else None
+            else:
+                yield normalize_space(node.text())
+
+    return select
+
+
+def _xpath(expression: str) -> Select:
+    _compiled(expression)
+
+    def select(page: Selectable) -> Iterator[Any]:
+        found = page.xpath(expression)
+        for value in found if isinstance(found, list) else [found]:
+            if isinstance(value, str):
+                yield normalize_space(value)
+            elif isinstance(value, bool):
+                yield value
+            elif isinstance(value, float) and math.isfinite(value):
+                yield int(value) if value.is_integer() else value
+            elif hasattr(value, "itertext"):
+                yield normalize_space("".join(value.itertext()))
+
+    return select
+
+
+def value_type(rule: str) -> FieldType:
+    """
+    The type of the values of a rule.
+
+    Raises:
+        ValueError: it is no rule.
+    """
+    selector = parsed(rule)
+    kind, _, text = rule.strip().partition(":")
+    item = _xpath_type(text.strip()) if kind.startswith("xpath") else TEXT
+    return FieldType("list", item) if selector.every else item
+
+
+def _xpath_type(expression: str) -> FieldType:
+    """XPath 1.0 has static types: an expression has that of its value for an empty page."""
+    etree = _etree()
+    try:
+        value = _compiled(expression)(etree.ElementTree(etree.Element("html")))
+    except etree.XPathError:
+        return ANY
+    if isinstance(value, bool):
+        return BOOLEAN
+    return NUMBER if isinstance(value, float) else TEXT

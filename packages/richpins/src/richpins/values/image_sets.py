@@ -1,0 +1,33 @@
+"""Read `srcset`: the addresses of one picture in several sizes (HTML Standard, 4.8.4.2.1)."""
+
+from __future__ import annotations
+
+import re
+
+_CANDIDATE = re.compile(r"[\s,]*(?P<url>\S+)(?P<sizes>[^,(]*(?:\([^)]*\)[^,(]*)*)")
+_SIZE = re.compile(r"(?:^|\s)(\d+(?:\.\d+)?)[wx](?=\s|$)")
+_MAX_CANDIDATES = 50
+_MAX_CHARS = 20_000
+
+
+def largest(srcset: str) -> str | None:
+    """
+    Return the address of the largest candidate as written; None if there is no address.
+
+    A comma ends an address only at its end: image servers have commas within theirs. Of equal
+    sizes, or without any, it is the first one.
+    """
+    best: tuple[float, str] | None = None
+    at, text = 0, srcset[:_MAX_CHARS]
+    for _ in range(_MAX_CANDIDATES):
+        match = _CANDIDATE.match(text, at)
+        if match is None:
+            break
+        url = match["url"].rstrip(",")
+        ended = url != match["url"]
+        at = match.end("url") if ended else match.end()
+        size = None if ended else _SIZE.search(match["sizes"])
+        pixels = float(size[1]) if size else 0.0
+        if url and (best is None or pixels > best[0]):
+            best = pixels, url
+    return best[1] if best else None

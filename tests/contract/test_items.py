@@ -1,0 +1,288 @@
+"""Items on every engine: listed, found by key, one on several pages, gone with their pages, and in the feed."""
+
+import orjson
+import pytest
+
+from aragog.errors import BadInput
+from aragog.pages.items import PageItems
+from aragog.settings import StoreSettings
+from aragog.urlstore.feed import SETTLE_MS
+from aragog.urlstore.items import ItemIndex
+from aragog.urlstore.refresh_policy import Seen
+from richpins.items import Item
+from tests.support.stores import NOW_MS, body, node_id, page, stand
+
+SITE, OTHER = "shop.example", "www.shop.example"
+LAMPS, DESKS, PRODUCT = (f"http://{SITE}/{path}" for path in ("c/lamps", "c/desks", "p/1"))
+
+
+def cards(*items, link="", parents=None, site=SITE):
+    """The field of a page with items, each (key, price) or values without a key."""
+    found = [
+        Item({"sku": each[0], "price": each[1]}, each[0]) if isinstance(each, tuple) else Item(each)
+        for each in items
+    ]
+    return orjson.dumps(PageItems(site, tuple(found), link=link, parents=parents or {}).stored())
+
+
+def fetched(url, at_ms=NOW_MS, kind="cards", stored=None, **more):
+    fields = {} if stored is None else {f"items.{kind}": stored}
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms)
+    return page(
+        url, at_ms, fields=fields, provenance=dict.fromkeys(fields, "extractor items"),
+        complete=True, seen=seen, content=body(f"{url} {at_ms}"),
+        facts={"status": 200, "outcome": "Fetched", "url": url}, **more,
+    )  # fmt: skip
+
+
+def listed(a_stand, kind="cards", site=SITE, limit=100, **more):
+    """(key, price) of all items, read in parts."""
+    found, cursor = [], None
+    while True:
+        part = a_stand.store.items.page(kind, site, limit=limit, cursor=cursor, **more)
+        found += [(each.key, each.values.get("price")) for each in part.items]
+        cursor = part.cursor
+        if cursor is None:
+            return sorted(found)
+
+
+def news(a_stand, cursor=None):
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+    return {
+        name: values
+        for change in a_stand.store.feed.changes(cursor).items
+        for name, values in change.fields.items()
+    }
+
+
+def records(a_stand, kind="cards", site=SITE):
+    """How many records the index has."""
+    return len(list(ItemIndex(a_stand.store.zen).of_kind(site, kind)))
+
+
+def test_twenty_items_of_a_page_are_listed_in_parts_each_once(a_stand):
+    some = [(f"L-{n}", str(n)) for n in range(20)]
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(*some))])
+
+    assert listed(a_stand, limit=3) == sorted(some)
+    assert listed(a_stand, kind="other") == []
+    assert listed(a_stand, site="other.example") == []
+    first = a_stand.store.items.get("cards", SITE, "L-3")
+    assert (first.values, first.page_url, first.fetched_at_ms, first.site) == (
+        {"sku": "L-3", "price": "3"}, LAMPS, NOW_MS, SITE,
+    )  # fmt: skip
+
+
+def test_an_item_on_two_pages_is_one_as_the_later_page_has_it(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
+    a_stand.store.write_pages([fetched(DESKS, NOW_MS + 1, stored=cards(("2", "7"), ("3", "8")))])
+
+    assert listed(a_stand, limit=1) == [("1", "5"), ("2", "7"), ("3", "8")]
+    assert a_stand.store.items.get("cards", SITE, "2").page_url == DESKS
+
+
+def test_items_without_a_key_are_those_of_their_page(a_stand):
+    a_stand.store.write_pages(
+        [
+            fetched(LAMPS, stored=cards({"price": "5"}, {"price": "5"})),
+            fetched(DESKS, stored=cards({"price": "5"})),
+        ]
+    )
+
+    assert listed(a_stand, limit=1) == [("", "5")] * 3
+
+
+def test_a_page_that_is_written_twice_has_its_items_once(a_stand):
+    for _ in range(2):
+        a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
+
+    assert listed(a_stand) == [("1", "5"), ("2", "6")]
+    assert records(a_stand) == 2
+
+
+def test_an_item_that_its_page_no_longer_has_is_gone(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("2", "6")))])
+    assert (listed(a_stand), records(a_stand)) == ([("2", "6")], 1)
+
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 2)])
+    assert (listed(a_stand), records(a_stand)) == ([], 0)
+
+
+def test_an_item_stays_while_another_page_has_it(a_stand):
+    a_stand.store.write_pages([fetched(url, stored=cards(("1", "5"))) for url in (LAMPS, DESKS)])
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1)])
+
+    assert listed(a_stand) == [("1", "5")]
+    assert news(a_stand) == {}
+
+
+@pytest.mark.parametrize("which", [{"url": LAMPS}, {"host": SITE}, {"domain": SITE}])
+def test_a_takedown_takes_the_items_of_its_pages_away(a_stand, which):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+    a_stand.store.takedowns.take_down(**which)
+
+    assert listed(a_stand) == []
+    assert a_stand.store.items.get("cards", SITE, "1") is None
+    assert a_stand.store.items.history("cards", SITE, "1") == []
+    assert records(a_stand) == 0
+
+
+def test_a_page_that_was_taken_down_leaves_the_item_to_the_other_page(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+    a_stand.store.write_pages([fetched(DESKS, NOW_MS + 1, stored=cards(("1", "7")))])
+    a_stand.store.takedowns.take_down(url=DESKS)
+
+    assert listed(a_stand) == [("1", "5")]
+
+
+def test_a_withdrawn_page_takes_its_items_away(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+    a_stand.store.write_pages(
+        [page(LAMPS, NOW_MS + 1, withdrawn=True, facts={"outcome": "Reserved"})]
+    )
+
+    assert (listed(a_stand), records(a_stand)) == ([], 0)
+
+
+def test_a_page_that_refuses_a_use_gives_its_items_for_others_alone(a_stand):
+    refusing = fetched(LAMPS, stored=cards(("1", "5")))
+    refusing.facts["page_preferences"] = "ai-train=n (test)"
+    a_stand.store.write_pages([refusing])
+
+    assert listed(a_stand, purpose="ai-train") == []
+    assert listed(a_stand, purpose="search") == [("1", "5")]
+
+
+def test_a_price_that_changed_is_in_the_feed_by_the_item(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("L-1", "5"), ("L-2", "6")))])
+    a_stand.store.write_pages(
+        [fetched(LAMPS, NOW_MS + 1, stored=cards(("L-1", "4"), ("L-2", "6")))]
+    )
+
+    assert news(a_stand) == {'items.cards["L-1"].price': ('"5"', '"4"')}
+
+
+def test_items_that_came_and_went_are_in_the_feed(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("2", "6")))])
+
+    assert news(a_stand) == {
+        'items.cards["1"]': ('{"sku":"1","price":"5"}', None),
+        'items.cards["2"]': (None, '{"sku":"2","price":"6"}'),
+    }
+
+
+def test_a_price_that_two_pages_show_changes_once_in_the_feed(a_stand):
+    a_stand.store.write_pages([fetched(url, stored=cards(("1", "5"))) for url in (LAMPS, DESKS)])
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("1", "4")))])
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+    cursor = a_stand.store.feed.end()
+    assert len(a_stand.store.feed.changes(None).items) == 1
+
+    a_stand.store.write_pages([fetched(DESKS, NOW_MS + 2, stored=cards(("1", "4")))])
+
+    assert news(a_stand, cursor) == {}
+
+
+def test_a_change_of_what_was_dropped_alone_is_no_news(a_stand):
+    before = PageItems(SITE, (Item({"sku": "1"}, "1"),), {"price: nothing found": 1})
+    after = PageItems(SITE, (Item({"sku": "1"}, "1"),), {"price: nothing found": 2})
+    for at_ms, items in enumerate((before, after)):
+        stored = orjson.dumps(items.stored())
+        a_stand.store.write_pages([fetched(LAMPS, NOW_MS + at_ms, stored=stored)])
+
+    assert news(a_stand) == {}
+
+
+def test_the_history_of_an_item_has_its_changes_on_all_pages_that_have_it(tables):
+    a_stand = stand(tables, StoreSettings(history=("items.cards",)))
+    steps = [(LAMPS, "5"), (DESKS, "5"), (LAMPS, "4"), (DESKS, "4"), (LAMPS, None), (LAMPS, "3")]
+    for at_ms, (url, price) in enumerate(steps):
+        items = [("1", price)] * (price is not None) + [("2", str(at_ms))]
+        a_stand.store.write_pages([fetched(url, NOW_MS + at_ms, stored=cards(*items))])
+
+    versions = a_stand.store.items.history("cards", SITE, "1")
+
+    prices = [(v.at_ms - NOW_MS, v.values and v.values["price"]) for v in versions]
+    assert prices == [(5, "3"), (2, "4"), (0, "5")]
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 6), fetched(DESKS, NOW_MS + 7)])
+    assert a_stand.store.items.history("cards", SITE, "1") == []
+
+
+def test_a_value_of_the_parent_is_that_of_the_item_that_links_here_whichever_came_first(a_stand):
+    product = cards(("1", "5"), parents={"category": ("lists", "category")})
+    lists = cards({"url": PRODUCT, "category": "Lamps"}, {"url": LAMPS}, link="url")
+    a_stand.store.write_pages([fetched(PRODUCT, stored=product)])
+    assert a_stand.store.items.get("cards", SITE, "1").values["category"] is None
+
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, kind="lists", stored=lists)])
+    assert a_stand.store.items.get("cards", SITE, "1").values == {
+        "sku": "1", "price": "5", "category": "Lamps",
+    }  # fmt: skip
+
+    a_stand.store.takedowns.take_down(url=LAMPS)
+    assert a_stand.store.items.get("cards", SITE, "1").values["category"] is None
+
+
+def test_a_value_of_the_parent_is_found_behind_a_redirect(a_stand):
+    link, final = f"{PRODUCT}?from=list", PRODUCT
+    product = cards(("1", "5"), parents={"category": ("lists", "category")})
+    lists = cards({"url": link, "category": "Lamps"}, link="url")
+    a_stand.store.write_pages([fetched(LAMPS, kind="lists", stored=lists)])
+    a_stand.store.write_pages([fetched(link, NOW_MS + 1, stored=product, final_url=final)])
+
+    found = a_stand.store.items.get("cards", SITE, "1")
+
+    assert (found.page_url, found.values["category"]) == (final, "Lamps")
+
+
+def test_items_move_with_their_page_to_its_canonical_url(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
+    a_stand.store.aliases.merge(LAMPS, DESKS)
+
+    assert listed(a_stand) == [("1", "5")]
+    assert a_stand.store.items.get("cards", SITE, "1").page_url == DESKS
+    a_stand.store.takedowns.take_down(url=DESKS)
+    assert (listed(a_stand), records(a_stand)) == ([], 0)
+
+
+def test_items_of_one_host_below_that_of_the_rules(a_stand):
+    a_stand.store.write_pages(
+        [
+            fetched(f"http://{OTHER}/c/1", stored=cards(("1", "5"))),
+            fetched(LAMPS, stored=cards(("2", "6"))),
+        ]
+    )
+
+    assert listed(a_stand) == [("1", "5"), ("2", "6")]
+    assert listed(a_stand, site=OTHER) == [("1", "5")]
+
+
+def test_fields_that_are_extracted_again_replace_the_items(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
+    again = {"items.cards": cards(("2", "6"), ("3", "7"))}
+    a_stand.store.fields.replace(LAMPS, again, {}, at_ms=NOW_MS)
+
+    assert listed(a_stand) == [("2", "6"), ("3", "7")]
+    assert records(a_stand) == 2
+    a_stand.store.fields.replace(LAMPS, {}, {}, at_ms=NOW_MS)
+    assert (listed(a_stand), records(a_stand)) == ([], 0)
+
+
+def test_repair_enters_items_that_the_index_has_lost(a_stand):
+    a_stand.store.write_pages([fetched(LAMPS)])
+    cells = {b"m:items.cards": cards(("1", "5"))}
+    a_stand.store.zen.nodes.put(node_id(LAMPS), cells, at_ms=NOW_MS)
+    assert listed(a_stand) == []
+
+    report = a_stand.store.maintenance.repair(grace_s=0)
+
+    assert report.repaired["entry of an item missing"] == 1
+    assert listed(a_stand) == [("1", "5")]
+
+
+@pytest.mark.parametrize("cursor", ["x", "0", "9.00", "0.zz", "0." + b"\0item".hex(), "-1.00"])
+def test_a_cursor_that_was_not_given_out_is_refused(a_stand, cursor):
+    with pytest.raises(BadInput, match="is not one that was given out"):
+        a_stand.store.items.page("cards", SITE, cursor=cursor)

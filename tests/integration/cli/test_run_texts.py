@@ -1,0 +1,82 @@
+"""The main texts of a run's file: found while the run goes on, within a bound of memory."""
+
+from contextlib import closing
+
+import orjson
+import pytest
+
+from aragog.cli import run_texts
+from aragog.cli.run_texts import AHEAD, RunTexts
+from aragog.runtime.clock import ManualClock
+from aragog.settings import PipelineSettings
+from tests.support.stores import NOW_MS, page, stand
+from tests.support.waiting import wait_until
+from tests.unit.pages.test_main_text import FIRST, PAGE
+from zengraph.tables.memory import MemoryTables
+
+NAME = "page.markdown"
+URLS = [f"http://a.example/{number}" for number in range(3 * AHEAD)]
+HTML = {"content_type": "text/html; charset=utf-8"}
+
+
+@pytest.fixture
+def store():
+    """A store with an article under each of the URLs."""
+    opened = stand(MemoryTables(ManualClock(NOW_MS))).store
+    opened.write_pages([page(url) for url in URLS])
+    for url in URLS:
+        opened.put_content(url, PAGE.replace("</p>", f" {url}</p>", 1).encode(), HTML)
+    return opened
+
+
+@pytest.fixture
+def texts():
+    with closing(RunTexts(PipelineSettings(), (NAME,))) as made:
+        yield made
+
+
+def found_while_running(texts, store):
+    """The URLs whose text is there before anybody asks for it."""
+
+    def is_over():
+        texts.go_on(store)
+        return not texts._later and texts._running == 0
+
+    wait_until(is_over)
+    return set(texts._begun)
+
+
+def test_texts_are_found_while_other_pages_are_fetched(texts, store):
+    """What was seen: a site was fetched in 23 s, and then its texts were found one by one."""
+    for url in URLS:
+        texts.begin(store, url)
+
+    assert found_while_running(texts, store) == set(URLS)
+    for url in URLS:
+        assert f"{FIRST} {url}" in orjson.loads(texts.fields(store, url, (NAME,))[NAME])
+    assert texts._bytes == 0
+
+
+def test_texts_beyond_the_bound_are_found_as_the_file_is_written(texts, store, monkeypatch):
+    monkeypatch.setattr(run_texts, "MOST_BYTES", 1)
+    for url in URLS:
+        texts.begin(store, url)
+    wait_until(lambda: texts._running == 0)
+    texts.go_on(store)
+
+    assert len(texts._later) >= len(URLS) - AHEAD
+    assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
+    assert not texts._later
+    assert texts._bytes == 0
+
+
+def test_a_page_that_was_not_begun_has_its_text(texts, store):
+    assert FIRST in orjson.loads(texts.fields(store, URLS[0], (NAME,))[NAME])
+
+
+def test_without_names_nothing_is_found(store):
+    with closing(RunTexts(PipelineSettings(), ())) as texts:
+        texts.begin(store, URLS[0])
+
+        assert not texts._begun
+        assert not texts._later

@@ -1,0 +1,399 @@
+"""Named ways out, with real proxies: what is sent by which way, and what happens when one fails."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from aragog.crawl.egress.choice import EgressChoice
+from aragog.crawl.egress.egress import Egress
+from aragog.crawl.fetcher.fetcher import Fetcher
+from aragog.errors import ConfigError
+from aragog.fetch_record import outcome as o
+from aragog.fetch_record.causes import DeferralCause, RefusalCause
+from aragog.runtime.clock import ManualClock
+from aragog.settings import EgressRule, EgressSettings, WaySettings
+from tests.integration.fetcher.conftest import PATIENT
+from tests.support.origin import HELLO, Origin, page
+from tests.support.proxies import HttpProxy, SocksProxy, free_port, socks_answer
+from tests.support.tls import client_context, server_context
+
+HOST = "shop.test"
+DEAD = "http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def site():
+    with Origin({"*": page(HELLO, keep_alive=True)}) as running:
+        yield running
+
+
+@pytest.fixture
+def by():
+    """Makes fetchers with these ways and rules; closes them."""
+    fetchers = []
+
+    def make(ways, *rules, clock=None, tls=None, **fetch):
+        settings = EgressSettings(ways, tuple(rules))
+        limits = replace(PATIENT, **fetch)
+        clock = clock or ManualClock()
+        egress = Egress(settings, limits, clock)
+        fetchers.append(Fetcher(limits, egress=egress, tls=tls))
+        return fetchers[-1]
+
+    yield make
+    for fetcher in fetchers:
+        fetcher.close()
+
+
+def everything(*ways, **conditions):
+    return EgressRule(ways=ways, **conditions)
+
+
+@pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
+def test_a_proxy_gets_the_address_that_was_checked_and_the_login_from_the_environment(
+    site, by, kind, monkeypatch
+):
+    monkeypatch.setenv("OFFICE_LOGIN", "me:se:cret")
+    with kind(login="me:se:cret") as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url, login="env:OFFICE_LOGIN")}
+        fetcher = by(ways, everything("office"), host_map={HOST: site.address})
+
+        outcome = fetcher.fetch(f"http://{HOST}:8080/")
+
+        assert isinstance(outcome, o.Fetched), outcome
+        assert (outcome.way, outcome.address) == ("office", "127.0.0.1")
+        assert (proxy.asked, proxy.logins) == ([site.address], ["me:se:cret"])
+        assert site.seen[0].header("Proxy-Authorization") is None
+
+
+@pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
+def test_https_through_a_proxy_is_checked_by_name_here(by, kind):
+    with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as site, kind() as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url)}
+        names = {HOST: site.address, "other.test": site.address}
+        fetcher = by(ways, everything("office"), host_map=names, tls=client_context())
+
+        assert isinstance(fetcher.fetch(site.url("/", HOST)), o.Fetched)
+        wrong = fetcher.fetch(site.url("/", "other.test"))
+
+        assert (wrong.outcome, wrong.kind) == (o.OutcomeKind.UNREACHABLE, "tls")
+        assert wrong.way == "office"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        (SocksProxy, {"scheme": "socks5h"}),
+        (HttpProxy, {"resolve_at_proxy": True}),
+    ],
+)
+def test_names_are_resolved_at_the_proxy_where_the_way_says_so(site, by, kind, changes):
+    name = "only-known.example"
+    with kind(names={name: ("127.0.0.1", site.port)}) as proxy:
+        url = proxy.url.replace("socks5:", f"{changes.get('scheme', 'socks5')}:")
+        way = WaySettings(proxy=url, resolve_at_proxy=changes.get("resolve_at_proxy", False))
+        fetcher = by({"far": way}, everything("far"))
+
+        outcome = fetcher.fetch(f"http://{name}:8080/")
+
+        assert isinstance(outcome, o.Fetched), outcome
+        assert (proxy.asked, outcome.address, outcome.dns_ms is not None) == (
+            [f"{name}:8080"], None, True,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://metadata.google.internal:8080/", "http://printer.local:8080/",
+        "http://localhost:8080/", "http://10.0.0.1:8080/", "http://169.254.169.254:8080/",
+        "http://10.0.0.1.nip.io:8080/", "http://shop.example:22/",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h", "http"])
+def test_each_way_has_the_checks_of_what_a_url_says(by, url, scheme):
+    with SocksProxy() as socks, HttpProxy() as http:
+        proxy = http.url if scheme == "http" else socks.url.replace("socks5:", f"{scheme}:")
+        fetcher = by({"far": WaySettings(proxy=proxy)}, everything("far"), allowed_networks=())
+
+        outcome = fetcher.fetch(url)
+
+        assert isinstance(outcome, o.Blocked), outcome
+        assert outcome.cause in (RefusalCause.URL, RefusalCause.ADDRESS)
+        assert socks.asked + http.asked == []
+
+
+def test_local_names_stay_blocked_at_a_proxy_that_resolves_although_networks_are_allowed(by):
+    with SocksProxy() as proxy:
+        ways = {"far": WaySettings(proxy=proxy.url.replace("socks5:", "socks5h:"))}
+        fetcher = by(ways, everything("far"), allowed_networks=("10.0.0.0/8",))
+
+        for name in ("printer.local", "localhost", "192.168.0.1.nip.io"):
+            assert isinstance(fetcher.fetch(f"http://{name}:8080/"), o.Blocked)
+
+        assert proxy.asked == []
+
+
+def test_a_direct_way_starts_at_its_address(site, by):
+    came_from = []
+
+    def note(_, wire):
+        came_from.append(wire.sock.getpeername()[0])
+        return page(HELLO)
+
+    site.handlers["*"] = note
+    ways = {"second": WaySettings(addresses=("127.0.0.9",))}
+    fetcher = by(ways, everything("second"))
+
+    outcome = fetcher.fetch(site.url("/"))
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert outcome.way == "second"
+    assert came_from == ["127.0.0.9"]
+
+
+def test_an_address_that_the_machine_does_not_have_is_a_failing_way(site, by):
+    ways = {"moved": WaySettings(addresses=("192.0.2.7",))}
+    fetcher = by(ways, everything("moved", "direct"))
+
+    outcome = fetcher.fetch(site.url("/"))
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert outcome.way is None
+    assert "192.0.2.7 cannot be used" in fetcher.adapter.egress.health.reason(["moved"])
+
+
+def test_the_next_way_is_taken_when_a_proxy_is_dead_and_the_dead_one_is_left_alone(site, by):
+    clock = ManualClock()
+    with HttpProxy() as good:
+        ways = {
+            "dead": WaySettings(proxy=DEAD.format(port=free_port())),
+            "good": WaySettings(proxy=good.url),
+        }
+        fetcher = by(ways, everything("dead", "good"), clock=clock)
+
+        outcomes = [fetcher.fetch(site.url(f"/{n}")) for n in range(3)]
+
+        assert [outcome.way for outcome in outcomes] == ["good"] * 3
+        assert fetcher.adapter.egress.health.retry_in_ms(["dead"]) == 5000
+        assert [request.target for request in site.seen] == ["/0", "/1", "/2"]
+
+
+def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
+    site, by, monkeypatch, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("OFFICE_LOGIN", "me:wr0ng-word")
+    for kind in (HttpProxy, SocksProxy):
+        with kind(login="me:right") as proxy:
+            ways = {"office": WaySettings(proxy=proxy.url, login="env:OFFICE_LOGIN")}
+            fetcher = by(ways, everything("office"))
+
+            outcome = fetcher.fetch(site.url("/"))
+
+            assert isinstance(outcome, o.Deferred), outcome
+            assert (outcome.cause, outcome.way) == (DeferralCause.EGRESS, "office")
+            assert "office: " in outcome.reason
+            assert "login" in outcome.reason
+            assert "wr0ng" not in f"{outcome!r}{fetcher.adapter.egress!r}{caplog.text}"
+    assert site.seen == []
+
+
+def test_no_request_leaves_by_a_way_that_the_rule_does_not_name(site, by):
+    ways = {"dead": WaySettings(proxy=DEAD.format(port=free_port()))}
+    fetcher = by(ways, everything("dead"))
+
+    outcome = fetcher.fetch(site.url("/"))
+
+    assert isinstance(outcome, o.Deferred)
+    assert "egress.rules[1]" in outcome.reason
+    assert site.seen == []
+
+
+def test_a_way_that_works_again_is_used_again(site, by):
+    clock, port = ManualClock(), free_port()
+    ways = {"office": WaySettings(proxy=DEAD.format(port=port))}
+    fetcher = by(ways, everything("office", "direct"), clock=clock)
+    assert fetcher.fetch(site.url("/1")).way is None
+
+    with HttpProxy(port=port):
+        assert fetcher.fetch(site.url("/2")).way is None  # its trial is not due
+        clock.advance_ms(5_100)
+        assert fetcher.fetch(site.url("/3")).way == "office"
+        assert fetcher.fetch(site.url("/4")).way == "office"
+    assert fetcher.adapter.egress.health.reason(["office"]) == ""
+
+
+def test_a_target_that_a_proxy_does_not_reach_is_no_failure_of_the_way(site, by):
+    for kind, answer in (
+        (HttpProxy, b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
+        (SocksProxy, socks_answer(5)),
+    ):
+        with kind(answer=answer) as proxy:
+            fetcher = by({"office": WaySettings(proxy=proxy.url)}, everything("office", "direct"))
+
+            outcome = fetcher.fetch(site.url("/"))
+
+            assert isinstance(outcome, o.Unreachable), outcome
+            assert (outcome.kind, outcome.way) == ("connect", "office")
+            assert fetcher.adapter.egress.health.retry_in_ms(["office"]) == 0
+    assert site.seen == []
+
+
+def test_a_proxy_that_reaches_none_of_five_domains_in_a_row_fails_itself(by):
+    answer = b"HTTP/1.1 503 No way\r\nContent-Length: 0\r\n\r\n"
+    names = {f"site{n}.test": f"127.0.0.1:{8080 + n}" for n in range(5)}
+    with HttpProxy(answer=answer) as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url)}
+        fetcher = by(ways, everything("office"), host_map=names)
+
+        for name in names:
+            assert isinstance(fetcher.fetch(f"http://{name}:8080/"), o.Unreachable)
+
+        assert isinstance(fetcher.fetch("http://site0.test:8080/"), o.Deferred)
+
+
+def test_a_proxy_that_refuses_a_target_leaves_it_to_the_next_way_and_stays_in_use(site, by):
+    for kind, answer in (
+        (HttpProxy, b"HTTP/1.1 403 Not here\r\nContent-Length: 0\r\n\r\n"),
+        (SocksProxy, socks_answer(2)),
+    ):
+        with kind(answer=answer) as proxy:
+            way = {"office": WaySettings(proxy=proxy.url)}
+            fetcher = by(way, everything("office", "direct"))
+
+            assert fetcher.fetch(site.url("/")).way is None
+            assert fetcher.adapter.egress.health.retry_in_ms(["office"]) == 0
+
+            alone = by(way, everything("office")).fetch(site.url("/"))
+            assert isinstance(alone, o.Unreachable), alone
+            assert alone.kind == "connect"
+
+
+def test_a_connection_is_used_again_within_its_way_only(site, by):
+    with HttpProxy() as one, HttpProxy() as two:
+        ways = {"one": WaySettings(proxy=one.url), "two": WaySettings(proxy=two.url)}
+        fetcher = by(ways)
+
+        used = [
+            fetcher.fetch(site.url("/"), egress=EgressChoice(way=way)).way
+            for way in ("one", "two", "direct", "one", "two", "direct")
+        ]
+
+        assert used == ["one", "two", None] * 2
+        assert (len(one.asked), len(two.asked), len({r.connection for r in site.seen})) == (1, 1, 3)
+
+
+def test_a_session_is_one_word_for_a_domain_and_its_connections_are_its_own(site, by, monkeypatch):
+    monkeypatch.setenv("LOGIN", "customer-{domain}-{session}:pw")
+    clock = ManualClock()
+    names = {"a.one.test": site.address, "b.one.test": site.address, "two.test": site.address}
+    with HttpProxy() as proxy:
+        ways = {"pool": WaySettings(proxy=proxy.url, login="env:LOGIN", session_s=60)}
+        fetcher = by(ways, everything("pool"), clock=clock, host_map=names)
+        for host in names:
+            assert isinstance(fetcher.fetch(f"http://{host}:8080/"), o.Fetched)
+        clock.advance_ms(61_000)
+        assert isinstance(fetcher.fetch("http://two.test:8080/"), o.Fetched)
+
+    a, b, two, later = proxy.logins
+    assert a == b
+    assert a.startswith("customer-one.test-")
+    assert two.startswith("customer-two.test-")
+    assert later.startswith("customer-two.test-")
+    assert len({a, two, later}) == 3
+
+
+def test_a_login_is_read_again_for_each_connection(site, by, tmp_path):
+    file = tmp_path / "login"
+    file.write_text("me:old\n")
+    with HttpProxy() as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url, login=f"file:{file}")}
+        fetcher = by(ways, everything("office"))
+        fetcher.fetch(site.url("/"))
+        fetcher.adapter.connections.close()
+        file.write_text("me:new\n")
+        other = by(ways, everything("office"))
+        file.write_text("me:newer\n")
+        other.fetch(site.url("/"))
+
+    assert proxy.logins == ["me:old", "me:newer"]
+
+
+def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monkeypatch):
+    monkeypatch.delenv("NOWHERE", raising=False)
+    monkeypatch.setenv("BROKEN", "only-a-user-s3cret")
+    for login, expected in (
+        ("env:NOWHERE", "has no variable NOWHERE"),
+        (f"file:{tmp_path}/none", "cannot be read"),
+        ("env:BROKEN", "user:password"),
+    ):
+        with pytest.raises(ConfigError, match=expected) as caught:
+            by({"office": WaySettings(proxy="http://127.0.0.1:1", login=login)})
+        assert "s3cret" not in str(caught.value)
+
+
+def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
+    with SocksProxy(login="me:pw") as usual, HttpProxy() as office:
+        fetcher = by(
+            {"office": WaySettings(proxy=office.url)},
+            everything("office", hosts=("shop.test",)),
+            proxy=usual.url.replace("//", "//me:pw@"),
+            host_map={HOST: site.address},
+        )
+
+        assert fetcher.fetch(f"http://{HOST}:8080/").way == "office"
+        assert fetcher.fetch(site.url("/")).way == "proxy"
+        assert usual.logins == ["me:pw"]
+
+
+def test_an_unknown_way_that_a_request_names_is_none(site, by):
+    outcome = by({}).fetch(site.url("/"), egress=EgressChoice(way="moon"))
+
+    assert isinstance(outcome, o.Deferred)
+    assert "no way out named moon" in outcome.reason
+
+
+@pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
+def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
+    far = "2001:4860:4860::8888"
+    with kind(names={far: ("127.0.0.1", site.port)}) as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url)}
+        fetcher = by(ways, everything("office"), host_map={HOST: f"[{far}]:8080"})
+
+        outcome = fetcher.fetch(f"http://{HOST}:8080/")
+
+        assert isinstance(outcome, o.Fetched), outcome
+        assert outcome.address == far
+        assert proxy.asked[0].replace("[", "").replace("]", "") == f"{far}:8080"
+
+
+def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_next(by):
+    far = "[2001:4860:4860::8888]:8080"
+    answer = b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"
+    with HttpProxy(answer=answer) as proxy:
+        ways = {
+            "here": WaySettings(addresses=("127.0.0.1",)),
+            "office": WaySettings(proxy=proxy.url),
+        }
+        fetcher = by(ways, everything("here", "office"), host_map={HOST: far})
+
+        assert fetcher.fetch(f"http://{HOST}:8080/").way == "office"
+        assert fetcher.adapter.egress.health.retry_in_ms(["here"]) == 0
+
+
+def test_a_login_that_is_gone_fails_its_way_and_not_the_batch(site, by, tmp_path):
+    file = tmp_path / "login"
+    file.write_text("me:pw")
+    with HttpProxy(login="me:pw") as proxy:
+        ways = {"office": WaySettings(proxy=proxy.url, login=f"file:{file}")}
+        fetcher = by(ways, everything("office"))
+        file.unlink()
+
+        outcome = fetcher.fetch(site.url("/"))
+
+        assert isinstance(outcome, o.Deferred)
+        assert f"{file} cannot be read" in outcome.reason

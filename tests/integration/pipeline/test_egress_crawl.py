@@ -1,0 +1,180 @@
+"""Ways out in a crawl: by crawl and by host, after a 403, with robots.txt, and as they are reported."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from aragog.bootstrap.dashboard import components
+from aragog.crawl.egress.board import WayBoard
+from aragog.crawl.egress.health import Failing
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.dashboard.explanation import explain_url
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.observability.metrics import EGRESS_FAILURES, EGRESS_REQUESTS
+from aragog.runtime.clock import SystemClock
+from aragog.settings import (
+    EgressRule,
+    EgressSettings,
+    RedisSettings,
+    Settings,
+    StoreSettings,
+    WaySettings,
+)
+from tests.integration.pipeline.test_metric_totals import text_of
+from tests.support.crawl_stand import StandCrawls, apart
+from tests.support.origin import answer, page
+from tests.support.proxies import HttpProxy, SocksProxy, free_port
+
+pytestmark = pytest.mark.redis
+
+
+def sent_by(way):
+    return EGRESS_REQUESTS.of(way).read().get("", 0)
+
+
+@pytest.fixture
+def office():
+    with HttpProxy() as proxy:
+        yield proxy
+
+
+def test_a_crawl_takes_its_way_for_pages_and_robots_txt_and_others_do_not(crawl_stand, office):
+    rules = (EgressRule(ways=("office",), crawls=("prices",)),)
+    egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
+    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
+    before = sent_by("office")
+
+    crawls = StandCrawls(stand)
+    for name in ("prices", "other"):
+        crawls.start(name)
+    stand.crawl(["http://one.test/"], EnqueueOptions(crawl="prices"))
+    assert len(office.asked) >= 1
+    assert sent_by("office") - before == len(stand.origin.seen) == 2  # with robots.txt
+
+    stand.crawl(["http://two.test/"], EnqueueOptions(crawl="other"))
+    stand.crawl(["http://three.test/"], EnqueueOptions())
+    assert sent_by("office") - before == 2
+    ways = [stand.urls.pages.fetch_report(f"http://{n}.test/").way for n in ("one", "two")]
+    assert ways == ["office", None]
+
+
+def test_after_a_403_the_other_way_waits_for_a_slot_of_the_same_domain(crawl_stand, office):
+    """More ways out never mean more requests to a domain."""
+    times_ms = []
+
+    def seen(request, _):
+        times_ms.append(request.monotonic_ms)
+        return answer(403, b"no")
+
+    rules = (EgressRule(ways=("office",), after=(403,)),)
+    egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
+    stand = crawl_stand({"*": seen}, egress=egress, retry_first_s=0.01, qps=10)
+    stand.know_rules("a.test", "www.a.test")
+    urls = [f"http://{host}a.test/{n}" for n in range(1) for host in ("", "www.")]
+
+    stand.crawl(urls, EnqueueOptions())
+
+    assert len(times_ms) == 2 * len(urls)
+    assert min(b - a for a, b in pairwise(sorted(times_ms))) >= 98
+    assert len(office.asked) >= 1
+    report = stand.urls.pages.fetch_report(urls[0])
+    assert (report.outcome, report.way) == (OutcomeKind.FORBIDDEN, "office")
+
+
+def test_no_way_is_tried_against_robots_txt_or_a_451(crawl_stand, office):
+    rules = (EgressRule(ways=("office",), after=(403, 429)),)
+    egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
+    stand = crawl_stand(
+        {"/legal": answer(451, b"no"), "*": page(b"x")}, egress=egress, retry_first_s=0.01
+    )
+    stand.know_rules("a.test", body=b"User-agent: *\nDisallow: /private\n")
+
+    stand.crawl(["http://a.test/legal", "http://a.test/private"], EnqueueOptions())
+
+    assert [request.path for request in stand.origin.seen] == ["/legal"]
+    assert office.asked == []
+
+
+def test_a_url_waits_while_no_way_works_and_comes_through_without_a_lost_attempt(
+    crawl_stand, redis_client
+):
+    port = free_port()
+    ways = {"office": WaySettings(proxy=f"socks5://127.0.0.1:{port}")}
+    egress = EgressSettings(ways, (EgressRule(ways=("office",)),))
+    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
+    stand.know_rules("a.test")
+    failures = EGRESS_FAILURES.of("office").read().get("", 0)
+    stand.enqueue(["http://a.test/"], EnqueueOptions())
+    (message,) = stand.taken()
+
+    (later,) = apart(stand.step(message))
+
+    board = WayBoard(redis_client, stand.clock, prefix="aragog:")
+    (failing,) = board.read()
+    assert (failing.way, failing.failures) == ("office", 1)
+    assert "refused" in failing.reason
+    assert EGRESS_FAILURES.of("office").read()[""] == failures + 1
+    assert [job.attempt for job in later.message.jobs] == [0]
+    assert stand.origin.seen == []
+
+    with SocksProxy(port=port) as proxy:
+        stand.sent.messages.append(later)
+        stand.crawl([], EnqueueOptions())
+        assert proxy.asked
+
+    report = stand.urls.pages.fetch_report("http://a.test/")
+    assert (report.attempts, report.way) == (1, "office")
+    assert board.read() == []
+
+
+def test_robots_txt_waits_for_a_way_out_like_its_pages(crawl_stand):
+    port = free_port()
+    ways = {"office": WaySettings(proxy=f"http://127.0.0.1:{port}")}
+    egress = EgressSettings(ways, (EgressRule(ways=("office",), domains=("a.test",)),))
+    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
+    stand.enqueue(["http://a.test/"], EnqueueOptions())
+    (message,) = stand.taken()
+    (to_robots,) = stand.step(message)
+
+    later = stand.step(to_robots)
+
+    assert stand.origin.seen == []
+    with HttpProxy(port=port):
+        stand.sent.messages += later
+        stand.crawl([], EnqueueOptions())
+    assert stand.urls.pages.fetch_report("http://a.test/").status == 200
+    assert [request.path for request in stand.origin.seen] == ["/robots.txt", "/"]
+
+
+def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tmp_path):
+    rules = (EgressRule(ways=("office", "far")),)
+    ways = {name: WaySettings(proxy="http://p.test:1") for name in ("office", "far")}
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=redis_url),
+        store=StoreSettings(engine="memory"),
+        egress=EgressSettings(ways, rules),
+    )
+    clock = SystemClock()
+    now_s = clock.monotonic_s()
+    board = WayBoard(redis_client, clock, prefix="aragog:")
+    board.tell("office", Failing(3, "no answer", now_s - 60, now_s + 20))
+    # A process that ended while its way failed tells nobody that it works again.
+    board.tell("far", Failing(9, "long ago", now_s - 10_000, now_s - 2_000))
+
+    text = text_of(settings)
+    with closing(components(settings)) as system:
+        explained = explain_url("http://a.test/", system)
+
+    assert 'aragog_egress_failing{way="office"} 1.0' in text
+    assert 'aragog_egress_failing{way="far"} 0.0' in text
+    assert 'aragog_egress_failing{way="direct"} 0.0' in text
+    (section,) = [each for each in explained.sections if each.title == "egress"]
+    assert [line.name for line in section.lines] == ["way out", "office fails"]
+    assert "no answer" in section.lines[1].text
+
+    board.tell("office", None)
+    assert board.read() == []

@@ -1,0 +1,226 @@
+"""A crawl signs in by a form, keeps the session for its origin and crawl, and signs in again."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import pytest
+
+from aragog.crawl.sign_in.sessions import Sessions
+from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.sign_in import SignIns
+from aragog.errors import ConfigError
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.settings import EgressRule, EgressSettings, SignInSettings, WaySettings
+from tests.support.crawl_stand import StandCrawls, apart
+from tests.support.origin import answer, page, redirect
+from tests.support.proxies import HttpProxy
+
+pytestmark = pytest.mark.redis
+PLACE = "http://members.test"
+FORM = (
+    b"<!doctype html><form method=post action=/session><input type=hidden name=csrf value=%b>"
+    b"<input name=user><input type=password name=password><button>Go</button></form>"
+)
+PASSWORD = "wr1tten-nowhere"
+
+
+class Members:
+    """A site with pages for members, whose sessions end when it says so."""
+
+    def __init__(self, how_it_asks="redirect"):
+        self.how_it_asks = how_it_asks
+        self.tokens, self.sessions, self.signed_in, self.rejected = set(), set(), 0, 0
+
+    def handlers(self):
+        return {"/login": self.form, "/session": self.session, "*": self.member_page}
+
+    def form(self, _request, _wire):
+        token = secrets.token_hex(8)
+        self.tokens.add(token)
+        cookie = ("Set-Cookie", f"visit={token}; Path=/")
+        return page(FORM % token.encode(), headers=(cookie,))
+
+    def session(self, request, _wire):
+        form = {k: v[0] for k, v in parse_qs(request.body.decode()).items()}
+        known = form.get("csrf") in self.tokens and f"visit={form['csrf']}" in (
+            request.header("Cookie") or ""
+        )
+        if not known or (form["user"], form["password"]) != ("me", PASSWORD):
+            self.rejected += 1
+            return self.form(request, _wire)
+        self.signed_in += 1
+        session = secrets.token_hex(8)
+        self.sessions.add(f"sid={session}")
+        cookie = ("Set-Cookie", f"sid={session}; HttpOnly")
+        return answer(303, b"", headers=(("Location", "/"), cookie))
+
+    def member_page(self, request, _wire):
+        cookies = set((request.header("Cookie") or "").split("; "))
+        if cookies & self.sessions:
+            return page(b"<title>for members</title>")
+        if self.how_it_asks == "redirect":
+            return redirect("/login")
+        if self.how_it_asks == "401":
+            return answer(401, b"who are you?")
+        return self.form(request, _wire)
+
+
+@pytest.fixture
+def sign_in(monkeypatch):
+    monkeypatch.setenv("MEMBERS_PASSWORD", PASSWORD)
+    fields = {"user": "text:me", "password": "env:MEMBERS_PASSWORD"}
+    return {PLACE: SignInSettings("/login", fields, least_s=0.2)}
+
+
+@pytest.fixture
+def opened(crawl_stand, sign_in):
+    def make(site, **changes):
+        stand = crawl_stand(
+            site.handlers(), fetch={"sign_in": sign_in}, retry_first_s=0.01, qps=50, **changes
+        )
+        stand.know_rules("members.test", "other.test")
+        return stand
+
+    return make
+
+
+def titles(stand, *urls):
+    return [stand.urls.get(url).fields.get("page.title") for url in urls]
+
+
+def test_the_pages_of_a_crawl_share_one_session_that_no_record_shows(opened, redis_client, caplog):
+    caplog.set_level(logging.DEBUG)
+    site = Members()
+    stand = opened(site)
+    urls = [f"{PLACE}/{n}" for n in range(8)]
+
+    stand.crawl(urls, EnqueueOptions())
+
+    assert titles(stand, *urls) == [b'"for members"'] * 8
+    assert site.signed_in == 1
+    posts = [request for request in stand.origin.seen if request.method == "POST"]
+    assert len(posts) == 1
+    (sid,) = site.sessions
+    records = [stand.urls.pages.fetch_report(url).plain() for url in urls]
+    for secret in (PASSWORD, sid.partition("=")[2]):
+        assert secret not in caplog.text
+        assert secret not in str(records)
+    assert sid.partition("=")[2] in str(Sessions(redis_client, prefix="aragog:").read(PLACE, ""))
+
+
+@pytest.mark.parametrize("how_it_asks", ["redirect", "401", "form"])
+def test_a_session_that_ends_is_begun_again_and_no_form_is_stored_as_a_page(opened, how_it_asks):
+    site = Members(how_it_asks)
+    stand = opened(site)
+    stand.crawl([f"{PLACE}/1"], EnqueueOptions())
+    site.sessions.clear()
+
+    stand.crawl([f"{PLACE}/2", f"{PLACE}/3"], EnqueueOptions())
+
+    assert titles(stand, f"{PLACE}/2", f"{PLACE}/3") == [b'"for members"'] * 2
+    assert site.signed_in == 2
+
+
+def test_a_page_that_asks_again_after_signing_in_is_withheld_and_not_stored(opened):
+    site = Members("form")
+    stand = opened(site)
+    stand.origin.handlers["/never"] = site.form
+
+    stand.crawl([f"{PLACE}/never"], EnqueueOptions())
+
+    report = stand.urls.pages.fetch_report(f"{PLACE}/never")
+    assert (report.outcome, report.attempts) == (OutcomeKind.UNAUTHORIZED, 2)
+    assert site.signed_in == 2
+
+
+def test_a_wrong_password_is_tried_seldom_and_its_urls_wait(opened, monkeypatch):
+    monkeypatch.setenv("MEMBERS_PASSWORD", "wrong")
+    site = Members()
+    stand = opened(site)
+    stand.enqueue([f"{PLACE}/1", f"{PLACE}/2"], EnqueueOptions())
+
+    later = [each for message in stand.taken() for each in apart(stand.step(message))]
+
+    assert site.rejected == 1
+    assert [job.attempt for each in later for job in each.message.jobs] == [0, 0]
+
+    monkeypatch.setenv("MEMBERS_PASSWORD", PASSWORD)
+    stand.sent.messages += later
+    stand.crawl([], EnqueueOptions())
+    assert titles(stand, f"{PLACE}/1", f"{PLACE}/2") == [b'"for members"'] * 2
+
+
+def test_only_the_named_crawls_sign_in_and_each_has_a_session_of_its_own(opened, sign_in):
+    site = Members("401")
+    sign_in[PLACE] = replace(sign_in[PLACE], crawls=("one", "two"))
+    stand = opened(site)
+    crawls = StandCrawls(stand)
+    for name in ("one", "two", "three"):
+        crawls.start(name)
+        stand.crawl([f"{PLACE}/{name}"], EnqueueOptions(crawl=name))
+    stand.crawl([f"{PLACE}/none"], EnqueueOptions())
+
+    assert (site.signed_in, len(site.sessions)) == (2, 2)
+    outcomes = [stand.urls.pages.fetch_report(f"{PLACE}/{n}").outcome for n in ("three", "none")]
+    assert outcomes == [OutcomeKind.UNAUTHORIZED] * 2
+
+
+def test_the_session_goes_to_its_origin_alone_and_not_after_a_redirect_from_another(opened):
+    site = Members()
+    stand = opened(site)
+    stand.origin.handlers["//other.test/in"] = redirect(f"{PLACE}/chosen")
+    stand.origin.handlers["//members.test/out"] = redirect("http://other.test/there")
+    stand.origin.handlers["//other.test/there"] = page(b"x")
+
+    stand.crawl([f"{PLACE}/out", "http://other.test/in"], EnqueueOptions())
+
+    with_cookies = {
+        (request.host, request.path) for request in stand.origin.seen if request.header("Cookie")
+    }
+    assert ("members.test", "/out") in with_cookies
+    assert {host for host, _ in with_cookies} == {"members.test"}
+    assert ("members.test", "/chosen") not in with_cookies
+
+
+def test_robots_txt_holds_for_the_form_as_well(opened):
+    site = Members()
+    stand = opened(site)
+    stand.know_rules("members.test", body=b"User-agent: *\nDisallow: /login\n")
+    stand.enqueue([f"{PLACE}/1"], EnqueueOptions())
+
+    (later,) = [each for message in stand.taken() for each in apart(stand.step(message))]
+
+    assert [job.attempt for job in later.message.jobs] == [0]
+    assert stand.origin.seen == []
+
+
+def test_signing_in_goes_by_the_way_out_of_the_url(opened):
+    site = Members()
+    with HttpProxy() as office:
+        rules = (EgressRule(ways=("office",), hosts=("members.test",)),)
+        egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
+        stand = opened(site, egress=egress)
+
+        stand.crawl([f"{PLACE}/1"], EnqueueOptions())
+
+        assert site.signed_in == 1
+        assert office.asked
+        assert len({request.connection for request in stand.origin.seen}) == len(office.asked)
+
+
+def test_a_value_that_is_not_there_ends_the_start(opened, monkeypatch):
+    monkeypatch.delenv("MEMBERS_PASSWORD")
+
+    with pytest.raises(ConfigError, match="no variable MEMBERS_PASSWORD"):
+        opened(Members())
+
+
+def test_nothing_signs_in_where_no_site_is_named(crawl_stand, opened):
+    plain = crawl_stand({}).pipeline.fetch.requester.sign_ins
+
+    assert plain is None
+    assert isinstance(opened(Members()).pipeline.fetch.requester.sign_ins, SignIns)

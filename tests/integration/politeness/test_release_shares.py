@@ -1,0 +1,131 @@
+"""Crawls share the slots of a domain, and one with a bound of open hosts opens them in turn."""
+
+from collections import Counter
+
+import pytest
+
+from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
+from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
+from aragog.crawl.politeness.open_hosts import OpenHosts
+from aragog.crawl.stages.waiting_line import InLine, WaitingLine
+from tests.support.origin import answer
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def stand(crawl_stand):
+    return crawl_stand({"*": answer(200, b"hello", content_type="text/html")}, qps=10)
+
+
+@pytest.fixture
+def registry(redis_client):
+    return CrawlRegistry(redis_client, prefix="aragog:")
+
+
+def wait_in_line(stand, crawl, count, domain="busy.test", **facts):
+    line = WaitingLine(stand.pipeline.release.lines, 1000)
+    jobs = [UrlJob(url=f"http://{domain}/{crawl}/{n}", crawl=crawl, **facts) for n in range(count)]
+    line.park([InLine(job, domain, None, 0) for job in jobs])
+
+
+def released(stand):
+    """The jobs that one look sends on."""
+    before = len(stand.sent.messages)
+    stand.pipeline.release.run()
+    return [job for sent in stand.sent.messages[before:] for job in sent.message.jobs]
+
+
+def test_a_small_crawl_waits_behind_no_million_urls_of_a_bulk_one(stand, registry):
+    bulk = registry.start("bulk", {}).number
+    small = registry.start("small", {}).number
+    wait_in_line(stand, bulk, 500)
+    wait_in_line(stand, small, 50)
+
+    crawls = Counter(job.crawl for job in released(stand))
+
+    assert abs(crawls[bulk] - crawls[small]) <= 1
+    assert crawls.total() >= 10
+
+
+def test_a_crawl_of_four_times_the_weight_gets_four_times_the_slots(stand, registry):
+    light = registry.start("light", {}).number
+    heavy = registry.start("heavy", {"weight": 4.0}).number
+    wait_in_line(stand, light, 200)
+    wait_in_line(stand, heavy, 200)
+
+    crawls = Counter(job.crawl for job in released(stand))
+
+    assert abs(crawls[heavy] - 4 * crawls[light]) <= 5
+
+
+def test_a_token_with_many_crawls_gets_no_more_than_another(stand, registry):
+    many = [registry.start(f"m{n}", {}, token="ana").number for n in range(5)]
+    one = registry.start("one", {}, token="bob").number
+    for crawl in (*many, one):
+        wait_in_line(stand, crawl, 50)
+
+    crawls = Counter(job.crawl for job in released(stand))
+
+    assert abs(crawls[one] - sum(crawls[m] for m in many)) <= 2
+
+
+def test_a_crawl_with_two_open_hosts_asks_a_third_only_when_one_is_done(stand, registry):
+    lines = stand.pipeline.release.lines
+    lines.open_hosts = OpenHosts(lines._nodes, prefix="aragog:", tail_ms=0)
+    crawl = registry.start("broad", {"max_open_hosts": 2}).number
+    for n in range(5):
+        wait_in_line(stand, crawl, 3, f"h{n}.test")
+
+    seen: Counter[str] = Counter()
+    looks = []
+
+    def look():
+        hosts = Counter(job.url.split("/")[2] for job in released(stand))
+        looks.append(set(hosts))
+        seen.update(hosts)
+        return sum(seen.values()) == 15
+
+    wait_until(look)
+    assert max(len(hosts) for hosts in looks) <= 4  # two, and those of the next places
+    assert len(looks[0]) == 2
+    assert set(seen.values()) == {3}
+
+
+def test_other_crawls_use_the_hosts_that_are_not_open_for_one(stand, registry):
+    broad = registry.start("broad", {"max_open_hosts": 1}).number
+    other = registry.start("other", {}).number
+    for domain in ("h0.test", "h1.test"):
+        wait_in_line(stand, broad, 50, domain)
+    wait_in_line(stand, other, 3, "h1.test")
+
+    jobs = released(stand)
+
+    assert Counter(job.crawl for job in jobs if "h1.test" in job.url) == {other: 3}
+    assert {job.url.split("/")[2] for job in jobs if job.crawl == broad} == {"h0.test"}
+
+
+def test_urls_of_a_crawl_with_a_bound_of_open_hosts_do_not_pass_the_line(stand, registry):
+    crawl = registry.start("broad", {"max_open_hosts": 1}).number
+    stand.know_rules("h0.test")
+    stand.know_rules("h1.test")
+    jobs = tuple(UrlJob(url=f"http://h{n}.test/", crawl=crawl) for n in range(2))
+
+    stand.pipeline.fetch.run(FetchBatch(jobs))
+
+    assert stand.origin.seen == []
+    assert stand.limiter.lines.waiting(["h0.test", "h1.test"]) == {"h0.test": 1, "h1.test": 1}
+
+
+def test_a_crawl_without_the_bound_any_more_opens_all_its_hosts(stand, registry):
+    crawl = registry.start("broad", {"max_open_hosts": 1}).number
+    for n in range(3):
+        wait_in_line(stand, crawl, 3, f"h{n}.test")
+    assert {job.url.split("/")[2] for job in released(stand)} == {"h0.test"}
+
+    registry.start("broad", {"max_open_hosts": 0})
+    stand.pipeline.release.lines.look([f"h{n}.test" for n in range(3)], 0)
+
+    found: set[str] = set()
+    wait_until(
+        lambda: found.update(j.url.split("/")[2] for j in released(stand)) or len(found) == 2
+    )

@@ -1,0 +1,46 @@
+"""Items over HTTP as the documentation shows it."""
+
+import orjson
+import pytest
+
+from aragog.pages.items import PageItems
+from aragog.runtime.clock import ManualClock
+from richpins.items import Item
+from tests.support import api_server
+from tests.support.documented import blocks
+from tests.support.stores import NOW_MS, page, stand
+from zengraph.tables.memory import MemoryTables
+
+URL = "http://shop.example/c/lamps"
+(EXAMPLE,) = blocks("docs/items.md", "python", "from aragog.client")
+
+
+@pytest.fixture
+def server():
+    store = stand(MemoryTables(ManualClock(NOW_MS))).store
+    items = PageItems("shop.example", (Item({"sku": "L-1", "price": "5.00"}, "L-1"),)).stored()
+    store.write_pages([page(URL, fields={"items.cards": orjson.dumps(items)})])
+    with api_server.running(store) as running:
+        yield running
+
+
+def test_the_example_of_the_page_prints_the_items(server, capsys):
+    code = EXAMPLE.replace("http://127.0.0.1:8100", f"http://127.0.0.1:{server.port}")
+
+    exec(compile(code, "docs/items.md", "exec"), {})
+
+    assert capsys.readouterr().out == f"L-1 5.00 {URL}\n"
+
+
+def test_an_item_in_json_has_its_values_as_they_are(server):
+    response = api_server.get(server, "/v1/items?kind=cards&host=shop.example&key=L-1")
+
+    assert response == {
+        "items": [
+            {
+                "kind": "cards", "key": "L-1", "values": {"sku": "L-1", "price": "5.00"},
+                "page_url": URL, "fetched_at_ms": NOW_MS,
+            }
+        ],
+        "cursor": None,
+    }  # fmt: skip

@@ -1,0 +1,165 @@
+"""Items end to end: a shop's listings become rows, once each, whatever is repeated or killed."""
+
+import csv
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.documented import blocks
+from tests.support.origin import Origin, answer, page
+from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
+
+LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
+DOCS = "docs/items.md"
+RULES = blocks(DOCS, "toml")[0].replace('.example"', '.test"')
+(COMMAND,) = blocks(DOCS, "sh")
+PAGES, EACH = 3, 20
+
+
+def card(number, price):
+    shown = f"<i class=price>€ {price}</i>" if price else ""
+    return (
+        f'<div class=card><b class=sku>L-{number}</b><a class=name href="/p/{number}">Lamp '
+        f"{number}</a>{shown}</div>"
+    )
+
+
+def listing(shop, number):
+    """A page of the category; the last two of each page are the first two of the next one."""
+    first = (number - 1) * (EACH - 2)
+    cards = "".join(card(n, shop.prices.get(n, f"{n + 1},50")) for n in range(first, first + EACH))
+    more = f'<a class=next href="/c/lamps?page={number + 1}">next</a>' if number < PAGES else ""
+    return f"<html><h1>Lamps</h1>{cards}<div class=card><b class=sku>none</b></div>{more}".encode()
+
+
+@pytest.fixture
+def shop():
+    """A shop with 56 lamps on three listing pages, two of each shown by the next one as well."""
+
+    def listed(request, _):
+        return page(listing(origin, int(request.query.removeprefix("page=") or 1)))
+
+    routes = {"//shop.test/robots.txt": answer(404, b""), "//shop.test/c/lamps": listed}
+    with Origin(routes) as origin:
+        origin.prices = {}
+        yield origin
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "aragog.toml").write_text(
+        f'[fetch]\nuser_agent = "examplebot/1.0 (+https://example.com/bot)"\n\n{RULES}'
+    )
+    (tmp_path / "urls.txt").write_text("http://shop.test/c/lamps\n")
+    return tmp_path
+
+
+def environment(folder, shop):
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
+    return {
+        **ours,
+        "ARAGOG_SETTINGS": str(folder / "aragog.toml"),
+        "ARAGOG_DATA_DIR": str(folder / "var"),
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={shop.address}",
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+    }
+
+
+def started(folder, shop, command):
+    _, *arguments = shlex.split(command)
+    return subprocess.Popen(
+        [sys.executable, "-m", "aragog.cli", *arguments], cwd=folder, env=environment(folder, shop),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def run(folder, shop, command):
+    process = started(folder, shop, command)
+    output, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, output + errors
+    return output, errors
+
+
+def rows(file):
+    return list(csv.DictReader(file.open()))
+
+
+def test_listings_of_20_products_give_a_row_for_each_product_once(folder, shop):
+    output, errors = run(folder, shop, COMMAND)
+
+    found = rows(folder / "cards.csv")
+    assert sorted(int(row["sku"][2:]) for row in found) == list(range(56))
+    row = next(row for row in found if row["sku"] == "L-7")
+    assert row == {
+        "sku": "L-7", "name": "Lamp 7", "url": "http://shop.test/p/7", "price": "8.50",
+        "page_url": "http://shop.test/c/lamps",
+    }  # fmt: skip
+    assert "56 items in cards.csv; 3 dropped (3 price: nothing found)" in output
+    assert "56 items on 3 pages of 3 URLs" in errors
+
+
+def test_a_run_that_is_repeated_or_was_killed_writes_no_row_twice(folder, shop):
+    process = started(folder, shop, COMMAND)
+    wait_until(lambda: any("/c/lamps" in seen.path for seen in shop.seen), LIMIT_S)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=LIMIT_S)
+
+    for _ in range(2):
+        run(folder, shop, COMMAND)
+        skus = [row["sku"] for row in rows(folder / "cards.csv")]
+        assert len(skus) == len(set(skus)) == 56
+    assert [path.name for path in folder.glob("cards*")] == ["cards.csv"]
+
+
+def test_a_price_that_changed_is_in_the_feed_by_its_sku(folder, shop):
+    run(folder, shop, COMMAND)
+    shop.prices[17] = "3,90"  # on the first page and on none other
+    shop.prices[18] = "2,90"  # on the first page and on the second
+    run(folder, shop, f"{COMMAND.strip()} --refresh")
+
+    output, _ = run(folder, shop, "aragog changes --json")
+
+    news = [change["fields"] for change in map(json.loads, output.splitlines())]
+    found = [(name, v["before"], v["now"]) for fields in news for name, v in fields.items()]
+    assert sorted(found) == [
+        ('items.cards["L-17"].price', "18.50", "3.90"),
+        ('items.cards["L-18"].price', "19.50", "2.90"),
+    ]
+    prices = {row["sku"]: row["price"] for row in rows(folder / "cards.csv")}
+    assert (prices["L-17"], prices["L-18"], prices["L-19"]) == ("3.90", "2.90", "20.50")
+
+
+def test_an_export_of_the_store_has_the_items_in_every_format(folder, shop):
+    run(folder, shop, COMMAND)
+    for name in ("items.jsonl", "items.json", "items.parquet", "items.sqlite", "items.csv.gz"):
+        output, _ = run(folder, shop, f"aragog store export {name} --items cards")
+        assert "56 items" in output, name
+
+    lines = [json.loads(line) for line in (folder / "items.jsonl").open()]
+    assert len({line["sku"] for line in lines}) == len(lines) == 56
+    assert next(line["price"] for line in lines if line["sku"] == "L-7") == 8.5
+
+
+def test_items_are_extracted_again_when_the_rules_change(folder, shop):
+    run(folder, shop, COMMAND)
+    requests = len(shop.seen)
+    settings = folder / "aragog.toml"
+    settings.write_text(settings.read_text().replace('required = ["price"]', 'required = ["sku"]'))
+    run(folder, shop, "aragog reextract --all")
+
+    output, _ = run(folder, shop, "aragog store export - --items cards --fields sku,price")
+
+    prices = {row["sku"]: row["price"] for row in map(json.loads, output.splitlines())}
+    assert len(prices) == 57
+    assert prices["none"] is None
+    assert len(shop.seen) == requests

@@ -1,0 +1,82 @@
+"""Which ways a URL takes by the rules."""
+
+import pytest
+
+from aragog.crawl.egress.choice import EgressChoice, EgressRules
+from aragog.settings import EgressRule, EgressSettings, WaySettings
+
+WAYS = {name: WaySettings(proxy="http://p:1") for name in ("a", "b", "c")}
+
+
+def rules(*given, has_proxy=False):
+    return EgressRules(EgressSettings(WAYS, given), has_proxy=has_proxy)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "url", "choice", "matches"),
+    [
+        ({}, "http://any.test/", {}, True),
+        ({"hosts": ("shop.test",)}, "http://shop.test/", {}, True),
+        ({"hosts": ("shop.test",)}, "http://www.shop.test/", {}, False),
+        ({"domains": ("shop.test",)}, "http://shop.test/", {}, True),
+        ({"domains": ("shop.test",)}, "http://www.shop.test:8080/", {}, True),
+        ({"domains": ("shop.test",)}, "http://workshop.test/", {}, False),
+        ({"suffixes": ("de", "co.uk")}, "http://www.laden.de/", {}, True),
+        ({"suffixes": ("de", "co.uk")}, "http://shop.co.uk/", {}, True),
+        ({"suffixes": ("de",)}, "http://de.example/", {}, False),
+        ({"suffixes": ("de",)}, "http://abcde/", {}, False),
+        ({"crawls": ("prices",)}, "http://any.test/", {"crawl": "prices"}, True),
+        ({"crawls": ("prices",)}, "http://any.test/", {}, False),
+        ({"crawls": ("prices",), "suffixes": ("de",)}, "http://a.fr/", {"crawl": "prices"}, False),
+        ({"after": (403,)}, "http://any.test/", {"after": 403}, True),
+        ({"after": (403,)}, "http://any.test/", {"after": 429}, False),
+        ({"after": (403,)}, "http://any.test/", {}, False),
+    ],
+)
+def test_a_rule_matches_when_all_its_conditions_hold(conditions, url, choice, matches):
+    route = rules(EgressRule(ways=("a", "b"), **conditions)).route(url, EgressChoice(**choice))
+
+    assert route.ways == (("a", "b") if matches else ("direct",))
+    assert route.reason == ("egress.rules[1]" if matches else "no rule matches")
+
+
+def test_the_first_rule_that_matches_decides_and_fetch_proxy_is_the_rest():
+    by = rules(
+        EgressRule(ways=("a",), hosts=("a.test",)),
+        EgressRule(ways=("b",), domains=("test",)),
+        has_proxy=True,
+    )
+
+    urls = ("http://a.test/", "http://x.test/", "http://x.example/")
+    assert [by.route(url).ways for url in urls] == [("a",), ("b",), ("proxy",)]
+
+
+def test_after_a_status_the_rules_for_it_come_first_wherever_they_stand():
+    by = rules(EgressRule(ways=("a",)), EgressRule(ways=("b",), after=(403, 429)))
+
+    found = [by.route("http://x.test/", EgressChoice(after=n)).ways for n in (0, 403, 429)]
+    assert found == [("a",), ("b",), ("b",)]
+
+
+def test_another_way_is_taken_after_a_status_only_if_a_rule_says_so_and_once():
+    by = rules(EgressRule(ways=("b",), after=(403,), hosts=("a.test",)))
+    first, then = EgressChoice(), EgressChoice(after=403)
+
+    assert by.changes_after("http://a.test/", first, 403)
+    assert not by.changes_after("http://a.test/", then, 403)
+    assert not by.changes_after("http://a.test/", first, 429)
+    assert not by.changes_after("http://other.test/", first, 403)
+    assert not by.changes_after("http://a.test/", EgressChoice(way="c"), 403)
+    assert not rules().changes_after("http://a.test/", first, 403)
+
+
+def test_explanations_name_what_is_conditional():
+    by = rules(
+        EgressRule(ways=("a",), crawls=("prices",), domains=("test",)),
+        EgressRule(ways=("b",), after=(403,)),
+        EgressRule(ways=("c",)),
+    )
+
+    found = [(condition, route.ways) for condition, route in by.conditional("http://x.test/")]
+    assert found == [("after 403", ("b",)), ("for the crawl prices", ("a",))]
+    assert [route.ways for _, route in by.conditional("http://x.example/")] == [("b",)]

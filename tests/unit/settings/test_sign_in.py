@@ -1,0 +1,45 @@
+"""Signing in, in the settings."""
+
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.settings import load_settings, plain, settings_of
+
+GOOD = """
+[fetch.sign_in."https://members.example"]
+form = "/login"
+fields = { user = "env:MEMBERS_USER", password = "file:/run/secrets/members", remember = "text:1" }
+crawls = ["members"]
+"""
+
+
+def loaded(tmp_path, text):
+    file = tmp_path / "aragog.toml"
+    file.write_text(text)
+    return load_settings(file, {})
+
+
+def test_a_site_to_sign_in_to_is_read_and_written_alike(tmp_path):
+    settings = loaded(tmp_path, GOOD)
+
+    assert settings.fetch.sign_in["https://members.example"].fields["remember"] == "text:1"
+    assert settings_of(plain(settings)) == settings
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (("/login", "https://other.example/login"), "form: must be a path"),
+        (("/login", "//other.example/login"), "form: must be a path"),
+        (("https://members.example", "ftp://members.example"), "key 1 is not an origin"),
+        (("env:MEMBERS_USER", "s3cret"), "'user' must be env:NAME"),
+        (("fields =", "field ="), "did you mean"),
+        (('"env:MEMBERS_USER"', '["s3cret"]'), "a table of strings, got a hidden value"),
+    ],
+)
+def test_what_is_wrong_is_named_and_no_value_shown(tmp_path, changes, expected):
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, GOOD.replace(*changes))
+
+    assert expected in str(caught.value)
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,163 @@
+"""What readings of sitemaps write, however often and in whatever pieces they run."""
+
+import pytest
+
+from aragog.pages.sitemaps import SitemapUrl
+from aragog.settings import RefreshSettings
+from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, learned, to_cell
+from aragog.urlstore.usual_intervals import DAY_S
+from tests.support.stores import NOW_MS, body, page, stand
+from zengraph.tables.memory import MemoryTables
+
+HOST = "site.example"
+MAP = f"http://{HOST}/sitemap.xml"
+DAY_MS = 86_400_000
+PROVEN = learned(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
+FALSE = learned(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
+
+
+def urls(count):
+    return [f"http://{HOST}/{n}" for n in range(count)]
+
+
+@pytest.fixture
+def a_stand():
+    """A store with thirty pages that were fetched now, and a day that passes."""
+    made = stand(MemoryTables())
+    for url in urls(30):
+        seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, page_type="page")
+        made.store.write_pages([page(url, NOW_MS, content=body("x"), seen=seen)])
+    made.clock.advance_ms(DAY_MS)
+    return made
+
+
+def trust(a_stand, what):
+    a_stand.store.signals.change(HOST, lambda _: what)
+
+
+def read(a_stand, entries, at_ms=NOW_MS + DAY_MS):
+    """Take a file; what it brought."""
+    reading = a_stand.store.signals.reading(
+        entries, kind="sitemap", fetched_at_ms=at_ms, sender=MAP
+    )
+    reading.take(entries)
+    reading.close()
+    return reading.brought
+
+
+def changed(count):
+    return [SitemapUrl(url, NOW_MS + 3_600_000) for url in urls(count)]
+
+
+def due_now(a_stand):
+    now_ms = a_stand.clock.now_ms()
+    return [url for url in urls(30) if a_stand.store.get(url).due_at_ms <= now_ms]
+
+
+def test_the_same_reading_twice_is_one(a_stand):
+    trust(a_stand, PROVEN)
+
+    first, second = read(a_stand, changed(3)), read(a_stand, changed(3))
+
+    assert first == pytest.approx(second)
+    assert first > 2
+    assert due_now(a_stand) == urls(3)
+    assert len(a_stand.store.schedule.claim_due(a_stand.clock.now_ms(), 100, 60)) == 3
+
+
+def test_a_later_reading_that_says_the_same_brings_nothing_and_writes_nothing(a_stand):
+    trust(a_stand, PROVEN)
+    read(a_stand, changed(3))
+    before = a_stand.store.signals.of_page(urls(1)[0])[0]
+
+    assert read(a_stand, changed(3), NOW_MS + DAY_MS + 5000) == 0
+    assert a_stand.store.signals.of_page(urls(1)[0])[0] == before
+
+
+def test_a_host_that_is_not_proven_is_tried_with_a_few_pages(a_stand):
+    read(a_stand, changed(30))
+
+    assert len(due_now(a_stand)) == PROBES
+
+
+def test_a_host_that_is_believed_nothing_brings_nothing_and_costs_no_write(a_stand):
+    trust(a_stand, FALSE)
+
+    assert read(a_stand, changed(30)) == 0
+    assert due_now(a_stand) == []
+    assert a_stand.store.signals.of_page(urls(1)[0])[0] is None
+
+
+def test_a_page_is_not_fetched_sooner_than_the_shortest_interval(a_stand):
+    a_stand.store.signals.settings = RefreshSettings(min_interval_s=2 * DAY_S)
+    trust(a_stand, PROVEN)
+    read(a_stand, changed(1))
+
+    assert a_stand.store.get(urls(1)[0]).due_at_ms == NOW_MS + 2 * DAY_MS
+
+
+def test_of_two_processes_that_change_the_trust_of_a_host_none_loses_it(a_stand):
+    signals = a_stand.store.signals
+    key = {"name": HOST, "change": lambda before: before._replace(checked=before.checked + 1)}
+
+    def slower(before):
+        if before.checked == 0:
+            signals.change(**key)
+        return before._replace(changed=before.changed + 1)
+
+    trust(a_stand, HostTrust(at_ms=a_stand.clock.now_ms()))
+    signals.change(HOST, slower)
+
+    found = signals.trusts([HOST])[HOST]
+    assert (round(found.checked, 6), round(found.changed, 6)) == (1, 1)
+
+
+def test_a_page_that_a_signal_named_in_vain_counts_against_its_host(a_stand):
+    trust(a_stand, PROVEN)
+    read(a_stand, changed(1))
+    at_ms = NOW_MS + DAY_MS + 60_000
+    a_stand.clock.advance_ms(60_000)
+    seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
+    a_stand.store.write_pages([page(urls(1)[0], at_ms, seen=seen)])
+
+    after = a_stand.store.signals.trusts([HOST])[HOST]
+
+    assert after.checked > PROVEN.checked * 0.9
+    assert after.precision < PROVEN.precision
+
+
+def test_the_interval_of_a_page_grows_where_silence_is_believed(a_stand):
+    silent = learned(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
+    trust(a_stand, replace_read(silent))
+    url, other = urls(2)
+    read(a_stand, [SitemapUrl(url, NOW_MS - DAY_MS)])
+    at_ms = NOW_MS + 2 * DAY_MS
+    a_stand.clock.advance_ms(DAY_MS)
+    for one in (url, other):
+        seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
+        a_stand.store.write_pages([page(one, at_ms, seen=seen)])
+
+    wait, usual = (a_stand.store.get(one).due_at_ms - at_ms for one in (url, other))
+    assert wait > 1.5 * usual
+
+
+def replace_read(what):
+    return what._replace(read_at_ms=NOW_MS + DAY_MS)
+
+
+def test_a_feed_that_is_stored_as_a_page_stays_one(a_stand):
+    url = urls(1)[0]
+    before = a_stand.store.get(url).due_at_ms
+    at_ms = NOW_MS + DAY_MS
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, source="feed")
+    a_stand.store.write_pages([page(url, at_ms, seen=seen)])
+
+    assert a_stand.store.schedule.refresh_state(url).page_type == "page"
+    assert a_stand.store.get(url).due_at_ms == before
+
+
+def test_the_trust_of_a_host_takes_few_bytes():
+    most = replace_read(PROVEN)._replace(feeds=("a" * 32,) * 3)
+
+    assert len(to_cell(most)) < 400

@@ -1,0 +1,91 @@
+"""What an entry of a sitemap says of a page that is stored."""
+
+import pytest
+
+from aragog.settings import RefreshSettings
+from aragog.urlstore.signal_marks import (
+    NamedChange,
+    PageMark,
+    expected_change,
+    from_cell,
+    is_news,
+    is_stamp,
+    is_worth_a_fetch,
+    to_cell,
+)
+from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+MIDNIGHT_MS = 1_700_000_000_000 // DAY_MS * DAY_MS
+NOON_MS = MIDNIGHT_MS + 12 * HOUR_MS
+URL = "http://site.example/a"
+SETTINGS = RefreshSettings()
+
+
+def instant(at_ms):
+    return NamedChange(URL, at_ms, at_ms)
+
+
+TODAY = NamedChange(URL, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1)
+
+
+def test_a_change_after_the_page_was_compared_is_news_and_an_older_one_is_not():
+    later = instant(NOON_MS + HOUR_MS)
+
+    assert is_news(later, None, NOON_MS, NOON_MS + 2 * HOUR_MS)
+    assert not is_news(instant(NOON_MS - 1), None, NOON_MS, NOON_MS + 2 * HOUR_MS)
+
+
+def test_what_was_said_before_is_no_news_unless_the_same_reading_says_it_again():
+    read_ms = NOON_MS + 2 * HOUR_MS
+    change = instant(NOON_MS + HOUR_MS)
+    mark = PageMark(change.start_ms, read_ms)
+
+    assert is_news(change, mark, NOON_MS, read_ms)
+    assert not is_news(change, mark, NOON_MS, read_ms + HOUR_MS)
+
+
+def test_a_page_that_was_fetched_after_the_file_is_as_new_as_the_file():
+    assert not is_news(instant(NOON_MS + 1), None, NOON_MS + HOUR_MS, NOON_MS + HOUR_MS)
+
+
+def test_an_instant_in_the_future_is_no_change():
+    assert not is_news(instant(NOON_MS + DAY_MS), None, NOON_MS, NOON_MS + HOUR_MS)
+
+
+def test_the_day_of_a_change_is_news_once_even_if_the_page_was_compared_that_day():
+    before = PageMark(MIDNIGHT_MS - DAY_MS)
+    read_ms = NOON_MS + HOUR_MS
+
+    assert is_news(TODAY, before, NOON_MS, read_ms)
+    assert not is_news(TODAY, PageMark(TODAY.start_ms, read_ms), read_ms + 1, read_ms + HOUR_MS)
+
+
+@pytest.mark.parametrize(
+    ("dates", "stamp"), [([0, 0, 0], True), ([0, 0, 5, 5], False), ([0], False)]
+)
+def test_a_file_most_of_whose_dates_are_that_of_the_response_is_a_stamp(dates, stamp):
+    entries = [instant(NOON_MS - hours * HOUR_MS) for hours in dates]
+
+    assert is_stamp(entries, NOON_MS + 900) is stamp
+
+
+def test_a_page_that_changes_all_the_time_is_not_fetched_for_each_signal():
+    assert is_worth_a_fetch(1 / (30 * DAY_S), 7 * DAY_S, 0.9, SETTINGS)
+    assert not is_worth_a_fetch(1 / HOUR_S, 7 * DAY_S, 1.0, SETTINGS)
+    assert not is_worth_a_fetch(1 / (30 * DAY_S), 7 * DAY_S, 0.0, SETTINGS)
+
+
+def test_a_page_has_changed_by_its_own_rate_with_a_probability():
+    assert expected_change(1 / DAY_S, DAY_S) == pytest.approx(0.632, abs=0.001)
+    assert expected_change(0.0, DAY_S) == 0
+
+
+@pytest.mark.parametrize("mark", [PageMark(), PageMark(1, 2, 0.5, covered=False, kind="feed")])
+def test_the_cell_is_the_mark_again(mark):
+    assert from_cell(to_cell(mark)) == mark
+
+
+@pytest.mark.parametrize("cell", [None, b"", b"[9, 1]", b"[1, 2]"])
+def test_what_another_version_wrote_says_nothing(cell):
+    assert from_cell(cell) is None
