@@ -141,15 +141,19 @@ def _struct(kind: Any, value: Any, **more: Any) -> Any:
 @cache
 def _json_members(kind: Any) -> frozenset[str]:
     """The members of a dataclass that are mappings to JSON."""
-    if not dataclasses.is_dataclass(kind):
-        return frozenset()
-    return frozenset(field.name for field in option_fields(kind) if field.option.is_json)
+    fields: Sequence[OptionField] = option_fields(kind) if _is_record(kind) else ()
+    return frozenset(field.name for field in fields if field.option.is_json)
+
+
+def _is_record(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind)
 
 
 def _json_texts(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
     return {
         name: {key: orjson.dumps(part).decode() for key, part in own.items()}
-        for name in _json_members(type(value))
+        for name in _json_members(kind)
         if (own := getattr(value, name)) is not None
     }
 
@@ -207,7 +211,7 @@ def _items(origin: Any, parts: Sequence[Any], value: Any, formats: FieldFormats)
 
 def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
     entries = {entry[1]: entry for entry in struct.thrift_spec.values()}
-    values = {}
+    values: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         name, hint = field.name, _hints(kind)[field.name]
         if name in entries:

@@ -15,9 +15,13 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
 
 Kind = Annotated[
-    str, Option("The name of the kind in `extract`, such as `cards`.", pattern="[a-z][a-z0-9_]{0,63}",
-                rule="small letters, digits and underscores")
-]  # fmt: skip
+    str,
+    Option(
+        "The name of the kind in `extract`, such as `cards`.",
+        pattern="[a-z][a-z0-9_]{0,63}",
+        rule="must have small letters, digits and underscores",
+    ),
+]
 SiteHost = Annotated[
     str, Option("The host of the kind's rules, or one below it: then only items of its pages.")
 ]

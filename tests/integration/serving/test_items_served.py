@@ -33,9 +33,9 @@ def test_the_example_of_the_page_prints_the_items(server, capsys):
 
 
 def test_an_item_in_json_has_its_values_as_they_are(server):
-    response = api_server.get(server, "/v1/items?kind=cards&host=shop.example&key=L-1")
+    reply = server.get("/v1/items?kind=cards&host=shop.example&key=L-1")
 
-    assert response == {
+    assert reply.json == {
         "items": [
             {
                 "kind": "cards", "key": "L-1", "values": {"sku": "L-1", "price": "5.00"},

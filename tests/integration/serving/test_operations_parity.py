@@ -723,7 +723,7 @@ VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
     "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
-    "state": "paused", "host": "a.example", "template": "/x/{n}", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "count": 1, "keep": 1, "prefix": b"a", "queue": "q", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "count": 1, "keep": 1, "prefix": b"a", "queue": "q", "kind": "cards", "host": "a.example", "template": "/x/{n}", "key": "1", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
 

@@ -205,9 +205,8 @@ def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
         return _FieldValue(problem=str(error))
     if values:
         return _FieldValue(values if as_list is found else values[0])
-    return _FieldValue(
-        False if rule.type == "bool" and rule.default is None else _plain(rule.default)
-    )
+    is_flag = rule.type == "bool" and rule.default is None
+    return _FieldValue(False if is_flag else _plain(rule.default))
 
 
 def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
