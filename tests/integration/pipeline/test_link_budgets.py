@@ -122,3 +122,13 @@ def test_what_an_operator_decides_holds_in_every_process(store, redis_client):
     assert budget.verdict(urls(1)[0], other.decisions()[HOST]) is LinkVerdict.DROP
     store.decide(HOST, "/item/{n}", None)
     assert store.decisions() == {}
+
+
+def test_closed_templates_are_listed_until_an_operator_opens_them(budgets, store):
+    crawl(budgets, urls(40), lambda _: "There is nothing here at all.")
+
+    listed = [(one.host, one.template) for one in store.closed()]
+    store.decide(HOST, "/item/{n}", TemplateDecision.OPEN)
+
+    assert (HOST, "/item/{n}") in listed
+    assert (HOST, "/item/{n}") not in [(one.host, one.template) for one in store.closed()]

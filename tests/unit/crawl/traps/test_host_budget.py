@@ -7,6 +7,7 @@ from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
 from bench.traps.rules import crawl_by_rules
+from bench.traps.trapped_kinds import trapped_kinds
 from bench.traps.trapped_sites import trapped_sites
 from bench.traps.writer import Writer
 
@@ -142,3 +143,13 @@ def test_a_trap_takes_few_requests_and_no_real_page_is_lost(site):
 
     assert score.fetched == site.pages
     assert score.in_trap <= 0.12 * len(site.pages)
+
+
+@pytest.mark.parametrize("host", ["www.denholm-daily.test", "hotel.fenwick.test"])
+def test_links_that_say_where_they_were_clicked_and_views_of_a_map_end_soon(host):
+    site = next(site for site in trapped_kinds() if site.host == host)
+
+    score = crawl_by_rules([site], most_of_host=400).scores[host]
+
+    assert score.fetched == site.pages
+    assert score.in_trap <= 0.05 * len(site.pages)

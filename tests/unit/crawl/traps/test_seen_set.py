@@ -1,6 +1,7 @@
 from zlib import crc32
 
 from aragog.crawl.traps.seen_set import SeenSet
+from aragog.crawl.traps.templates import hash_of
 
 
 def codes(start, end):
@@ -24,3 +25,12 @@ def test_the_oldest_are_forgotten_and_the_size_stays():
     assert len(seen.young) == len(seen.old) == 512
     assert codes(4990, 5000)[0] in seen
     assert sum(code in seen for code in codes(0, 1000)) < 500
+
+
+def test_few_hashes_are_taken_for_ones_that_were_added():
+    seen = SeenSet(8_192)
+    seen.add(hash_of(f"http://a.example/{n}") for n in range(4_000))
+
+    wrong = sum(hash_of(f"http://b.example/{n}") in seen for n in range(10_000))
+
+    assert wrong < 200
