@@ -29,7 +29,9 @@ from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import InvalidUrl
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
@@ -176,6 +178,7 @@ def crawls_of(url: str, store: Any) -> CrawlControl:
         admin=None,
         store=lambda: store,
         seeds=CrawlSeeds(client, prefix=prefix),
+        traps=TrapStore(RedisNodes.of(client), prefix=prefix),
     )
 
 

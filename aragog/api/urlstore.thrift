@@ -935,6 +935,13 @@ struct CrawlOpenDomain {
   6: bool robots_unreachable
 }
 
+/** A template of which no link is followed (docs/crawls.md). */
+struct ClosedTemplate {
+  1: string host
+  2: string template
+  3: string reason
+}
+
 struct CrawlReport {
   1: CrawlView crawl
   /** Those with the most URLs, up to 1,000. */
@@ -948,6 +955,8 @@ struct CrawlReport {
   6: i64 open_domains
   /** Until the last open domain is done, by its rate. */
   7: optional double seconds_left
+  /** Of its hosts, up to 1,000. */
+  8: optional list<ClosedTemplate> traps
 }
 
 /** Options of a crawl; absent: it stays as it was. */
@@ -1009,6 +1018,32 @@ struct CancelOptions {
   5: optional list<string> patterns
   /** Only count what waits of them. */
   6: optional bool dry_run
+}
+
+/** A template of a host's URLs (docs/crawls.md). */
+struct HostTemplate {
+  1: string template
+  /** open, closed or "on trial". */
+  2: string state
+  /** Who says so: operator or learned. */
+  3: string by
+  /** Pages that brought something. */
+  4: i64 brought
+  /** Pages that brought nothing. */
+  5: i64 nothing
+  /** Why it is closed, where that was learned. */
+  6: string reason
+}
+
+/** The templates of a host. */
+struct HostTemplates {
+  1: string host
+  /** About how many links wait for a verdict. */
+  2: i64 held
+  /** Links that were not followed. */
+  3: i64 left_out
+  /** Those that are closed first. */
+  4: list<HostTemplate> templates
 }
 
 struct CancelAnswer {
@@ -1103,6 +1138,18 @@ service Fetcher extends Session {
 
   /** Cancel URLs that wait, whoever enqueued them; stored pages stay. Scope admin. */
   CancelAnswer cancelUrls(1: CancelOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** The templates of a host's URLs, those first whose links are not followed. Scope read. */
+  HostTemplates listTemplates(1: string host, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
+    8: TakenDown taken_down),
+
+  /** Follow all links of a template (open), none (closed), or those that bring something (learned). Scope admin. */
+  HostTemplates decideTemplate(1: string host, 2: string template, 3: string state, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),

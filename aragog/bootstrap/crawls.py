@@ -30,4 +30,5 @@ def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlCon
         store=cache(lambda: store or url_store(settings)),
         seeds=shared.crawl_seeds,
         paces=lambda domains: paces(domains, parts()),
+        traps=shared.traps,
     )

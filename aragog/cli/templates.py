@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 from rich.table import Table
 
@@ -10,6 +12,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo_json, note, print_table
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.traps.host_budget import TemplateDecision
+from aragog.crawl.traps.host_templates import host_templates
 from aragog.crawl.traps.trap_store import TrapStore
 
 
@@ -27,44 +30,17 @@ def _store() -> TrapStore:
 @as_json
 def list_templates(host: str, *, as_json: bool) -> None:
     """List the templates of HOST, those that are closed first."""
-    store = _store()
-    budget = store.read([host])[host].budget
-    decided = store.decisions().get(host, {})
-    rows = [
-        {
-            "template": name,
-            "state": decided[name].value if name in decided else one.state,
-            "by": "operator" if name in decided else "learned",
-            "brought": one.brought,
-            "nothing": one.nothing,
-            "reason": one.reason,
-        }
-        for name, one in budget.templates.items()
-    ]
-    rows += [
-        {
-            "template": name,
-            "state": decision.value,
-            "by": "operator",
-            "brought": 0,
-            "nothing": 0,
-            "reason": "",
-        }
-        for name, decision in decided.items()
-        if name not in budget.templates
-    ]
-    rows.sort(key=lambda row: (row["state"] != "closed", row["template"]))
+    found = host_templates(_store(), host)
     if as_json:
-        figures = {"held": budget.held, "left_out": budget.left_out}
-        echo_json({"host": host, **figures, "templates": rows})
+        echo_json(asdict(found))
         return
     table = Table(box=None, pad_edge=False)
     for title in ("template", "state", "by", "brought something", "nothing", "reason"):
         table.add_column(title)
-    for row in rows:
-        table.add_row(*map(str, row.values()))
+    for one in found.templates:
+        table.add_row(*map(str, asdict(one).values()))
     print_table(table)
-    note(f"{budget.held} links wait, {budget.left_out} were not followed")
+    note(f"{found.held} links wait, {found.left_out} were not followed")
 
 
 @templates.command("open")

@@ -21,6 +21,7 @@ from aragog.api.operations import (
     item_reads,
     job_administration,
     job_queues,
+    link_templates,
     reading,
     same_content,
     url_cancellation,
@@ -92,6 +93,8 @@ class AsyncClient:
     try_scope = _awaits(crawls.try_scope)
     delete_crawl = _awaits(crawls.delete_crawl)
     cancel_urls = _awaits(url_cancellation.cancel_urls)
+    list_templates = _awaits(link_templates.list_templates)
+    decide_template = _awaits(link_templates.decide_template)
     enqueue_jobs = _awaits(job_queues.enqueue_jobs)
     dequeue_jobs = _awaits(job_queues.dequeue_jobs)
     ack_jobs = _awaits(job_queues.ack_jobs)

@@ -29,6 +29,7 @@ from aragog.api.operations import (
     item_reads,
     job_administration,
     job_queues,
+    link_templates,
     reading,
     same_content,
     url_cancellation,
@@ -144,6 +145,8 @@ class Client(AbstractContextManager["Client"]):
     try_scope = _calls(crawls.try_scope)
     delete_crawl = _calls(crawls.delete_crawl)
     cancel_urls = _calls(url_cancellation.cancel_urls)
+    list_templates = _calls(link_templates.list_templates)
+    decide_template = _calls(link_templates.decide_template)
     enqueue_jobs = _calls(job_queues.enqueue_jobs)
     dequeue_jobs = _calls(job_queues.dequeue_jobs)
     ack_jobs = _calls(job_queues.ack_jobs)

@@ -57,6 +57,7 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
         "failures": [asdict(failure) for failure in report.failures],
         "refused": dict(report.refused),
         "traps": report.traps,
+        "closed_templates": [asdict(one) for one in report.closed[:MOST_ROWS]],
         "open": [asdict(domain) for domain in report.open],
         "open_domains": report.open_domains,
         "seconds_left": report.seconds_left,
@@ -90,6 +91,9 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
             (one.domain, f"{one.waiting:,}", f"{one.rate:.3g}/s", _left(one.seconds_left),
              one.held_by)
             for one in report.open[:MOST_ROWS]
+        ]),
+        ReportSection("Traps", ("host", "links of", "are not followed, because"), [
+            (one.host, one.template, one.reason) for one in report.closed[:MOST_ROWS]
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
             (domain, f"{counts.total():,}", f"{counts['stored']:,}")

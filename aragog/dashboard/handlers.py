@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -20,6 +21,7 @@ from aragog.api.operations.pin_card import PinCard, pin_card
 from aragog.api.operations.values import BUILT_IN
 from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.traps.host_templates import decide
 from aragog.dashboard.buttons_key import COOKIE, KEPT_DAYS
 from aragog.dashboard.components import Components
 from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
@@ -219,10 +221,20 @@ class CrawlsPage(DashboardPage):
         name, action, reason = (
             str(self.get_body_argument(part, "")) for part in ("crawl", "action", "reason")
         )
-        _, problem = await self.read(lambda: self._act(name, action, reason))
+        of, template = (str(self.get_body_argument(part, "")) for part in ("host", "template"))
+        act = partial(self._decide, of, template, action) if of or template else None
+        _, problem = await self.read(act or (lambda: self._act(name, action, reason)))
         if problem:
             self.refuse(problem)
         self.redirect(f"{self.reverse_url(self.tab)}?{urlencode({'crawl': name})}")
+
+    def _decide(self, host: str, template: str, state: str) -> None:
+        if not host or not template:
+            raise BadInput("host, template: both are needed")
+        traps = self._control().traps
+        if traps is None:
+            raise BadInput("this system has no templates of URLs")
+        decide(traps, host, template, state)
 
     def _act(self, name: str, action: str, reason: str) -> None:
         control = self._control()

@@ -186,6 +186,14 @@ class ItemIndex:
         if self.serves(prefix):
             yield from self._walk(prefix, b"")
 
+    def walk(self) -> Generator[tuple[ItemEntry, int], None, None]:
+        """Every record, with its time."""
+        for prefix in (bytes([bucket]) + kind for bucket in BUCKETS for kind in (_KIND, _LINK)):
+            if self.serves(prefix):
+                with closing(self._registry.walk(prefix)) as rows:
+                    for name, row in rows:
+                        yield ItemEntry(name, row[_PAGE].value.decode()), row[_PAGE].at_ms
+
     def _walk(self, prefix: bytes, beyond: bytes) -> Generator[ItemEntry, None, None]:
         with closing(self._registry.walk(prefix, beyond=beyond)) as rows:
             for name, row in rows:

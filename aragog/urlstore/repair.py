@@ -24,7 +24,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DUE_URL, DueIndex, due_put
 from aragog.urlstore.hosts import HOST_URL, host_order, host_put
-from aragog.urlstore.items import ItemIndex, fields_of, puts_of
+from aragog.urlstore.items import ItemEntry, ItemIndex, fields_of, names_of, puts_of
 from aragog.urlstore.nodes import alias_of, text
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import OPEN
@@ -118,6 +118,9 @@ class Repair:
         for position, row in self.zen.by_order.walk():
             self._host_row(position, row)
             self._step("h", progress)
+        for item, at_ms in self._items.walk():
+            self._item_record(item, at_ms)
+            self._step("u", progress)
         for row_of_edge in self.zen.walk_all_edges():
             self._edge(*row_of_edge)
             self._step("e", progress)
@@ -189,6 +192,14 @@ class Repair:
             for put in puts_of(url, {name: value}, at_ms):
                 if not self._items.has(put[1]):
                     self._put(put, "entry of an item missing")
+
+    def _item_record(self, entry: ItemEntry, at_ms: int) -> None:
+        """Drop the record of an item that its page no longer has: a write was killed after it."""
+        fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
+        names = (names_of(entry.url, name, value) for name, value in fields)
+        if not self._is_young(at_ms) and not any(entry.name in some for some in names):
+            self._items.forget([(entry.name, at_ms)])
+            self._repaired["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
         """True for a URL that was never fetched and is due: only the due row has its text."""

@@ -1,14 +1,16 @@
 """
 What a crawl fetches of an origin with traps beside real pages, and of harmless sites.
 
-    python -m bench.traps [--held-back | --all] [--host NAME] [--system [--qps 20] [--for-s 600]]
+    python -m bench.traps [--sites known|new|scored] [--host NAME] [--system [--qps 20] [--for-s 600]]
 
-Every host is crawled from its home page: by the rules alone, or with `--system` by the standalone
-system. Real pages are those that a reader could
-want, each once; every other page is in a trap, and so is a real page that is fetched again under
-another URL. `--held-back` uses the half of the sites that nobody looked at while the rules were
-made. Exits with 1 if a page of a harmless site is lost (without `--held-back`), or more than 2 % of
-the other real pages.
+Every host is crawled from its home page: by the rules alone, or with `--system` by `aragog run` and
+the servers it starts. Real pages are those that a reader could want, each once; every other page is in
+a trap, and so is a real page that is fetched again under another URL.
+
+The sites are in three parts: those that were known when the rules were made, those that were written
+before the rules were changed and could be looked at, and those that are scored alone. Without
+`--sites` all are crawled. Exits with 1 if a page of a harmless site is lost, more than 1 % of the
+other real pages, or if more than 5 % of the requests for pages were in traps.
 """
 
 from __future__ import annotations
@@ -18,19 +20,29 @@ import sys
 from collections.abc import Sequence
 
 from bench.quick import add_quick
-from bench.traps.harmless_sites import harmless_sites, held_back_harmless_sites
-from bench.traps.held_back_sites import held_back_sites
+from bench.traps.harmless_kinds import harmless_kinds, scored_harmless_kinds
+from bench.traps.harmless_sites import harmless_sites
 from bench.traps.measure import Origin, crawl
+from bench.traps.more_trapped_sites import more_trapped_sites
 from bench.traps.rules import crawl_by_rules
+from bench.traps.scored_kinds import scored_kinds
 from bench.traps.site import Site
+from bench.traps.trapped_kinds import trapped_kinds
 from bench.traps.trapped_sites import trapped_sites
 
-LEAST_FETCHED = 0.98
+LEAST_FETCHED, MOST_IN_TRAPS = 0.99, 0.05
 QUICK_HOSTS = ("www.ardmore-town.test",)
+PARTS = {
+    "known": (lambda: trapped_sites() + more_trapped_sites(), harmless_sites),
+    "new": (trapped_kinds, harmless_kinds),
+    "scored": (scored_kinds, scored_harmless_kinds),
+}
 
 
 def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, int, int]:
     """Print the hosts of one kind; real pages, those that were fetched, requests, in traps."""
+    if not sites:
+        return 0, 0, 0, 0
     print(f"\n{title:32}{'real pages':>12}{'fetched':>10}{'requests':>10}{'in traps':>10}")
     sums = [0, 0, 0, 0]
     for site in sites:
@@ -52,8 +64,7 @@ def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--held-back", action="store_true")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sites", choices=PARTS)
     parser.add_argument("--system", action="store_true")
     parser.add_argument("--host", action="append", default=[])
     parser.add_argument("--qps", type=float, default=20)
@@ -61,22 +72,21 @@ def main() -> None:
     parser.add_argument("--most-of-host", type=int, default=2_000)
     add_quick(parser, host=list(QUICK_HOSTS), for_s=250, most_of_host=500)
     options = parser.parse_args()
-    trapped, harmless = trapped_sites(), harmless_sites()
-    if options.held_back or options.all:
-        trapped = held_back_sites() + (trapped if options.all else [])
-        harmless = held_back_harmless_sites() + (harmless if options.all else [])
+    parts = [PARTS[options.sites]] if options.sites else PARTS.values()
+    trapped = [site for trapped, _ in parts for site in trapped()]
+    harmless = [site for _, harmless in parts for site in harmless()]
     if options.host:
         trapped = [site for site in trapped if site.host in options.host]
         harmless = [site for site in harmless if site.host in options.host]
     sites, most = [*trapped, *harmless], options.most_of_host
     if options.system:
-        web = crawl(sites, qps=options.qps, for_s=options.for_s, most_of_host=most)
+        web = crawl(sites, qps=options.qps, for_s=options.for_s)
     else:
         web = crawl_by_rules(sites, most_of_host=most)
-    pages, fetched, _, _ = _report(web, trapped, "hosts with a trap")
+    pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
     harmless_pages, harmless_fetched, _, _ = _report(web, harmless, "harmless hosts")
-    lost = harmless_fetched < harmless_pages and not (options.held_back or options.all)
-    if lost or fetched < LEAST_FETCHED * pages:
+    is_lost = harmless_fetched < harmless_pages or fetched < LEAST_FETCHED * pages
+    if is_lost or in_trap > MOST_IN_TRAPS * requests:
         sys.exit(1)
 
 

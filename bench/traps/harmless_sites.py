@@ -1,7 +1,7 @@
 """
 Hosts without a trap whose pages look as if there were one: many of a kind, dated, numbered, alike.
 
-`harmless_sites` may be looked at, `held_back_harmless_sites` is for scoring alone.
+All of them are known to whoever changes the rules; `harmless_kinds` has hosts that are not.
 """
 
 from __future__ import annotations
@@ -374,10 +374,8 @@ def statutes() -> FiniteSite:
 
 
 def harmless_sites() -> list[Site]:
-    """Hosts for looking at."""
-    return [documentation(), shop(), newspaper(), forum(), gallery()]
-
-
-def held_back_harmless_sites() -> list[Site]:
-    """Hosts for scoring."""
-    return [weather(), dictionary(), registry(), statutes()]
+    """The hosts."""
+    return [
+        documentation(), shop(), newspaper(), forum(), gallery(),
+        weather(), dictionary(), registry(), statutes(),
+    ]  # fmt: skip

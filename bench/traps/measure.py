@@ -1,28 +1,25 @@
-"""Run the standalone system against the origin, and count what it asked for."""
+"""Run the whole system against the origin, and count what it asked for."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aragog.bootstrap.crawls import crawl_control
-from aragog.client import Aragog
-from aragog.settings import load_settings
-from bench.crawls import System
+from bench.crawl.origin import free_port
 from bench.traps.site import Answer, Site
 
-CRAWL = "traps"
-MOST_DEPTH = 100
-QUIET_S = 5.0
-"""The crawl is over when nothing has waited for so long, and no request came."""
+COMMAND = [sys.executable, "-m", "aragog.cli", "run", "--depth", "100", "--stop"]
+STOP_S = 60
+"""The system may take so long to stop."""
 
 
 @dataclass
@@ -50,7 +47,6 @@ class Origin:
     sites: dict[str, Site]
     scores: dict[str, Score]
     seen: Counter[str] = field(default_factory=Counter)
-    last_s: float = 0.0
     port: int = 0
 
     @classmethod
@@ -79,7 +75,7 @@ class Origin:
 
     def answer(self, host: str, target: str) -> Answer:
         """The answer to a request, which is counted."""
-        score, self.last_s = self.scores[host], time.monotonic()
+        score = self.scores[host]
         answer = self.sites[host].answer(target)
         if self.seen[host + target]:
             pass  # a message that is delivered twice is no page of a trap
@@ -113,32 +109,44 @@ class Origin:
         thread.join(5)
 
 
-def crawl(sites: Sequence[Site], *, qps: float, for_s: float, most_of_host: int) -> Origin:
-    """Crawl all sites from their home pages until nothing waits, at most so long."""
+def crawl(sites: Sequence[Site], *, qps: float, for_s: float) -> Origin:
+    """
+    `aragog run` from the home pages of all sites, stopped after so many seconds.
+
+    Raises:
+        RuntimeError: it did not start, or fetched nothing.
+    """
     web = Origin.of(sites)
-    os.environ["ARAGOG_POLITENESS__QPS"] = str(qps)
-    os.environ["ARAGOG_PIPELINE__RECOGNIZE_TRAPS"] = "true"
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, web.running():
-        system = System(Path(folder), web.port)
-        system.start()
-        try:
-            _crawl(web, for_s, most_of_host)
-        finally:
-            system.stop()
+    with tempfile.TemporaryDirectory(prefix="ar") as name, web.running():
+        folder = Path(name)
+        (folder / "seeds").write_text("".join(f"http://{host}/\n" for host in web.sites))
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [*COMMAND, str(folder / "seeds")],
+                cwd=folder, env=_environment(folder, web.port, qps), start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+            try:
+                process.wait(for_s)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                process.wait(STOP_S)
+        if not any(score.fetched for score in web.scores.values()):
+            raise RuntimeError((folder / "log").read_text())
     return web
 
 
-def _crawl(web: Origin, for_s: float, most_of_host: int) -> None:
-    settings = load_settings()
-    control = crawl_control(settings)
-    control.start(CRAWL, {"depth": MOST_DEPTH, "max_urls_per_host": most_of_host})
-    with Aragog(settings) as client:
-        seeds = [f"http://{host}/" for host in web.sites]
-        for result in client.enqueue_all(seeds, crawl=CRAWL, depth=MOST_DEPTH):
-            assert result.status == "accepted", result
-    web.last_s, until_s = time.monotonic(), time.monotonic() + for_s
-    while time.monotonic() < until_s:
-        time.sleep(1)
-        is_quiet = time.monotonic() - web.last_s > QUIET_S
-        if is_quiet and not control.status(CRAWL).counts.waiting:
-            return
+def _environment(folder: Path, port: int, qps: float) -> dict[str, str]:
+    return {
+        **os.environ,
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_DATA_DIR": str(folder / "data"),
+        "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-bench/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
+        "ARAGOG_POLITENESS__QPS": str(qps),
+        "ARAGOG_PIPELINE__RECOGNIZE_TRAPS": "true",
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of
 from bench.traps.measure import Origin
 from bench.traps.site import Site
@@ -35,14 +36,14 @@ class _Crawl:
     def _page(self, url: str) -> None:
         answer = self.web.answer(self.site.host, url.removeprefix(self.base))
         if answer.status != 200:
-            self.budget.judge(url, None, ())
+            judge(self.budget, url, None)
             return
         page = document.parse(
             answer.body.encode(), url=url, content_type="text/html; charset=utf-8"
         )
         found = [link.url for link in links.extract(page, limit=1000)]
         found = [link for link in found if link.startswith(f"{self.base}/")]
-        if self.budget.judge(url, traits_of(page, url), found):
+        if judge(self.budget, url, traits_of(page, url), found):
             self._offer(found)
         self._offer(sorted(self.held, key=lambda url: (url.count("&"), url.count("/"))))
 

@@ -1,4 +1,4 @@
-"""Eight hosts with a trap each, which whoever works on the detector may look at."""
+"""Eight hosts with a trap each, which were known when the first rules were made."""
 
 from __future__ import annotations
 
@@ -9,17 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from urllib.parse import parse_qsl, quote, urlencode
 
+from bench.traps.cores import path_core
 from bench.traps.site import Answer, Core, Link, Site, TrappedSite, layout, list_of
 from bench.traps.writer import Writer
-
-
-def _path_core(host: str, articles: int) -> Core:
-    return Core(
-        host,
-        articles,
-        lambda section, _number, slug: f"/{section}/{slug}/",
-        lambda section, page: f"/{section}/" + (f"page/{page}/" if page > 1 else ""),
-    )
 
 
 def _query_core(host: str, articles: int) -> Core:
@@ -405,14 +397,12 @@ class Variants:
 def trapped_sites() -> list[Site]:
     """The hosts, each with 85 to 270 real pages."""
     return [
-        TrappedSite(
-            _path_core("www.ardmore-town.test", 90), EventCalendar("www.ardmore-town.test")
-        ),
-        TrappedSite(_path_core("belkin-joinery.test", 110), RelativeLinks()),
-        TrappedSite(_path_core("intranet.corvale.test", 110), PathSessions()),
+        TrappedSite(path_core("www.ardmore-town.test", 90), EventCalendar("www.ardmore-town.test")),
+        TrappedSite(path_core("belkin-joinery.test", 110), RelativeLinks()),
+        TrappedSite(path_core("intranet.corvale.test", 110), PathSessions()),
         TrappedSite(_query_core("www.dunmere-gazette.test", 110), AppendedParameter()),
-        TrappedSite(_path_core("shop.eastholt.test", 30), Facets()),
+        TrappedSite(path_core("shop.eastholt.test", 30), Facets()),
         TrappedSite(_query_core("farrow-reader.test", 60), SoftNotFound()),
-        TrappedSite(_path_core("www.glenside.test", 110), SiteSearch()),
-        TrappedSite(_path_core("blog.hartwell.test", 110), Variants()),
+        TrappedSite(path_core("www.glenside.test", 110), SiteSearch()),
+        TrappedSite(path_core("blog.hartwell.test", 110), Variants()),
     ]

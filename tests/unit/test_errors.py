@@ -44,6 +44,7 @@ EXAMPLES = {
     errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
     errors.AccessDenied: ("needs a bearer token",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
+    errors.QuotaExceeded: ("token ana", "urls_a_day: 5 of 5 are used", "urls_a_day", 5, 5, 60.0),
     errors.SlowDown: ("redis", "85% in use", 5.0),
     errors.CorruptRow: ("n", "00ff", "short"),
     errors.CorruptContent: ("ab/cd", "hash"),

@@ -19,6 +19,7 @@ from aragog.crawl.pipeline.token_use import OWN_PREFIX, own_name
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.crawl.traps.trap_store import ClosedTemplate
 from aragog.errors import AccessDenied
 
 MOST_DOMAINS = 1_000
@@ -203,6 +204,8 @@ class CrawlReportView:
     """How many there are."""
     seconds_left: float | None = None
     """Until the last open domain is done, by its rate."""
+    traps: tuple[ClosedTemplate, ...] = ()
+    """Templates of its hosts of which no link is followed, up to 1,000."""
 
 
 @operation(
@@ -231,6 +234,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         report.open,
         report.open_domains,
         report.seconds_left,
+        tuple(report.closed[:MOST_DOMAINS]),
     )
 
 

@@ -44,6 +44,7 @@ from aragog.crawl.stages.crawl_reports import (
 )
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.stages.waiting_line import paused_line
+from aragog.crawl.traps.trap_store import ClosedTemplate, TrapStore
 from aragog.errors import BadInput, InvalidMessage
 from aragog.urlstore.crawl_members import kept_because
 from aragog.urlstore.store import UrlStore
@@ -79,6 +80,7 @@ class CrawlControl:
         store: opens the store, for a deletion.
         seeds: those of the crawls that begin again.
         paces: of domains, for reports; None: they do not estimate the time left.
+        traps: which kinds of links of a host are followed; None: reports say nothing of traps.
     """
 
     registry: CrawlRegistry
@@ -88,6 +90,7 @@ class CrawlControl:
     store: Callable[[], UrlStore]
     seeds: CrawlSeeds
     paces: Paces | None = None
+    traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
         """Every crawl: those that always exist, then the others by name."""
@@ -157,7 +160,14 @@ class CrawlControl:
             tuple(failures(domains, self.counts.days(numbers), day)[:MOST_FAILURES]),
             tuple(open_domains(record, longest, self._paces(longest))),
             len(waiting),
+            self._closed_of(domains),
         )
+
+    def _closed_of(self, domains: Mapping[str, Any]) -> tuple[ClosedTemplate, ...]:
+        if self.traps is None:
+            return ()
+        closed = self.traps.closed()
+        return tuple(one for one in closed if registered_domain(f"http://{one.host}/") in domains)
 
     def _paces(self, domains: Mapping[str, int]) -> Mapping[str, Pace]:
         asked = [domain for domain in domains if domain != OTHERS]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, STORED, TRAP, is_failure
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.crawl.traps.trap_store import ClosedTemplate
 
 MOST_OPEN = 1_000
 MOST_FAILURES = 1_000
@@ -84,6 +85,8 @@ class CrawlReport:
     """The slowest first, up to `MOST_OPEN`."""
     open_domains: int = 0
     """How many there are."""
+    closed: Sequence[ClosedTemplate] = ()
+    """Templates of hosts of its domains of which no link is followed: traps that were found."""
 
     @property
     def seconds_left(self) -> float | None:

@@ -23,8 +23,9 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.page_weighing import judge, judge_stored
 from aragog.crawl.traps.traits import PageTraits
-from aragog.crawl.traps.trap_store import StoredBudget, TrapStore
+from aragog.crawl.traps.trap_store import ClosedTemplate, StoredBudget, TrapStore
 from urlspelling.domain import host
 
 log = logging.getLogger(__name__)
@@ -188,10 +189,17 @@ class LinkBudgets:
         closed = {
             name: _closed_of(one.budget) - before[name] for name, one in review.budgets.items()
         }
-        for name, templates in closed.items():
-            for template in templates:
-                reason = review.budgets[name].budget.templates[template].reason
-                log.info("links of %s to %s are not followed any more: %s", name, template, reason)
+        gone = [
+            ClosedTemplate(name, template, review.budgets[name].budget.templates[template].reason)
+            for name, templates in closed.items()
+            for template in sorted(templates)
+        ]
+        for one in gone:
+            log.info(
+                "links of %s to %s are not followed any more: %s",
+                one.host, one.template, one.reason,
+            )  # fmt: skip
+        self.store.note_closed(gone)
         now_left_out = sum(one.budget.left_out for one in review.budgets.values())
         review.settle()
         self.counters.add(
@@ -225,9 +233,9 @@ def _closed_of(budget: HostBudget) -> set[str]:
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
     """Note what a page brought; False if others said the same before."""
     if page.is_stored:
-        budget.stored(page.url)
+        judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
-        return budget.judge(page.url, page.traits, page.links)
+        return judge(budget, page.url, page.traits, page.links)
     else:
         budget.arrived(page.url)
     return True

@@ -11,23 +11,28 @@ import orjson
 
 from aragog.crawl.traps.host_budget import (
     JUDGED_BYTES,
+    NAMED_BYTES,
     PAIRS_BYTES,
     SEEN_BYTES,
     HostBudget,
-    TemplateBudget,
 )
 from aragog.crawl.traps.seen_set import SeenSet
+from aragog.crawl.traps.template_budget import TemplateBudget
 from aragog.crawl.traps.templates import PathWords
 
-VERSION = 1
+VERSION = 2
 _NUMBERS = (
-    "budget", "charged", "pending", "brought", "said", "nothing", "twins", "differ", "promises",
-    "onward", "new_links", "old_links", "highest", "beyond",
+    "budget", "charged", "promises", "pending", "brought", "said", "steps", "nothing", "twins",
+    "differ", "variants", "inner", "new_links", "old_links", "highest", "beyond",
 )  # fmt: skip
+_SETS = {
+    "seen": SEEN_BYTES, "pairs": PAIRS_BYTES, "judged": JUDGED_BYTES, "named": NAMED_BYTES,
+    "grown": NAMED_BYTES, "relinked": JUDGED_BYTES,
+}  # fmt: skip
 
 
 def to_bytes(host: HostBudget) -> bytes:
-    """The stored form; at most about 50 KB, and 3 to 10 KB for a few hundred pages."""
+    """The stored form; at most about 110 KB."""
     wire = {
         "v": VERSION,
         "words": host.words.words,
@@ -36,9 +41,8 @@ def to_bytes(host: HostBudget) -> bytes:
         "spent": host.spent,
         "held": host.held,
         "left_out": host.left_out,
-        "seen": _of_set(host.seen),
-        "pairs": _of_set(host.pairs),
-        "judged": _of_set(host.judged),
+        "varied": host.varied,
+        **{name: _of_set(getattr(host, name)) for name in _SETS},
         "pages": list(host.pages),
         "sketches": _text(b"".join(sketch.ljust(24, b"\0") for sketch in host.pages.values())),
         "bands": list(host.bands.items()),
@@ -60,9 +64,8 @@ def from_bytes(blob: bytes) -> HostBudget | None:
             spent=wire["spent"],
             held=wire["held"],
             left_out=wire["left_out"],
-            seen=_set(SEEN_BYTES, wire["seen"]),
-            pairs=_set(PAIRS_BYTES, wire["pairs"]),
-            judged=_set(JUDGED_BYTES, wire["judged"]),
+            varied=wire["varied"],
+            **{name: _set(size, wire[name]) for name, size in _SETS.items()},
             pages=OrderedDict(
                 (place, sketches[24 * at : 24 * at + 24]) for at, place in enumerate(wire["pages"])
             ),

@@ -5,7 +5,10 @@ to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+BITS_OF_EACH = 14
+"""Bits of a filter for each hash: one of 260 that were not added is taken for one that was."""
 
 
 class SeenSet:
@@ -28,19 +31,19 @@ class SeenSet:
         return self._has(self.young, places) or (bool(self.old) and self._has(self.old, places))
 
     @staticmethod
-    def _has(bits: bytes | bytearray, places: tuple[int, int]) -> bool:
+    def _has(bits: bytes | bytearray, places: Sequence[int]) -> bool:
         return all(bits[place >> 3] >> (place & 7) & 1 for place in places)
 
-    def _places(self, code: int) -> tuple[int, int]:
-        bits = self.size * 8
-        return code % bits, (code * 0x9E3779B1 >> 12) % bits
+    def _places(self, code: int) -> Sequence[int]:
+        mixed, bits = code * 0x9E3779B97F4A7C15 >> 7, self.size * 8
+        return [(mixed >> shift) % bits for shift in (0, 14, 28, 42)]
 
     def add(self, codes: Iterable[int]) -> None:
-        """Add hashes; once a third of the bits could be set, the older filter is dropped."""
+        """Add hashes; once the younger filter is full, the older one is dropped."""
         for code in codes:
             if code in self:
                 continue
-            if self.added >= self.size * 8 // 6:
+            if self.added >= self.size * 8 // BITS_OF_EACH:
                 self.old, self.young, self.added = bytes(self.young), bytearray(self.size), 0
             for place in self._places(code):
                 self.young[place >> 3] |= 1 << (place & 7)

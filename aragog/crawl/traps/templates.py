@@ -1,17 +1,19 @@
 """
 The templates of a URL: what it has in common with other URLs of its host. Pure.
 
-The path is one template, in which numbers, dates and ids are folded (`/calendar/{n}/{n}/`). Words
-stay as they are at a place that has few of them, and are `*` otherwise. Each name of the query is a
-template of its own for all of the host (`?color=`), because what it brings does not depend on the
-order, and so are its names together. So is the last word of a path that is at several places
-(`**/about`), and a path or a query that repeats a part of itself (`{again}`).
+The path and the names of the query are one template, in which marks stand for numbers, dates and
+ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at a place that has few of them, and are
+`*` otherwise. A path of several parts belongs to a branch as well (`/calendar/...`). Each name of
+the query is a template of its own for all of the host (`?color=`), because what it brings does not
+depend on the order. So is the last word of a path that is at several places (`**/about`), and a
+path or a query that repeats a part of itself (`{again}`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
@@ -20,22 +22,33 @@ AGAIN = "{again}"
 """The template of paths and queries that repeat a part of themselves."""
 MOST_PARTS = 12
 """Further folders or names of a URL are left out of its templates."""
+MOST_PAIRED = 5
+"""Names of a query of which each two may be without meaning together."""
 MOST_WORDS_OF_PLACE, MOST_WORDS = 16, 128
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
 _ID = re.compile(
     r"(?=[^\d]*\d)(?:[0-9a-f]{8,}|[0-9a-f-]{32,40}|[\w=~-]{20,}(?<![a-z]))|\(\w\(\w+\)\)+",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\d+[-_][^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
 _SLUG = re.compile(r"[^\W\d_]*(?:[-_+][^-_+]+){2,}|.{25,}")
 
 
 class UrlPart(NamedTuple):
-    """A part of a URL that may be without meaning: a name of its query, or an id in its path."""
+    """
+    A part of a URL that may be without meaning: one or two names of its query, all of it, an id in
+    its path, or the last word of its path.
+    """
 
     template: str
-    without: int
-    """The hash of the URL without it."""
+    url: str
+    """The URL without it."""
+
+    @property
+    def without(self) -> int:
+        """The hash of the URL without it."""
+        return hash_of(self.url)
 
 
 class UrlTemplates(NamedTuple):
@@ -45,9 +58,16 @@ class UrlTemplates(NamedTuple):
     """The hash of the URL."""
     templates: tuple[str, ...]
     """Its templates, that of the path first."""
+    branch: str
+    """Its branch, which is among them; the template of the path where that has one part."""
     parts: tuple[UrlPart, ...]
     number: int | None = None
     """The number in it, if it has only one."""
+
+    @property
+    def in_query(self) -> list[UrlPart]:
+        """Those parts that are in its query, or behind a semicolon."""
+        return [part for part in self.parts if part.template.startswith(("?", ";"))]
 
 
 class PathWords:
@@ -86,12 +106,12 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
     split = urlsplit(url)
     segments = split.path.split("/")[1 : MOST_PARTS + 1]
     path = _path(segments, words)
-    found = [path]
+    first, slash, rest = path[1:].partition("/")
     names = split.query.split("&")[:MOST_PARTS] if split.query else []
     named = [piece.partition("=")[0] for piece in names]
-    found += [f"?{name[:40]}=" for name in dict.fromkeys(named)]
-    if len(set(named)) > 1:
-        found.append("?" + "&".join(f"{name[:20]}=" for name in sorted(set(named))))
+    path += _together(named) if named else ""
+    branch = f"/{first}/..." if slash and rest else path
+    found = [path, branch, *(f"?{name[:40]}=" for name in named)]
     last = next((s for s in reversed(segments) if s), "")
     if _is_word(last) and words.is_at_several_places(last):
         found.append(f"**/{last[:40]}")
@@ -101,8 +121,13 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
         or "amp%3B" in split.query
     ):
         found.append(AGAIN)
-    parts = tuple(_parts(url, segments, names, path))
-    return UrlTemplates(hash_of(url), tuple(found), parts, _number(split.path + split.query))
+    parts = (*_parts_of_query(url, names), *_parts_of_path(url, segments, path))
+    number = _number(split.path + split.query)
+    return UrlTemplates(hash_of(url), tuple(dict.fromkeys(found)), branch, parts, number)
+
+
+def _together(names: Iterable[str]) -> str:
+    return "?" + "&".join(f"{name[:20]}=" for name in sorted(set(names)))
 
 
 def hash_of(text: str) -> int:
@@ -114,24 +139,28 @@ def _path(segments: list[str], words: PathWords) -> str:
     path = ""
     for at, segment in enumerate(segments):
         is_last = at == len(segments) - 1
-        path += "/" + _folded(segment, path, words, is_last=is_last)
+        path += "/" + _mark_of(segment, path, words, is_last=is_last)
     return path
 
 
-def _folded(segment: str, before: str, words: PathWords, *, is_last: bool) -> str:
+def _mark_of(segment: str, before: str, words: PathWords, *, is_last: bool) -> str:
     if not segment:
         return ""
+    plain, semicolon, _ = segment.partition(";")
+    if semicolon:
+        return f"{_mark_of(plain, before, words, is_last=is_last)};"
     if _NUMBER.fullmatch(segment):
         return "{n}"
     if _ID.fullmatch(segment):
         return "{id}"
     stem, dot, ending = segment.rpartition(".")
     if is_last and dot and stem and len(ending) <= 5:
-        return f"{_folded(stem, before, words, is_last=False)}.{ending}"
-    folded = _DIGITS.sub("{n}", segment)
+        return f"{_mark_of(stem, before, words, is_last=False)}.{ending}"
     if _SLUG.fullmatch(segment):
         return "*"
-    return words.place(before, folded[:40])
+    if _NUMBERED.fullmatch(segment):
+        return "{n}-*"
+    return words.place(before, _DIGITS.sub("{n}", segment)[:40])
 
 
 def _number(text: str) -> int | None:
@@ -150,11 +179,28 @@ def _repeats(segments: list[str]) -> bool:
     return len(set(words)) < len(words)
 
 
-def _parts(url: str, segments: list[str], names: list[str], path: str) -> Iterator[UrlPart]:
+def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
+    """One or two names of the query, and all of it."""
     front, _, query = url.partition("?")
-    for name in dict.fromkeys(piece.partition("=")[0] for piece in names):
-        left = "&".join(piece for piece in query.split("&") if piece.partition("=")[0] != name)
-        yield UrlPart(f"?{name[:40]}=", hash_of(f"{front}?{left}" if left else front))
+    named = list(dict.fromkeys(piece.partition("=")[0] for piece in names))
+    counts = {1, len(named)} | ({2} if len(named) <= MOST_PAIRED else set())
+    for count in sorted(counts) if named else ():
+        for some in combinations(named, count):
+            left = "&".join(p for p in query.split("&") if p.partition("=")[0] not in some)
+            template = f"?{some[0][:40]}=" if count == 1 else _together(some)
+            yield UrlPart(template, f"{front}?{left}" if left else front)
+
+
+def _parts_of_path(url: str, segments: list[str], path: str) -> Iterator[UrlPart]:
+    """Ids, what stands behind a semicolon, and the last part."""
     for segment in segments:
-        if _ID.fullmatch(segment):
-            yield UrlPart(path, hash_of(url.replace(f"/{segment}", "", 1)))
+        plain, mark, _ = segment.partition(";")
+        if mark:
+            yield UrlPart(";", url.replace(segment, plain, 1))
+        elif _ID.fullmatch(segment):
+            yield UrlPart(path, url.replace(f"/{segment}", "", 1))
+    named = [segment for segment in segments if segment]
+    if len(named) > 1 and "?" not in url:
+        folder = url[: url.rindex(f"/{named[-1]}")]
+        template = f"**/{_DIGITS.sub('{n}', named[-1])[:40]}"
+        yield UrlPart(template, f"{folder}/" if url.endswith("/") else folder)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from richpins.document import Document
 
 SKETCH_BYTES = 24
-MOST_PAIRS = 256
+MOST_ESCAPES = 5
+MOST_PAIRS, MOST_WORDS = 96, 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
 _LEAST_ALIKE = 0.75
 """
@@ -33,7 +35,9 @@ class PageTraits:
     """What a page is recognized by."""
 
     pairs: tuple[int, ...] = ()
-    """Hashes of half of the pairs of words outside links, at most `MOST_PAIRS`."""
+    """Hashes of pairs of words outside links, the lowest `MOST_PAIRS`."""
+    numbers: tuple[int, ...] = ()
+    """The same of pairs in which one is a number: a date, a price, a place on a map."""
     sketch: bytes = b""
     """`SKETCH_BYTES` bins of the sketch of its text, links included; empty: it has no words."""
     bands: tuple[int, ...] = ()
@@ -56,13 +60,29 @@ def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
 
     Words of the URL are no words of the page: a search shows what was searched for.
     """
-    echoed = set(_WORD.findall(unquote(unquote(urlsplit(url).query)).lower()))
-    words = _WORD.findall(own.lower())[: 4 * MOST_PAIRS]
-    pairs_of = (pair for pair in pairwise(words) if echoed.isdisjoint(pair))
-    hashes = {crc32(" ".join(pair).encode()) for pair in pairs_of}
-    pairs = sorted(code for code in hashes if code & 0x100)[:MOST_PAIRS]
+    echoed = set(_WORD.findall(_plain(urlsplit(url).query).lower()))
+    words = _WORD.findall(own.lower())[:MOST_WORDS]
+    found = [pair for pair in pairwise(words) if echoed.isdisjoint(pair)]
+    pairs = _some(pair for pair in found if not _has_number(pair))
+    numbers = _some(pair for pair in found if _has_number(pair))
     bins = _bins(text)
-    return PageTraits(tuple(pairs), bins[:SKETCH_BYTES], _bands(bins))
+    return PageTraits(pairs, numbers, bins[:SKETCH_BYTES], _bands(bins))
+
+
+def _plain(query: str) -> str:
+    """A query without escapes; a URL within it is escaped again with each step."""
+    for _ in range(MOST_ESCAPES):
+        query = unquote(query)
+    return query
+
+
+def _has_number(pair: tuple[str, str]) -> bool:
+    return any(character.isdecimal() for word in pair for character in word)
+
+
+def _some(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
+    """The lowest hashes: pages that share a text share most of those of its pairs."""
+    return tuple(sorted({crc32(" ".join(pair).encode()) for pair in pairs})[:MOST_PAIRS])
 
 
 def _bins(text: str) -> bytes:

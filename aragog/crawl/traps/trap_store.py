@@ -5,8 +5,10 @@ The budgets of hosts in Redis, shared by the cluster, with the links that wait f
     traps.held:<host>    hash    link -> how it is enqueued, as JSON; at most `MOST_HELD`, as long
     traps.waiting        zset    host with such links -> when they were looked at last (s)
     traps.decisions      hash    host, blank, template -> `open` or `closed`: what operators said
+    traps.closed         hash    host, blank, template -> why it is closed; for 7 days
 
-A host's keys are on the server of its name among `redis.nodes`; the decisions are on `redis.url`.
+A host's keys are on the server of its name among `redis.nodes`; the decisions and the
+list of closed templates are on `redis.url`.
 They are a help and no record: if they are lost, templates are learned again.
 """
 
@@ -16,6 +18,7 @@ import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from aragog.crawl.shared_redis.nodes import RedisNodes
@@ -31,8 +34,17 @@ MOST_HELD = 5_000
 LOOKED_AT = 500
 """Held links of a host that are looked at together."""
 FRESH_S = 1.0
-MOST_DECISIONS = 10_000
+MOST_DECISIONS = MOST_CLOSED = 10_000
 _MARK = 8
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ClosedTemplate:
+    """A template of which no link is followed, as was learned."""
+
+    host: str
+    template: str
+    reason: str
 
 
 class StoredBudget(NamedTuple):
@@ -58,6 +70,7 @@ class TrapStore:
         self._clock = clock or SystemClock()
         self._budgets, self._held = f"{prefix}traps:", f"{prefix}traps.held:"
         self._waiting, self._said = f"{prefix}traps.waiting", f"{prefix}traps.decisions"
+        self._closed = f"{prefix}traps.closed"
         self._lock = threading.Lock()
         self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
 
@@ -172,10 +185,39 @@ class TrapStore:
                 first.hset(self._said, field, decision.value)
         self._seen = None
 
+    def note_closed(self, templates: Iterable[ClosedTemplate]) -> None:
+        """Add templates to the list of those that are closed, unless it is full."""
+        found = {f"{one.host} {one.template}": one.reason for one in templates}
+        if not found:
+            return
+        with _our_errors():
+            first = self._nodes.first
+            if first.hlen(self._closed) >= MOST_CLOSED:
+                return
+            with first.pipeline() as pipe:
+                pipe.hset(self._closed, mapping=cast("Any", found))
+                pipe.expire(self._closed, KEPT_S)
+                pipe.execute()
+
+    def closed(self) -> list[ClosedTemplate]:
+        """Templates that are closed, by host; without those that operators opened."""
+        with _our_errors():
+            fields: Any = self._nodes.first.hgetall(self._closed)
+        decided = self.decisions()
+        found = []
+        for field, reason in fields.items():
+            host, _, template = field.decode().partition(" ")
+            if decided.get(host, {}).get(template) is not TemplateDecision.OPEN:
+                found.append(ClosedTemplate(host, template, reason.decode()))
+        return sorted(found)
+
     def forget(self, host: str) -> None:
         """Learn the templates of a host again from the start; held links stay."""
         with _our_errors():
             self._nodes.client(host).delete(self._budgets + host)
+            gone = [one for one in self.closed() if one.host == host]
+            if gone:
+                self._nodes.first.hdel(self._closed, *(f"{host} {one.template}" for one in gone))
 
 
 def _stored(blob: bytes | None) -> StoredBudget:

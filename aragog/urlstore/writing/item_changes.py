@@ -32,7 +32,7 @@ MOST_NEWS = 500
 _PAGE = b"i:p"
 
 
-class _Shown(NamedTuple):
+class _OnAnotherPage(NamedTuple):
     """An item as another page shows it."""
 
     values: Mapping[str, Any]
@@ -116,7 +116,7 @@ class ItemNews:
 
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
-    ) -> dict[str, _Shown]:
+    ) -> dict[str, _OnAnotherPage]:
         """These items as the page shows them that was fetched last among the others."""
         kind = kind_in(field) or ""
         pages: dict[str, list[str]] = {}
@@ -135,10 +135,12 @@ class ItemNews:
             for url, (canonical, row) in rows.items()
             if canonical != plan.canonical and self._is_shown(row)
         }
-        found: dict[str, _Shown] = {}
+        found: dict[str, _OnAnotherPage] = {}
         for key, some in pages.items():
             of_pages = (items[url] for url in some if url in items)
-            seen = [_Shown(values[key], at_ms) for values, at_ms in of_pages if key in values]
+            seen = [
+                _OnAnotherPage(values[key], at_ms) for values, at_ms in of_pages if key in values
+            ]
             if seen:
                 found[key] = max(seen, key=lambda one: one.fetched_at_ms)
         return found
@@ -159,7 +161,7 @@ def _news(
     name: str,
     was: Mapping[str, Any] | None,
     now: Mapping[str, Any] | None,
-    other: _Shown | None,
+    other: _OnAnotherPage | None,
     seen_ms: int,
 ) -> dict[str, Values]:
     """What is new of one item, given what another page shows of it."""

@@ -114,14 +114,14 @@ def planned(
     )
 
 
-class _Shown(TypedDict, total=False):
+class _SignalEvidence(TypedDict, total=False):
     evidence: Evidence
     mark: bytes
 
 
 def _shown(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
-) -> _Shown:
+) -> _SignalEvidence:
     """What a fetch shows about the signals of its host: nothing if it was compared with nothing."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
@@ -130,7 +130,7 @@ def _shown(
         return {}
     changed = min(after.changes - before.changes, 1.0)
     expected = marks.expected_change(before.rate_per_s, passed_s)
-    shown: _Shown = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
+    shown: _SignalEvidence = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
     if changed and mark.covered and not is_named:
         shown["mark"] = marks.to_cell(mark._replace(covered=False))
     return shown

@@ -13,6 +13,8 @@ from aragog.bootstrap.crawls import crawl_control
 from aragog.client import Aragog
 from aragog.crawl.pipeline.in_flight import UrlEnding
 from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.traps.host_budget import TemplateDecision
+from aragog.crawl.traps.trap_store import ClosedTemplate
 from aragog.dashboard.buttons_key import KEY_NEEDED, link, made_key, read_key
 from tests.support.chromium import chromium_or_skip, chromium_page
 from tests.support.flower_server import flower_system
@@ -97,6 +99,26 @@ def test_crawls_and_their_reports_are_shown(system):
     assert "<script>alert" not in page + file
     assert file.startswith("<!doctype html>")
     assert browser.ask("/aragog/crawls?crawl=none")[0] == 400
+
+
+def test_traps_of_a_crawl_are_shown_and_opened(system):
+    traps, browser = SharedState.of(system.settings).traps, opened(system)
+    traps.note_closed([ClosedTemplate("a.example", "/calendar/{n}/", "9 pages <b>said nothing")])
+
+    _, shown = browser.ask("/aragog/crawls?crawl=docs")
+    report = json.loads(browser.ask("/aragog/crawls.json?crawl=docs")[1])
+    form = {"host": "a.example", "template": "/calendar/{n}/"}
+    status, left = browser.change("open", form=form)
+    decided = SharedState.of(system.settings).traps.decisions()
+    refused, _ = browser.change("asleep", form=form)
+
+    assert "/calendar/{n}/" in shown
+    assert "<b>said" not in shown
+    assert [one["template"] for one in report["closed_templates"]] == ["/calendar/{n}/"]
+    assert (status, refused) == (200, 400)
+    assert decided == {"a.example": {"/calendar/{n}/": TemplateDecision.OPEN}}
+    assert "/calendar/{n}/" not in left
+    browser.change("learned", form=form)
 
 
 def test_the_link_of_aragog_up_opens_the_buttons_of_one_browser(system, control):

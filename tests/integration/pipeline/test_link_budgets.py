@@ -6,6 +6,7 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets
 from aragog.crawl.traps.host_budget import LinkVerdict, TemplateDecision
+from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of_texts
 from aragog.crawl.traps.trap_store import TrapStore
 
@@ -79,8 +80,8 @@ def test_links_of_a_template_that_is_closed_leave_their_list(budgets, store):
 
 def test_two_processes_do_not_lose_what_the_other_has_learned(store):
     one, other = store.read([HOST])[HOST], store.read([HOST])[HOST]
-    one.budget.judge(f"http://{HOST}/a", None, ())
-    other.budget.judge(f"http://{HOST}/b", None, ())
+    judge(one.budget, f"http://{HOST}/a", None, ())
+    judge(other.budget, f"http://{HOST}/b", None, ())
 
     assert store.save(HOST, one)
     assert not store.save(HOST, other)

@@ -464,6 +464,24 @@ def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
         assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
 
 
+def test_templates_are_listed_and_decided_over_every_way(ways):
+    seen = []
+    for client in ways.values():
+        closed = client.decide_template("A.example", "/calendar/{n}/", "closed")
+        listed = client.list_templates("a.example")
+        with pytest.raises(BadInput, match="state"):
+            client.decide_template("a.example", "/x", "asleep")
+        learned = client.decide_template("a.example", "/calendar/{n}/", "learned")
+        seen.append((closed, listed, learned))
+    assert seen[1:] == [seen[0]] * 3, seen
+    closed, listed, learned = seen[0]
+    assert closed == listed
+    assert [(one.template, one.state, one.by) for one in closed.templates] == [
+        ("/calendar/{n}/", "closed", "operator")
+    ]
+    assert learned.templates == ()
+
+
 def test_crawls_are_the_same_over_every_way(ways):
     seen = []
     for way, client in ways.items():
@@ -705,7 +723,7 @@ VALID = {
     "url": A, "urls": [A], "field": "product.price", "fields": {"a": b"1"}, "names": ["a"], "owner": "me",
     "links": [PageLink("http://b.example/")], "targets": ["http://b.example/"], "batch": "batch-0000",
     "node": "c" * 32, "other": "d" * 32, "type": 16, "properties": {"a": b"1"}, "name": "team.n", "value": b"7",
-    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "count": 1, "keep": 1, "prefix": b"a", "queue": "q", "kind": "cards", "host": "a.example", "key": "1", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
+    "state": "paused", "nodes": ["c" * 32], "graph": "pins", "mutations": [GraphMutation("put_node", "c" * 32)], "count": 1, "keep": 1, "prefix": b"a", "queue": "q", "kind": "cards", "host": "a.example", "template": "/x/{n}", "key": "1", "jobs": [QueueJob(b"1")], "claims": [JobClaim("0-1-q", 1)],
 }  # fmt: skip
 """A value for each required option."""
 
@@ -775,7 +793,7 @@ def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
 
 def test_every_operation_is_reached_over_every_way_and_has_a_test_here():
     named = {*READS, "take_edges", "trim_edges", "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
-            "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls",
+            "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls", "decide_template", "list_templates",
             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",
             "list_queues", "queue_state", "list_jobs", "retry_jobs", "delete_jobs", "configure_queue"}  # fmt: skip
 

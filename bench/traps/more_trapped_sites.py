@@ -1,9 +1,4 @@
-"""
-Eight more hosts with a trap each, for scoring alone.
-
-Do not look at what a crawl does on them while the detector changes; run `python -m bench.traps
---held-back` for the figures, and keep the detector as it is.
-"""
+"""Eight more hosts with a trap each. They were scored without a look once, and are known now."""
 
 from __future__ import annotations
 
@@ -13,17 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, quote, unquote
 
+from bench.traps.cores import dated_core
 from bench.traps.site import Answer, Core, Link, Site, TrappedSite, layout, list_of
 from bench.traps.writer import Writer
-
-
-def _dated_core(host: str, articles: int) -> Core:
-    return Core(
-        host,
-        articles,
-        lambda _section, number, slug: f"/{2019 + number % 7}/{number % 12 + 1:02}/{slug}.html",
-        lambda section, page: f"/topics/{section}" + (f"?page={page}" if page > 1 else ""),
-    )
 
 
 def _numbered_core(host: str, articles: int) -> Core:
@@ -341,15 +328,15 @@ class Garden:
         )
 
 
-def held_back_sites() -> list[Site]:
+def more_trapped_sites() -> list[Site]:
     """The hosts, each with 120 to 190 real pages."""
     return [
         TrappedSite(_numbered_core("library.inverly.test", 100), Bookings()),
         TrappedSite(_numbered_core("jessop-kitchen.test", 110), PathFilters()),
-        TrappedSite(_dated_core("mirror.kelby.test", 90), FolderListings()),
-        TrappedSite(_dated_core("www.lindale-post.test", 120), Stamps()),
-        TrappedSite(_dated_core("marlow-walks.test", 110), EndlessPager()),
+        TrappedSite(dated_core("mirror.kelby.test", 90), FolderListings()),
+        TrappedSite(dated_core("www.lindale-post.test", 120), Stamps()),
+        TrappedSite(dated_core("marlow-walks.test", 110), EndlessPager()),
         TrappedSite(_numbered_core("forum.norwick.test", 120), ReturnTo()),
         TrappedSite(_numbered_core("oakham-tools.test", 70), Comparisons()),
-        TrappedSite(_dated_core("penrith-notes.test", 120), Garden()),
+        TrappedSite(dated_core("penrith-notes.test", 120), Garden()),
     ]

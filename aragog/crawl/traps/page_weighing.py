@@ -1,0 +1,294 @@
+"""
+What a page brought, and what its templates gain or lose by it. Pure.
+
+A page brings something if it has words of its own that no page of the host had, or links to new
+pages of templates that bring something. It brings nothing if it says what the page says without a
+part of its URL (sessions, versions for printing), what other pages of its template say (soft 404s,
+empty months), or only what several pages say (searches, facets).
+
+Numbers are worth less than words, because there is no end of them: a page that has but numbers of
+its own is useful if another kind of page names it, and not if it leads to further ones by itself
+(views of a map, statistics of any range).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from aragog.crawl.traps.host_budget import MOST_BANDS, MOST_PAGES, UNTRIED, HostBudget
+from aragog.crawl.traps.template_budget import FAR, LEAST_BROUGHT, OPEN, TemplateBudget
+from aragog.crawl.traps.templates import AGAIN, UrlTemplates, templates_of
+from aragog.crawl.traps.traits import PageTraits, are_alike
+
+WORDS, LINKS, PROMISES, NOTHING, SAME = 3.0, 1.0, -0.5, -1.0, -2.0
+"""
+What a page adds to the budgets of its templates: for words of its own; for links alone; for links
+to templates that are on trial themselves; for nothing; for what others said before.
+"""
+LEAST_NEW, LEAST_SHARE = 4, 14
+"""
+New pairs of words that make new content; of a page that is like the one without a part of its URL,
+one in so many.
+"""
+PROMISE_COST = 0.5
+"""What a page with but links to templates on trial costs its host, until one brings something."""
+LEAST_SAID = 2
+"""
+Pages of it with words of their own that make a template worth leading to: a first one always has.
+"""
+LEAST_GROWTH = 2
+"""
+New links within its branch that make a page with but numbers one of a space without an end.
+"""
+MOST_BY_LINKS = 6.0
+"""The budget that a template can have by links alone: it is not proven by them."""
+LEAST_PROMISED, MOST_PROMISES = 1.0, 12
+"""After `MOST_PROMISES`, this much of a budget is left: what they lead to decides."""
+LEAST_OF_BRANCH = 1.0
+"""
+The budget that a branch keeps, and a proven template of which some pages say what others say: they
+are never closed by that.
+"""
+TEXT = 20
+"""Pairs of words of its own that make a page a text and not a list."""
+MIRRORS, LAST = 8, 3
+"""URLs at which one text may be, as the versions of a manual are."""
+
+
+def judge(host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[str] = ()) -> bool:
+    """
+    Note what the page of a URL brought, once for each URL; whether its links are worth following.
+
+    Args:
+        host: the budgets of its host.
+        url: a normalized URL of the host.
+        traits: of its page; None: it could not be fetched or read.
+        links: its links within this host, normalized.
+    """
+    is_of = host.begin_judging(url)
+    if is_of is None:
+        return True
+    weighing = _Weighing(host, is_of, [host.template(name) for name in is_of.templates])
+    return weighing.fail() if traits is None else weighing.weigh(traits, list(links))
+
+
+def judge_stored(host: HostBudget, url: str) -> None:
+    """Note that the page of a URL is stored already: an earlier crawl found it worth that."""
+    is_of = host.begin_judging(url)
+    if is_of is not None:
+        _Weighing(host, is_of, [host.template(name) for name in is_of.templates]).give(WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """One page."""
+
+    host: HostBudget
+    is_of: UrlTemplates
+    budgets: list[TemplateBudget]
+
+    def fail(self) -> bool:
+        self._take(NOTHING)
+        return True
+
+    def weigh(self, traits: PageTraits, links: Sequence[str]) -> bool:
+        """Change the budgets by what the page brought; False if others said the same before."""
+        change = self._change(traits, links)
+        self._remember(traits)
+        return change > SAME
+
+    def _change(self, traits: PageTraits, links: Sequence[str]) -> float:
+        host = self.host
+        targets = [host.plain(templates_of(link, host.words)) for link in links]
+        new, numbers = self._new_of(traits.pairs), self._new_of(traits.numbers)
+        twin = self._twin(traits)
+        if twin and new * LEAST_SHARE < len(traits.pairs):
+            return self._take(SAME, [twin])
+        new_links = self._new_links(targets)
+        if new >= LEAST_NEW:
+            self._count_inner(targets)
+            self._name(targets)
+            return self.give(WORDS)
+        if new + numbers >= LEAST_NEW:
+            return self._take(NOTHING) if self._grows(targets) else self.give(WORDS)
+        copies = self._copies(traits)
+        if copies and len(traits.pairs) >= TEXT:
+            return self._copy(copies)
+        if new_links is not None:
+            self._name(targets)
+            if new_links:
+                return self.give(LINKS, MOST_BY_LINKS)
+            is_tried = self.budgets[0].promises >= UNTRIED
+            return (
+                self._take(NOTHING) if is_tried and self._is_repeated(traits) else self._promise()
+            )
+        if copies >= MIRRORS or self._is_repeated(traits):
+            self.budgets[0].beyond += (self.is_of.number or 0) > self.budgets[0].highest
+            return self._take(SAME)
+        return self._take(PROMISES if copies else NOTHING)
+
+    def _copy(self, copies: int) -> float:
+        """Take for a text that another page has."""
+        varied = [p.template for p in self.is_of.in_query if p.without in self.host.judged]
+        if varied or copies >= MIRRORS:
+            return self._take(SAME, varied)
+        is_moved = any(name == AGAIN or name.startswith("**/") for name in self.is_of.templates)
+        return self._take(NOTHING if is_moved else PROMISES)
+
+    def _name(self, targets: Iterable[UrlTemplates]) -> None:
+        self.host.named.add(to.own for to in targets)
+
+    def _grows(self, targets: Iterable[UrlTemplates]) -> bool:
+        """Whether a page with but numbers belongs to a space that has no end."""
+        within = self._within(targets)
+        own = self.is_of.own
+        is_grown = own in self.host.grown and own not in self.host.named
+        return within >= LEAST_GROWTH or is_grown
+
+    def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
+        """Count a page with words that only its branch has led to, for a labyrinth."""
+        within = self._within(targets)
+        if self.is_of.own in self.host.grown:
+            branch = self.host.template(self.is_of.branch)
+            branch.inner += 1
+            branch.new_links += within
+
+    def _within(self, targets: Iterable[UrlTemplates]) -> int:
+        """How many pages of the same branch it links to that no page has named; they are noted."""
+        host, own = self.host, self.is_of
+        found = {to.own for to in targets if to.branch == own.branch and not self._is_known(to)}
+        host.grown.add(found)
+        return len(found)
+
+    def _is_known(self, to: UrlTemplates) -> bool:
+        """Whether a page was named, be it with other values of names that may mean nothing."""
+        host = self.host
+        places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
+        return any(place in host.named or place in host.seen for place in places)
+
+    def _new_of(self, pairs: Sequence[int]) -> int:
+        return sum(1 for code in pairs if code not in self.host.pairs)
+
+    def give(self, change: float, most: float = OPEN) -> float:
+        self.host.useful += 1
+        for one in self.budgets:
+            self.host.spent = max(0.0, self.host.spent - one.charged)
+            one.charged, one.promises = 0.0, 0
+            one.brought += 1
+            one.said += change == WORDS
+            if one.said >= LEAST_SAID:
+                one.steps = 0
+            one.add(change, most)
+        path = self.budgets[0]
+        path.highest, path.beyond = max(path.highest, self.is_of.number or 0), 0
+        return change
+
+    def _promise(self) -> float:
+        """Take a little for links whose worth is not known; less than all, if not too often."""
+        self.host.spent += PROMISE_COST
+        for one in self.budgets:
+            if not one.is_open:
+                one.promises += 1
+                one.charged += PROMISE_COST / len(self.budgets)
+                one.add(PROMISES, least=LEAST_PROMISED if one.promises <= MOST_PROMISES else 0.0)
+        return PROMISES
+
+    def _take(self, change: float, names: Sequence[str] = ()) -> float:
+        """
+        Take from the templates that are not proven, or from all if all are.
+
+        A path that other pages have without the names of a query is not what brings nothing.
+        """
+        names = names or self.is_of.templates
+        of_query = [name for name in names if name.startswith("?")]
+        some = [(name, self.host.template(name)) for name in of_query or names]
+        cost = min(1.0, -change)
+        if change == SAME and all(name.startswith(("?", ";", "**/")) for name in names):
+            self.host.varied += cost
+        else:
+            self.host.spent += cost
+        for name, one in [(name, one) for name, one in some if not one.is_open] or some:
+            if not one.brought and change > SAME:
+                one.charged += cost / len(some)
+            one.nothing += change <= NOTHING
+            is_kept = name.endswith("/...") or (change == PROMISES and one.brought >= LEAST_BROUGHT)
+            one.add(change, least=LEAST_OF_BRANCH if is_kept else 0.0)
+        return change
+
+    def _new_links(self, targets: Iterable[UrlTemplates]) -> bool | None:
+        """
+        Whether it has new links of templates that are nearer to words; None: it has no new link.
+
+        Templates that lead to each other alone are never nearer, however many links they have.
+        """
+        host, is_of = self.host, self.is_of
+        found, steps = False, FAR
+        for to in targets:
+            if self._is_known(to):
+                self._count_again(to)
+            if to.own in host.seen:
+                continue
+            if set(to.templates) <= set(is_of.templates):
+                continue  # growing by itself is no use
+            known = [one for name in to.templates if (one := host.templates.get(name))]
+            if any(one.is_closed for one in known):
+                continue
+            found = True
+            if len(known) == len(to.templates) and all(one.has_credit for one in known):
+                steps = min(steps, known[0].steps)
+        if not found:
+            return None
+        own = self.budgets[0]
+        if steps >= max(own.steps, 1):
+            return False
+        own.steps = min(own.steps, steps + 1)
+        return True
+
+    def _count_again(self, to: UrlTemplates) -> None:
+        """Count a link to a known page of a branch, once: no labyrinth has many."""
+        host = self.host
+        places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
+        if any(place in host.grown for place in places) and places[-1] not in host.relinked:
+            host.relinked.add((places[-1],))
+            host.template(to.branch).old_links += 1
+
+    def _twin(self, traits: PageTraits) -> str:
+        """The part of a URL without which the page is the same; "": no such part is known."""
+        found = ""
+        for part in self.is_of.parts:
+            other, known = self.host.pages.get(part.without), part.template in self.host.templates
+            if other is None:
+                continue
+            if known:
+                one = self.host.template(part.template)
+                one.variants = max(0, one.variants - 1)
+            if are_alike(other, traits.sketch):
+                self.host.template(part.template).twins += 1
+                found = found or part.template
+            elif known:
+                self.host.template(part.template).differ += 1
+        return found
+
+    def _is_repeated(self, traits: PageTraits) -> bool:
+        """Whether the last pages of the template that brought nothing said the same."""
+        path = self.budgets[0]
+        same = sum(are_alike(other, traits.sketch) for other in path.last)
+        path.last = (*path.last, traits.sketch)[-LAST:]
+        return same >= 2
+
+    def _copies(self, traits: PageTraits) -> int:
+        """How many pages of the host said nearly the same."""
+        return max((self.host.bands.get(band, 0) for band in traits.bands), default=0)
+
+    def _remember(self, traits: PageTraits) -> None:
+        host = self.host
+        host.pairs.add((*traits.pairs, *traits.numbers))
+        for place in (self.is_of.own, *(part.without for part in self.is_of.in_query)):
+            host.pages.setdefault(place, traits.sketch)
+        while len(host.pages) > MOST_PAGES:
+            host.pages.popitem(last=False)
+        for band in traits.bands:
+            host.bands[band] = host.bands.get(band, 0) + 1
+        while len(host.bands) > MOST_BANDS:
+            host.bands.popitem(last=False)

@@ -1,0 +1,62 @@
+"""Killed between any two writes and run again: no item twice, lost, or shown after its page."""
+
+import pytest
+
+from aragog.urlstore.items import ItemIndex
+from tests.contract.test_items import DESKS, LAMPS, cards, fetched, listed
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS
+
+
+def before(a_stand):
+    a_stand.store.write_pages(
+        [
+            fetched(LAMPS, stored=cards(("1", "5"), ("2", "6"))),
+            fetched(DESKS, stored=cards(("2", "6"), ("9", "9"))),
+        ]
+    )
+    a_stand.clock.advance_ms(100_000)
+
+
+def refetch(a_stand):
+    a_stand.store.write_pages(
+        [fetched(LAMPS, NOW_MS + 50_000, stored=cards(("2", "7"), ("3", "8")))]
+    )
+
+
+def take_down(a_stand):
+    a_stand.store.takedowns.take_down(url=LAMPS)
+
+
+def extract_again(a_stand):
+    again = {"items.cards": cards(("3", "8"))}
+    a_stand.store.fields.replace(LAMPS, again, {}, at_ms=NOW_MS)
+
+
+def merge(a_stand):
+    a_stand.store.aliases.merge(LAMPS, DESKS, at_ms=NOW_MS + 60_000)
+
+
+STEPS = (refetch, take_down, extract_again, merge)
+
+
+def settled(a_stand):
+    """What is listed, and the records of the index once they were repaired."""
+    shown = listed(a_stand)
+    a_stand.clock.advance_ms(3_600_000)
+    a_stand.store.maintenance.repair(grace_s=1)
+    index = ItemIndex(a_stand.store.zen)
+    return shown, listed(a_stand), sorted(entry for entry, _ in index.walk())
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_killed_anywhere_and_run_again_the_items_are_as_if_never_killed(step):
+    expected = settled(unharmed(before, step))
+    assert expected[0] == expected[1]
+
+    points = 0
+    for point, a_stand in every_kill_point(before, step=step):
+        points += 1
+        step(a_stand)
+        assert settled(a_stand) == expected, f"killed before write {point}"
+    assert points > 1
