@@ -36,7 +36,7 @@ COMMANDS = {
     "try": LazyCommand(
         "aragog.cli.try_url",
         "try_url",
-        "Fetch URL once and show its fields, links and timing; nothing is stored.",
+        "Fetch URL once and show its fields, items, links and timing; nothing is stored.",
     ),
     "enqueue": LazyCommand(
         "aragog.cli.enqueue",

@@ -11,8 +11,8 @@ from selectolax.lexbor import LexborNode
 LONGEST = 40
 _CSS_NAME = re.compile(r"-?[a-zA-Z_][a-zA-Z0-9_-]*")
 _GENERATED = re.compile(
-    r"^(?:css|sc|jsx|svelte|emotion|styled|jss|mui|chakra|astro|ng-tns|_ng\w*)-?[\w-]*\d[\w-]*$"
-    r"|^_[a-zA-Z0-9]{4,}$"
+    r"(?:css|sc|jsx|svelte|emotion|styled|jss|mui|chakra|astro|ng-tns|_ngcontent|_nghost)-[a-zA-Z_-]*+\d"
+    r"|_[a-zA-Z0-9]{4,40}+$"
 )
 _STATE = re.compile(
     r"^(?:is-|has-|js-|no-|u-)|^(?:active|current|selected|first|last|odd|even|hidden|visible|show|"
