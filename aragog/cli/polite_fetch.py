@@ -29,7 +29,7 @@ from aragog.settings import Settings
 from urlspelling.domain import host, origin
 
 
-class Refused(click.ClickException):
+class NotAllowed(click.ClickException):
     """A page may not be fetched."""
 
     exit_code = ABSENT
@@ -40,7 +40,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     The outcome of each normalized URL, in order.
 
     Raises:
-        Refused: robots.txt forbids one.
+        NotAllowed: robots.txt forbids one.
         ConfigError: the User-Agent has no contact.
     """
     signer = request_signer(settings.identity)
@@ -55,7 +55,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
         for url in urls:
             check_user_agent(settings.fetch, url)
             if why := gate.refusal(url):
-                raise Refused(f"{url}: robots.txt: {why}")
+                raise NotAllowed(f"{url}: robots.txt: {why}")
             yield fetcher.fetch(url, gate=gate)
 
 

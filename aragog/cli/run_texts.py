@@ -20,7 +20,6 @@ from aragog.settings import PipelineSettings
 from aragog.urlstore.store import UrlStore
 
 MOST_BYTES = 64 << 20
-"""Of texts that wait for the file to be written."""
 AHEAD = 2 * AT_ONCE
 """Texts that are begun at a time: the processes always have a next one."""
 
@@ -34,10 +33,18 @@ class RunTexts:
     Args:
         settings: who finds texts, and the limits of a page.
         names: the fields, of `page.text` and `page.markdown`; (): nothing is ever begun.
+        most_bytes: of texts that wait for the file to be written.
     """
 
-    def __init__(self, settings: PipelineSettings, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        settings: PipelineSettings,
+        names: tuple[str, ...],
+        *,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self._names = names
+        self._most_bytes = most_bytes
         # Nobody else waits for these processes, so one site may have all of them.
         self._texts = PageTexts(settings, slow_site_s=float("inf"))
         self._threads = ThreadPoolExecutor(AHEAD, thread_name_prefix="texts")
@@ -56,7 +63,7 @@ class RunTexts:
 
     def go_on(self, store: UrlStore) -> None:
         """Begin what there is room for; called often."""
-        while self._later and self._running < AHEAD and self._bytes < MOST_BYTES:
+        while self._later and self._running < AHEAD and self._bytes < self._most_bytes:
             url = self._later.popleft()
             if url not in self._begun:
                 self._submit(store, url)

@@ -5,7 +5,6 @@ from contextlib import closing
 import orjson
 import pytest
 
-from aragog.cli import run_texts
 from aragog.cli.run_texts import AHEAD, RunTexts
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
@@ -57,17 +56,17 @@ def test_texts_are_found_while_other_pages_are_fetched(texts, store):
     assert texts._bytes == 0
 
 
-def test_texts_beyond_the_bound_are_found_as_the_file_is_written(texts, store, monkeypatch):
-    monkeypatch.setattr(run_texts, "MOST_BYTES", 1)
-    for url in URLS:
-        texts.begin(store, url)
-    wait_until(lambda: texts._running == 0)
-    texts.go_on(store)
+def test_texts_beyond_the_bound_are_found_as_the_file_is_written(store):
+    with closing(RunTexts(PipelineSettings(), (NAME,), most_bytes=1)) as texts:
+        for url in URLS:
+            texts.begin(store, url)
+        wait_until(lambda: texts._running == 0)
+        texts.go_on(store)
 
-    assert len(texts._later) >= len(URLS) - AHEAD
-    assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
-    assert not texts._later
-    assert texts._bytes == 0
+        assert len(texts._later) >= len(URLS) - AHEAD
+        assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
+        assert not texts._later
+        assert texts._bytes == 0
 
 
 def test_a_page_that_was_not_begun_has_its_text(texts, store):
