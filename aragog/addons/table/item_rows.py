@@ -31,7 +31,7 @@ _AT_ONCE = 1000
 _MULTI_GET = 500
 
 
-class _Known(NamedTuple):
+class _KnownRow(NamedTuple):
     """What a row of the table says of its item."""
 
     item_id: str
@@ -133,7 +133,7 @@ class ItemTableRows:
 
     def _known(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
-    ) -> list[_Known]:
+    ) -> list[_KnownRow]:
         """The rows of the table with values of these pages, or of any that is refused."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -143,14 +143,14 @@ class ItemTableRows:
                 self._arrow.array(sorted(changed), self._arrow.string())
             )
             where = of_pages | pc.field("also_from").is_valid()
-        rows = (_Known(*row) for row in self._files.read(_Known._fields, where))
+        rows = (_KnownRow(*row) for row in self._files.read(_KnownRow._fields, where))
         return [
             row
             for row in rows
             if any(url in changed or (is_refused and is_refused(url)) for url in row.urls)
         ]
 
-    def _now(self, changed: Collection[str], known: Collection[_Known]) -> dict[str, StoredItem]:
+    def _now(self, changed: Collection[str], known: Collection[_KnownRow]) -> dict[str, StoredItem]:
         """The items of changed pages, and of rows of the table, as they are now, by their id."""
         keys = defaultdict[str, set[str]](set)
         for row in known:
