@@ -303,6 +303,8 @@ def test_readers_filter_texts_of_rows_that_were_merged(shop, compacted):
     for number in range(12):
         shop.put(number)
         shop.keep()
+    shop.put(*range(12), price=2)
+    shop.keep()
     if compacted:
         shop.keeper().clean()
 
