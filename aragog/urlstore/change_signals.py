@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aragog.observability.metrics import CHANGE_SIGNALS
-from aragog.pages.sitemaps import SitemapUrl
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore import signal_marks as marks
@@ -39,6 +39,9 @@ from urlspelling import url_key
 from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_properties
+
+if TYPE_CHECKING:  # whoever reads the store needs no parser of sitemaps
+    from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
 """The fact of a page that links to a feed: its URL."""
@@ -147,7 +150,7 @@ class ChangeSignals:
 
     def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
         """
-        The sitemaps of an index that are not known yet, at most so many, the newest first.
+        The sitemaps of an index that are not known yet, at most `most`, the newest first.
 
         Known ones that changed by their lastmod are read now, unless that was done within a quarter
         of their interval: an index that dates all files by its own time costs no more than that.

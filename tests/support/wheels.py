@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -128,9 +129,10 @@ def from_files(venv: Path) -> set[str]:
 def locked_versions(folder: Path, lock: str | None = None) -> Path:
     """A file of constraints with the versions of the lock, or of another one."""
     lock = lock or (ROOT / "requirements.lock").read_text()
-    versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
+    # With their markers: a package may have one version for old Pythons and another for new ones.
+    versions = re.findall(r"^(\w.*?==.*?)(?: \\)?$", lock, re.MULTILINE)
     constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(line for line in versions if "==" in line))
+    constraints.write_text("\n".join(versions))
     return constraints
 
 

@@ -1,7 +1,6 @@
 """What the address of a crawl is told: when it is done, when it ends, and when its URLs fail."""
 
 from collections import Counter
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,6 +13,7 @@ from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.crawl.stages.webhooks import Delivery
 from aragog.errors import BadInput
 from tests.support.crawl_stand import StandCrawls
+from tests.support.documented import blocks
 from tests.support.origin import answer
 
 pytestmark = pytest.mark.redis
@@ -145,8 +145,8 @@ def test_nothing_is_told_after_the_address_was_removed(crawls, receiver):
 
 
 def test_a_notice_has_the_members_that_the_page_shows(crawls, receiver):
-    text = (Path(__file__).parents[3] / "docs" / "crawls.md").read_text()
-    shown = orjson.loads(text.partition("```json\n")[2].partition("```")[0])
+    (block,) = blocks("docs/crawls.md", "json", '{"id"')
+    shown = orjson.loads(block)
     crawls.start("news", notify=receiver.url, notify_secret=SECRET)
     crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="news"))
 

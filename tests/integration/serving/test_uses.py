@@ -81,6 +81,7 @@ NEED_NONE = {
     "try_scope": "rules of a crawl",
     "list_queues": "names and sizes of queues",
     "queue_state": "names and sizes of queues",
+    "list_templates": "shapes of URLs",
 }
 
 
