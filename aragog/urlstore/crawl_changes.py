@@ -26,7 +26,6 @@ from zengraph.records import Row
 
 READ_AT_ONCE = 500
 MOST_DOMAINS = 1_000
-"""Domains whose URLs are listed one domain after the other; with more, all nodes are read."""
 
 
 class PageNews(StrEnum):
@@ -83,14 +82,25 @@ class CrawlPages:
         zen: the store's graph.
         name: of the crawl.
         domains: registered domains of its URLs; None: all nodes of the store are read.
+        most_domains: whose URLs are listed one domain after the other; with more, all are read.
+        at_once: nodes that are read at once.
     """
 
-    def __init__(self, zen: MultiGraph, name: str, domains: Iterable[str] | None) -> None:
+    def __init__(
+        self,
+        zen: MultiGraph,
+        name: str,
+        domains: Iterable[str] | None,
+        *,
+        most_domains: int = MOST_DOMAINS,
+        at_once: int = READ_AT_ONCE,
+    ) -> None:
         self._zen = zen
         self._nodes = Nodes(zen)
         self._member = crawl_column(name)
         some = None if domains is None else frozenset(domains)
-        self._domains = some if some is not None and len(some) <= MOST_DOMAINS else None
+        self._domains = some if some is not None and len(some) <= most_domains else None
+        self._at_once = at_once
         self._columns = (
             nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.FACTS, nodes.OWN,
             nodes.REFRESH, nodes.CHANGED, self._member,
@@ -100,7 +110,7 @@ class CrawlPages:
         """
         Each page, and what became of it after `since_ms`, in no particular order.
 
-        It reads the nodes of the crawl's domains, 500 at a time. Pages that are written meanwhile
+        It reads the nodes of the crawl's domains. Pages that are written meanwhile
         are told as they were before or after.
         """
         elsewhere: set[str] = set()
@@ -128,7 +138,7 @@ class CrawlPages:
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
         """URL, its node, the URL that stands for it, and the node of that."""
         urls = self._urls()
-        while some := list(islice(urls, READ_AT_ONCE)):
+        while some := list(islice(urls, self._at_once)):
             own = self._nodes.read(dict.fromkeys(some), self._columns)
             found = self._nodes.follow(some, self._columns, dict(own))
             yield from ((url, own[url], *found[url]) for url in own)
