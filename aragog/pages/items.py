@@ -33,17 +33,20 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.pages.selectors import host_of_rules
 from aragog.settings.extractor_names import ITEMS, is_of_file
-from richpins.field_types import FieldType
-from richpins.items import FoundItems, InvalidKind, Item, ItemKind, find, kind_of
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
+
+# The rules of kinds import the parser of pages, 50 ms of CPU. Whoever reads the store needs this
+# module, and no parser unless there are kinds.
+if TYPE_CHECKING:
+    from richpins.field_types import FieldType
+    from richpins.items import FoundItems, Item, ItemKind
 
 VERSION = 1
 _REST = ("dropped", "unreadable", "follow", "link", "parents")
@@ -92,6 +95,8 @@ class PageItems:
             wire = orjson.loads(stored or b"{}")
             if wire.get("v") != VERSION:
                 return cls("", ())
+            from richpins.items import Item  # noqa: PLC0415 - see above
+
             return cls(
                 str(wire["site"]),
                 tuple(Item(each["values"], each.get("key", "")) for each in wire["items"]),
@@ -132,20 +137,29 @@ class SiteKinds:
         problems: list[str] = []
         self._by_host: dict[str, dict[str, SiteKind]] = {}
         for name, table in tables.items():
-            site = host_of_rules(name, [])
-            for kind, rules in table.items():
-                if isinstance(rules, str):
-                    continue
-                try:
-                    found = SiteKind(site, _kind(kind, rules, load))
-                    self._by_host.setdefault(site, {})[kind] = found
-                except InvalidKind as error:
-                    problems += [f"extract: {name}: {kind}: {line}" for line in error.problems]
-                except ConfigError as error:
-                    problems.append(f"extract: {name}: {kind}: {PYTHON}: {error}")
+            kinds = {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}
+            if kinds:
+                problems += self._add(name, kinds, load)
         problems += self._problems_of_parents()
         if problems:
             raise ConfigError(*problems)
+
+    def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
+        """Add the kinds of a host; returns the mistakes."""
+        from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
+        from richpins.items import InvalidKind  # noqa: PLC0415
+
+        site = host_of_rules(name, [])
+        problems: list[str] = []
+        for kind, rules in kinds.items():
+            try:
+                found = SiteKind(site, _kind(kind, rules, load))
+                self._by_host.setdefault(site, {})[kind] = found
+            except InvalidKind as error:
+                problems += [f"extract: {name}: {kind}: {line}" for line in error.problems]
+            except ConfigError as error:
+                problems.append(f"extract: {name}: {kind}: {PYTHON}: {error}")
+        return problems
 
     def __bool__(self) -> bool:
         return bool(self._by_host)
@@ -182,7 +196,12 @@ class SiteKinds:
             Exception: whatever a function raises.
         """
         result: dict[str, Any] = {}
-        for name, each in self.of(page.url).items():
+        kinds = self.of(page.url)
+        if not kinds:
+            return result
+        from richpins.items import find  # noqa: PLC0415 - see above
+
+        for name, each in kinds.items():
             items = find(each.kind, page.document, page)
             if items:
                 result[name] = self._as_stored(each, items).stored()
@@ -240,6 +259,8 @@ def _has(kind: ItemKind, name: str) -> bool:
 
 
 def _kind(name: str, rules: Any, load: Load) -> ItemKind:
+    from richpins.items import InvalidKind, kind_of  # noqa: PLC0415 - see above
+
     if not isinstance(rules, Mapping):
         raise InvalidKind([f"must be a rule such as css:h1, or a table, got {rules!r}"])
     table = dict(rules)
