@@ -27,7 +27,8 @@ from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
 from aragog.cli.exit_status import BAD_LINES, DONE, SIGNALED, UNUSABLE, WAITING
-from aragog.cli.run_options import RunOptions, crawl_name, output_of
+from aragog.cli.run_changes import RunChanges
+from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
 from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import (
     LOOKED_AT,
@@ -41,7 +42,7 @@ from aragog.cli.run_tracker import Ending, RunTracker, Wish
 from aragog.cli.terminal import SafeConsole, note, warn
 from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
 from aragog.client import Aragog
-from aragog.crawl.pipeline.crawl_records import check_name
+from aragog.crawl.pipeline.crawl_records import CrawlRecord, check_name
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -91,6 +92,10 @@ CPU, which the first pages would wait for, and a short run ends before anybody l
     help="Write a record of each item of these kinds instead, separated by commas. Default: all "
     "kinds of `extract`, if it has no other rules.",
 )
+@click.option(
+    "--changes",
+    help="With --refresh: write each page that is new, changed or gone to this file (JSON Lines).",
+)
 @click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
 @click.option(
     "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
@@ -106,6 +111,7 @@ def run(
     append: str | None,
     fields: tuple[str, ...] | None,
     items: tuple[str, ...] | None,
+    changes: str | None,
     crawl: str | None,
     *,
     refresh: bool,
@@ -126,7 +132,8 @@ def run(
     written = output_of(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
-    options = RunOptions(depth, include, exclude, refresh, priority, written, name)
+    listed = changes_of(changes, refresh=refresh)
+    options = RunOptions(depth, include, exclude, refresh, priority, written, name, refresh, listed)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -253,20 +260,39 @@ class Crawl:
             on_stored = partial(output.add, store=store) if output else None
             tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
             with closing(tracker), Aragog(self.settings) as client:
-                self._start()
+                changes = RunChanges(self.settings, store, self._start())
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 ask = partial(self._ask, client, tracker)
                 causes = self._causes(tracker)
-                snapshot = watch(tracker, ask, self.console, self._with_texts(store, tick), causes)
+                going = partial(
+                    watch, tracker, ask, self.console, self._with_texts(store, tick), causes
+                )
+                snapshot = going()
+                if enqueued_all and self._ask_for_unlinked(changes, client, tracker, tick):
+                    snapshot = going(before_s=snapshot.elapsed_s)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
             said = output.write(store) if output else ""
             if said:
                 self.console.print(said, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
+            finished = enqueued_all and not tracker.in_flight
+            if finished and self.options.says_changes:
+                changes.tell(self.options.changes)
+            if finished:
+                changes.finish()
             if output:
                 note(completeness(output, tracker), err=True)
-        return RunResult(enqueued_all and not tracker.in_flight, lines)
+        return RunResult(finished, lines)
+
+    def _ask_for_unlinked(
+        self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
+    ) -> int:
+        """Ask for what is stored and the run has not reached; returns how many URLs that are."""
+        if tracker.in_flight or not self.options.says_changes:
+            return 0
+        wait = partial(_wait_for_room, tick, self.console)
+        return changes.ask_for_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
         """A `tick` that also goes on with the texts of pages that are stored."""
@@ -279,14 +305,14 @@ class Crawl:
 
         return both
 
-    def _start(self) -> None:
+    def _start(self) -> CrawlRecord:
         """Start the crawl that this run is, or go on with it."""
         registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
         if name in registry.read().records:  # what is not said stays as it was
             usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
             options = {n: value for n, value in options.items() if value != usual[n]}
-        registry.start(name, options)
+        return registry.start(name, options)
 
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import click
 from aragog.cli.data_folder import command_settings
 from aragog.cli.run_output import RunOutput
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
+from aragog.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,28 @@ class RunOptions:
     """What the pages are written to."""
     crawl: str = "run"
     """The name of the crawl that the URLs belong to."""
+    says_changes: bool = False
+    """Whether the run asks for every stored page of the crawl, and says what changed."""
+    changes: Path | None = None
+    """The file of the changes."""
+
+
+def changes_of(file: str | None, *, refresh: bool) -> Path | None:
+    """
+    The file of `--changes`.
+
+    Raises:
+        UsageError: the run fetches nothing again, so it does not know what changed.
+        ConfigError: its folder cannot be written.
+    """
+    if file is None:
+        return None
+    if not refresh:
+        raise click.UsageError("--changes lists what --refresh finds: give both")
+    path = Path(file)
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ConfigError(f"{file}: its folder does not exist or cannot be written")
+    return path
 
 
 def output_of(

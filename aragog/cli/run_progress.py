@@ -114,6 +114,7 @@ def watch(
     causes: Callable[[], Counter[str]] = Counter,
     *,
     line_every_s: float = LINE_EVERY_S,
+    before_s: float = 0.0,
 ) -> Snapshot:
     """
     Show the progress until all URLs of a run are done, or until `tick` returns False.
@@ -125,8 +126,9 @@ def watch(
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs wait for (`waiting_for`); called once a second, or for a line.
         line_every_s: between two lines.
+        before_s: how long the run has been watched already.
     """
-    started_s = time.monotonic()
+    started_s = time.monotonic() - before_s
     running = _changes(tracker, ask, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:

@@ -102,7 +102,7 @@ class RunTracker:
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
         self._kinds = load_kinds(settings.extract)
         self._store, self._on_stored, self._refresh = store, on_stored, refresh
-        self._began_ms = int(time.time() * 1000)
+        self.began_ms = int(time.time() * 1000)
         self._left: deque[str] = deque()
         self._ended: list[str] = []
         """URLs whose outcome was not read yet."""
@@ -154,6 +154,10 @@ class RunTracker:
             self._left.append(url)
         if was_in_flight:
             self._behind[url] = depth
+
+    def knows(self, url: str) -> bool:
+        """Whether a normalized URL was added."""
+        return hash(url) in self._depths
 
     def refuse(self) -> None:
         """Count a URL that was not accepted."""
@@ -232,7 +236,7 @@ class RunTracker:
         tried_at_ms = max(
             int(facts.get(name) or 0) for name in ("fetched_at_ms", "attempted_at_ms")
         )
-        if tried_at_ms < self._began_ms and record is not None and record.content_key:
+        if tried_at_ms < self.began_ms and record is not None and record.content_key:
             return Ending.ALREADY_STORED
         if outcome in (OutcomeKind.REFUSED, OutcomeKind.BLOCKED):
             return Ending.REFUSED

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import SplitResult, urlsplit
 
-from aragog.client.async_client import AsyncClient
-from aragog.client.store_client import DEADLINE_S, Backend, Client
 from aragog.errors import ConfigError
 from aragog.runtime.extras import require
 from aragog.runtime.secret import without_password
 
+if TYPE_CHECKING:
+    from aragog.client.async_client import AsyncClient
+    from aragog.client.store_client import Backend, Client
+
 THRIFT_PORT = 8101
 POOL_SIZE = 16
+DEADLINE_S = 5.0
 _TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 
@@ -46,6 +49,8 @@ def connect(
         ConfigError: the address has another scheme, the token cannot be one, or Thrift is not
             installed.
     """
+    from aragog.client.store_client import Client  # noqa: PLC0415 - who enqueues needs none
+
     if token is not None and not _TOKEN.fullmatch(token):
         raise ConfigError("client token: must be printable ASCII without spaces")
     try:
@@ -102,5 +107,7 @@ def connect_async(
     address: str, *, pool_size: int = POOL_SIZE, **options: Unpack[ConnectOptions]
 ) -> AsyncClient:
     """`connect` for asyncio; `pool_size` is also how many calls run at once."""
+    from aragog.client.async_client import AsyncClient  # noqa: PLC0415 - who enqueues needs none
+
     client = connect(address, pool_size=pool_size, **options)
     return AsyncClient(client, pool_size=pool_size)

@@ -39,6 +39,7 @@ from aragog.api.operations.operation import Operation
 from aragog.api.operations.options import OptionField, arguments_text
 from aragog.api.operations.page_texts import ORIGINAL
 from aragog.api.operations.values import MOST_ITEMS, ContentPart, EnqueuedUrls
+from aragog.client.connect import DEADLINE_S
 from aragog.errors import TRANSIENT
 from urlspelling import normalize
 
@@ -46,7 +47,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-DEADLINE_S = 5.0
 _FIRST_DELAY_S, _LAST_DELAY_S = 0.05, 1.0
 _MARGIN_S = 5.0
 

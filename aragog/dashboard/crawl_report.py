@@ -17,6 +17,7 @@ HOUR_MS = 3_600_000
 WIDTH, HEIGHT = 720, 160
 _HIDDEN = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
+    "told_ms",
 )  # fmt: skip
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }

@@ -6,7 +6,8 @@ Two more cells of this kind keep pages from being deleted with a crawl: `s:in:.i
 front.
 
 Safe to repeat, and from several processes at once: each crawl has a cell of its own. The cell moves
-with the page when URLs are merged, and is deleted with it.
+with the page when URLs are merged, and is deleted with it. Its time is that of the first fetch that
+brought the page to the crawl, so it says which pages are new since a moment (`crawl_changes`).
 """
 
 from __future__ import annotations
@@ -72,18 +73,20 @@ class CrawlMembers:
                 ]
             )
 
-    def note_earlier(self, name: str, pages: Mapping[str, int]) -> None:
+    def add_stored(self, name: str, pages: Mapping[str, int]) -> None:
         """
-        Note which of these pages nobody had before this crawl, although they were stored.
+        `add` for pages that were stored before; those that the crawl has keep their times.
 
-        Call it before `add`, with canonical URLs. A round trip, and two more where there are such.
+        Those that nobody had, although they were stored, are noted as such before. A round trip,
+        and up to three more where there are pages that the crawl did not have.
         """
         known = self.among(name, list(pages))
-        others = [url for url in pages if url not in known]
+        others = {url: at_ms for url, at_ms in pages.items() if url not in known}
         if others:
             rows = self._nodes.read(others, None)
-            free = {url: pages[url] for url in others if not _owners(rows.get(url, {}))}
+            free = {url: at_ms for url, at_ms in others.items() if not _owners(rows.get(url, {}))}
             self.add(EARLIER, free)
+            self.add(name, others)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
         """Those normalized URLs whose pages were stored for a crawl."""

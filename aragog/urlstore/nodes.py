@@ -32,7 +32,8 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
 | `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed shows no values of it up to the cell's time |
-| `s:in:<crawl>` | `1`: the page was stored for the crawl of this name |
+| `s:in:<crawl>` | `1`: the page was stored for the crawl of this name; its time: first |
+| `s:changed` | what a fetch changed of the page last, as the change feed calls it; its time: when |
 | `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
 
@@ -87,6 +88,7 @@ LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 WITHDRAWN = b"s:withdrawn"
 LOCK = b"s:lock"
+CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
 """How the cells begin that say for which crawls a page was stored."""
 

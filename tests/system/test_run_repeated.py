@@ -3,19 +3,16 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
 from tests.support.origin import Origin, answer, page
-from tests.support.standalone import free_port
+from tests.support.site_runs import LIMIT_S, starter
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-LIMIT_S = 180
 PAGES = 60
 ROOT = "http://site.test/"
 
@@ -53,28 +50,7 @@ def site():
 def start(site, tmp_path):
     """Starts a command in the user's folder, in a process group of its own."""
     (tmp_path / "urls.txt").write_text(f"{ROOT}\n")
-    ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
-    environ = ours | {
-        "ARAGOG_SETTINGS": "",
-        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
-        "ARAGOG_FETCH__HOST_MAP": f"*.test={site.address}",
-        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
-        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
-        "ARAGOG_SERVING__THRIFT_PORT": "0",
-        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
-        "COLUMNS": "200",
-    }
-
-    def started(*arguments, qps=100, front_after_s=10.0):
-        code = f"from aragog.cli import main, run; run.FRONT_AFTER_S = {front_after_s}; main()"
-        return subprocess.Popen(
-            [sys.executable, "-c", code, "run", "urls.txt", "--stop", *arguments],
-            cwd=tmp_path, env=environ | {"ARAGOG_POLITENESS__QPS": str(qps)}, process_group=0,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    return started
+    return starter(site.address, tmp_path)
 
 
 def finished(process):

@@ -103,6 +103,11 @@ class CrawlRecord(CrawlTerms):
     """URLs that its number had counted when the round began; `max_urls` is about those since."""
     round_bytes: int = 0
     """The same for `max_bytes`."""
+    told_ms: int = 0
+    """
+    Up to when a run has said what became of its pages, by the clock of `redis.url`; the next one
+    says what changed since. 0: no run has begun.
+    """
     notify_secret: str = ""
     """The key that signs what is sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)

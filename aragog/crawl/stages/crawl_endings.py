@@ -93,13 +93,12 @@ class CrawlEndings:
         for one in ended:
             name = self.name_of(one.job)
             if one.canonical_url and name:
-                pages[name][one.canonical_url] = one.at_ms
-                if one.existed:
-                    earlier[name][one.canonical_url] = one.at_ms
-        for name, times in earlier.items():
-            self.members.note_earlier(name, times)
-        for name, times in pages.items():
-            self.members.add(name, times)
+                times = earlier if one.existed else pages
+                times[name][one.canonical_url] = one.at_ms
+        for name, had in earlier.items():
+            self.members.add_stored(name, had)
+        for name, new in pages.items():
+            self.members.add(name, new)
 
     def name_of(self, job: UrlJob) -> str:
         """The name of a job's crawl; "" if pages do not say that they belong to it."""

@@ -47,6 +47,33 @@ def changes_of(
     return [*found, mine]
 
 
+def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
+    """
+    The cell that says what the plan changes of its page; empty: nothing that it did not say before.
+
+    It is one put with the page, so a write that is repeated finds either both or the change again.
+    """
+    mine = next((one.kind for one in plan.changes if one.url == plan.canonical), None)
+    was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
+    if mine is None or (mine == "given_up" and was_gone):
+        return {}
+    return {nodes.CHANGED: mine.encode()}
+
+
+def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
+    """
+    The cell of a URL that had a page of its own and leads to another one since this fetch.
+
+    It has the time of the fetch of that page: one that came and left within a round is no loss.
+    """
+    page, row = plan.page, plan.requested_row
+    fetched_ms = facts_of(row).get("fetched_at_ms")
+    is_alias = plan.canonical == page.url or alias_of(row, page.url) is not None
+    if is_alias or not fetched_ms or not redirected(plan, all_pages=True):
+        return {}
+    return {nodes.CHANGED: b"redirected %d" % int(fetched_ms)}
+
+
 def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKind | None:
     if following.given_up:
         return "given_up"

@@ -42,10 +42,12 @@ from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.item_changes import ItemNews
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import (
+    changed_cell,
     changes_of,
     has_another_page,
     is_failed_alias,
     is_newly_reserved,
+    moved_cell,
     redirected,
     reserved_change,
 )
@@ -255,6 +257,7 @@ class PageWriter:
             plan.item_news = self._item_news.of(plan)
         all_pages = self._refresh.report_new_pages
         plan.changes = changes_of(plan, following, owners, all_pages=all_pages)
+        plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
         """Who watches the page; sets who watches the URL that was fetched."""
@@ -309,6 +312,8 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
+        # Before the pointer, too: a repeated write finds it pointing there already.
+        edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
@@ -361,6 +366,19 @@ class PageWriter:
             for alias in plan.aliases:
                 if page_plan.has_own(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
+
+
+def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
+    """What says of URLs with pages of their own that they lead to other pages now."""
+    return [
+        put_properties(
+            zen.node_id(plan.page.url),
+            {nodes.URL: plan.page.url.encode(), **cell},
+            plan.page.fetched_at_ms,
+        )
+        for plan in plans
+        if not plan.stale and not plan.refused and (cell := moved_cell(plan))
+    ]
 
 
 def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:

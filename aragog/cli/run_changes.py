@@ -1,0 +1,155 @@
+"""
+What `aragog run --refresh` says of its crawl: which pages are new, changed or gone.
+
+It asks first for the pages of the crawl that nobody links to any more: they are stored URLs of it,
+and only their site can say that they are gone. Then it compares all pages with the moment up to
+which a run has said this before, which the record of the crawl has (`told_ms`).
+
+A run that is killed leaves that moment as it is, so its repetition says what both found. The moment
+moves when everything is said; a run that is killed just before says it once more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from aragog.cli.run_tracker import RunTracker
+from aragog.cli.terminal import note, one_line
+from aragog.client import Aragog
+from aragog.crawl.pipeline.crawl_records import CrawlRecord
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.stages.crawl_reports import OTHERS
+from aragog.errors import BadInput, ConfigError, SlowDown
+from aragog.settings import Settings
+from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, in_words
+from aragog.urlstore.store import UrlStore
+
+MOST_NAMED = 20
+NAMED = (PageNews.NEW, PageNews.GONE, PageNews.REDIRECTED, PageNews.WITHHELD)
+_UNLISTED = (PageNews.UNCHANGED, PageNews.STILL_ABSENT)
+
+
+class RunChanges:
+    """
+    The changes of the crawl that a run is.
+
+    Args:
+        settings: of the system.
+        store: where its pages are.
+        record: the crawl, as the run has started it.
+    """
+
+    def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
+        shared = SharedState.of(settings)
+        self._registry, self._counts = shared.crawls, shared.crawl_counts
+        self._store = store
+        self._until_ms = 0
+        # The crawl is new, or of a version that did not note it.
+        self._record = record
+        if not record.told_ms:
+            self._record = self._registry.note(record, told_ms=self._now_ms())
+
+    def _now_ms(self) -> int:
+        return self._registry.read().now_ms
+
+    def ask_for_unlinked(
+        self,
+        client: Aragog,
+        tracker: RunTracker,
+        on_wait: Callable[[SlowDown], None],
+        *,
+        priority: int,
+    ) -> int:
+        """
+        Enqueue the pages of the crawl that the run has not reached; returns how many.
+
+        Call it when everything is done that the run reaches by links. Repeating it asks for those
+        that are not done yet, which wait already. Pages that were given up are not asked for.
+        """
+        urls = (page.url for page in self._pages() if _is_unasked(page, tracker))
+        count = 0
+        results = client.enqueue_all(
+            urls,
+            refresh=True,
+            priority=priority,
+            crawl=self._record.name,
+            request_id=tracker.request_id,
+            on_wait=on_wait,
+        )
+        for result in results:
+            if result.url and result.reason is None:
+                is_waiting = result.status is EnqueueStatus.WAITING
+                tracker.add(result.url, was_in_flight=is_waiting)
+                count += 1
+        return count
+
+    def finish(self) -> None:
+        """Note what is told: all until `tell` was called, or until now without that."""
+        until_ms = self._until_ms or self._now_ms()
+        with suppress(BadInput):  # the crawl was deleted meanwhile
+            self._registry.note(self._record, told_ms=until_ms)
+
+    def tell(self, file: Path | None) -> None:
+        """
+        Print up to 20 names of each kind and the numbers; write all changes to a file.
+
+        Raises:
+            ConfigError: the file cannot be written.
+        """
+        self._until_ms = self._now_ms()
+        found: Counter[PageNews] = Counter()
+        named: dict[PageNews, list[str]] = {news: [] for news in NAMED}
+        pages = _counted(self._pages(), found, named)
+        if file is None:
+            for _ in pages:
+                pass
+        else:
+            _write(file, pages)
+        for news, urls in named.items():
+            for url in sorted(urls):
+                note(one_line(f"{news}: {url}"), err=True)
+            if found[news] > len(urls):
+                note(f"{news}: {found[news] - len(urls):,} more", err=True)
+        note(in_words(found), err=True)
+
+    def _pages(self) -> Iterator[CrawlPage]:
+        domains = self._counts.domains(self._record.numbers).keys()
+        known = None if OTHERS in domains else domains
+        return CrawlPages(self._store.zen, self._record.name, known).since(self._record.told_ms)
+
+
+def _is_unasked(page: CrawlPage, tracker: RunTracker) -> bool:
+    is_asked = page.checked_at_ms >= tracker.began_ms or tracker.knows(page.url)
+    return not is_asked and not page.is_given_up
+
+
+def _counted(
+    pages: Iterable[CrawlPage], found: Counter[PageNews], named: dict[PageNews, list[str]]
+) -> Iterator[CrawlPage]:
+    for page in pages:
+        found[page.news] += 1
+        if len(urls := named.get(page.news, [])) < MOST_NAMED:
+            urls.append(page.url)
+        yield page
+
+
+def _write(file: Path, pages: Iterable[CrawlPage]) -> None:
+    """Write a line of JSON for each page that is not as before; beside, renamed when whole."""
+    part = file.with_name(f".{os.getpid()}-{file.name}")
+    try:
+        with part.open("wb") as lines:
+            for page in pages:
+                if page.news not in _UNLISTED:
+                    lines.write(orjson.dumps({"url": page.url, "kind": page.news}) + b"\n")
+        part.replace(file)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,197 @@
+"""
+What became of the pages of a crawl since a moment, as their nodes say.
+
+Nothing is counted while pages are fetched. A node has the time at which its page came to the crawl
+(`s:in:<crawl>`), the last change that a fetch found and when (`s:changed`, written with the page),
+and when the page was compared last. So the answer follows from the store and the moment alone: it
+is the same after any number of kills and repetitions of what fetched the pages, and of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from aragog.urlstore import nodes
+from aragog.urlstore.crawl_members import crawl_column
+from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, text
+from aragog.urlstore.records import absent_as
+from aragog.urlstore.writing.next_due import state_of
+from urlspelling.domain import registered_domain
+from zengraph import MultiGraph
+from zengraph.records import Row
+
+READ_AT_ONCE = 500
+MOST_DOMAINS = 1_000
+
+
+class PageNews(StrEnum):
+    """What became of a page of a crawl."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    """It has other fields, or another body."""
+    NEW = "new"
+    """The crawl did not have it."""
+    GONE = "gone"
+    """Its site answers 404 or 410, and did not before."""
+    REDIRECTED = "redirected"
+    """Its URL leads to another page, and did not before."""
+    WITHHELD = "withheld"
+    """Its site refuses it (401, 402, 403, 451), and did not before."""
+    BACK = "back"
+    """It is there again, as it was."""
+    NOT_REACHED = "not reached"
+    """No fetch has brought or confirmed it."""
+    STILL_ABSENT = "absent as before"
+    """It was gone, withheld or redirected already."""
+
+
+_OF_KINDS = {
+    "changed": PageNews.CHANGED,
+    "content": PageNews.CHANGED,
+    "new": PageNews.NEW,
+    "gone": PageNews.GONE,
+    "given_up": PageNews.GONE,
+    "redirected": PageNews.REDIRECTED,
+    "withheld": PageNews.WITHHELD,
+    "back": PageNews.BACK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPage:
+    """A page of a crawl, or a URL that was one until it led to another page."""
+
+    url: str
+    news: PageNews
+    checked_at_ms: int
+    """The last fetch of any outcome."""
+    is_given_up: bool
+    """It is not fetched again unless somebody asks for it."""
+
+
+class CrawlPages:
+    """
+    The pages of a crawl.
+
+    Args:
+        zen: the store's graph.
+        name: of the crawl.
+        domains: registered domains of its URLs; None: all nodes of the store are read.
+        most_domains: whose URLs are listed one domain after the other; with more, all are read.
+        at_once: nodes that are read at once.
+    """
+
+    def __init__(
+        self,
+        zen: MultiGraph,
+        name: str,
+        domains: Iterable[str] | None,
+        *,
+        most_domains: int = MOST_DOMAINS,
+        at_once: int = READ_AT_ONCE,
+    ) -> None:
+        self._zen = zen
+        self._nodes = Nodes(zen)
+        self._member = crawl_column(name)
+        some = None if domains is None else frozenset(domains)
+        self._domains = some if some is not None and len(some) <= most_domains else None
+        self._at_once = at_once
+        self._columns = (
+            nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.FACTS, nodes.OWN,
+            nodes.REFRESH, nodes.CHANGED, self._member,
+        )  # fmt: skip
+
+    def since(self, since_ms: int) -> Iterator[CrawlPage]:
+        """
+        Each page, and what became of it after `since_ms`, in no particular order.
+
+        It reads the nodes of the crawl's domains. Pages that are written meanwhile
+        are told as they were before or after.
+        """
+        elsewhere: set[str] = set()
+        for url, own, canonical, row in self._rows():
+            if self._member not in row or not row[self._member].value:
+                continue
+            if canonical != url:
+                if news := _moved(own, since_ms):
+                    yield CrawlPage(url, news, 0, is_given_up=True)
+                if self._is_listed(canonical) or canonical in elsewhere:
+                    continue
+                elsewhere.add(canonical)
+            state = state_of(row)
+            yield CrawlPage(
+                canonical,
+                _news(row, row[self._member].at_ms, since_ms),
+                state.checked_at_ms if state else 0,
+                is_given_up=state is not None and state.due_at_ms is None and state.gone > 0,
+            )
+
+    def _is_listed(self, url: str) -> bool:
+        """Whether a URL comes by itself."""
+        return self._domains is None or registered_domain(url) in self._domains
+
+    def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
+        """URL, its node, the URL that stands for it, and the node of that."""
+        urls = self._urls()
+        while some := list(islice(urls, self._at_once)):
+            own = self._nodes.read(dict.fromkeys(some), self._columns)
+            found = self._nodes.follow(some, self._columns, dict(own))
+            yield from ((url, own[url], *found[url]) for url in own)
+
+    def _urls(self) -> Iterator[str]:
+        if self._domains is None:
+            for _, row in self._zen.nodes.scan(b"", names=[nodes.URL]):
+                if url := text(row, nodes.URL):
+                    yield url
+            return
+        hosts = Hosts(self._zen)
+        for domain in sorted(self._domains):
+            yield from hosts.of_domain(domain)
+
+
+def _moved(row: Row, since_ms: int) -> PageNews | None:
+    """What became of an alias since then: it had a page of its own before, or None."""
+    cell = row.get(nodes.CHANGED)
+    if cell is None or cell.at_ms <= since_ms:
+        return None
+    kind, _, fetched_ms = cell.value.partition(b" ")
+    was_there = kind == b"redirected" and fetched_ms and int(fetched_ms) <= since_ms
+    return PageNews.REDIRECTED if was_there else None
+
+
+def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
+    """What became of a page since then, by its node."""
+    told = _told(row, since_ms)
+    if absent_as(facts_of(row)) is not None:
+        return told if told in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
+    if joined_ms > since_ms:
+        return PageNews.NEW
+    if told is not None:
+        return told
+    state = state_of(row)
+    if state is not None and state.compared_at_ms > since_ms:
+        return PageNews.UNCHANGED
+    url = text(row, nodes.URL) or ""
+    is_elsewhere = alias_of(row, url) or facts_of(row, nodes.OWN).get("redirects_to")
+    return PageNews.STILL_ABSENT if is_elsewhere else PageNews.NOT_REACHED
+
+
+def _told(row: Row, since_ms: int) -> PageNews | None:
+    """The last change that a fetch found since then."""
+    cell = row.get(nodes.CHANGED)
+    if cell is None or cell.at_ms <= since_ms:
+        return None
+    kind = cell.value.partition(b" ")[0].decode()
+    return _OF_KINDS.get(kind)  # a newer version may know more
+
+
+def in_words(counts: Mapping[PageNews, int]) -> str:
+    """`310 unchanged, 12 changed, 3 new, 2 gone`, and of what else there is."""
+    usual = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
+    shown = [news for news in PageNews if news in usual or counts.get(news)]
+    return ", ".join(f"{counts.get(news, 0):,} {news}" for news in shown)

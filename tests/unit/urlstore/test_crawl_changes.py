@@ -1,0 +1,169 @@
+"""What became of the pages of a crawl since a moment, by their nodes."""
+
+from collections import Counter
+
+import pytest
+
+from aragog.runtime.clock import ManualClock
+from aragog.settings import RefreshSettings, StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.crawl_changes import CrawlPages, PageNews, in_words
+from aragog.urlstore.refresh_policy import Seen
+from aragog.urlstore.store import UrlStore
+from tests.support.stores import NOW_MS, SAME, body, page
+from zengraph.tables.memory import MemoryTables
+
+A, B = "http://a.example/a", "http://a.example/b"
+ELSEWHERE = "http://other.example/b"
+DAY_MS = 86_400_000
+
+
+class Fetches:
+    """A store, and fetches of it for the crawl `docs`; each is a day after the one before."""
+
+    def __init__(self):
+        self.clock = ManualClock(NOW_MS)
+        self.store = UrlStore(
+            MemoryTables(), MemoryContent(), StoreSettings(), self.clock, RefreshSettings()
+        )
+
+    def __call__(self, url, outcome="Fetched", *, text="x", crawl="docs", **parts):
+        self.clock.advance_ms(DAY_MS)
+        at_ms = self.clock.now_ms()
+        seen = Seen(outcome=outcome, fetched_at_ms=at_ms, body_hash=text.ljust(16, "0"))
+        if outcome == "Fetched":
+            parts |= {"fields": {"page.title": b'"%s"' % text.encode()}, "content": body(text)}
+        status = {"Fetched": 200, "NotModified": 304, "Gone": 404}.get(outcome, 0)
+        facts = {"outcome": outcome, "status": status}
+        write = page(
+            url, at_ms, seen=seen, gone=outcome == "Gone", facts=facts, complete=True, **parts
+        )
+        (written,) = self.store.write_pages([write])
+        if outcome in ("Fetched", "NotModified"):
+            add = self.store.crawls.add_stored if written.existed else self.store.crawls.add
+            add(crawl, {written.canonical_url: at_ms})
+
+    def now_ms(self):
+        return self.clock.now_ms()
+
+    def since(self, at_ms, domains=("a.example",), **bounds):
+        pages = CrawlPages(self.store.zen, "docs", domains, **bounds).since(at_ms)
+        return {one.url: one.news for one in pages}
+
+
+@pytest.fixture
+def fetch():
+    return Fetches()
+
+
+@pytest.mark.parametrize(
+    ("later", "news"),
+    [
+        ([], PageNews.NOT_REACHED),
+        ([("Unreachable", "")], PageNews.NOT_REACHED),
+        ([("Fetched", "x")], PageNews.UNCHANGED),
+        ([("NotModified", "")], PageNews.UNCHANGED),
+        ([("Fetched", "y")], PageNews.CHANGED),
+        ([("Fetched", "y"), ("NotModified", "")], PageNews.CHANGED),
+        ([("Gone", "")], PageNews.GONE),
+        ([("Gone", "")] * 3, PageNews.GONE),
+        ([("Gone", ""), ("Unreachable", "")], PageNews.GONE),
+        ([("Gone", ""), ("NotModified", "")], PageNews.BACK),
+        ([("Gone", ""), ("Fetched", "y")], PageNews.CHANGED),
+        ([("PaymentRequired", "")], PageNews.WITHHELD),
+    ],
+)
+def test_what_became_of_a_page_is_told_whatever_was_fetched_in_between(fetch, later, news):
+    fetch(A)
+    moment = fetch.now_ms()
+
+    for outcome, text in later:
+        fetch(A, outcome, text=text)
+
+    assert fetch.since(moment) == {A: news}
+
+
+def test_a_page_is_new_once_and_gone_once(fetch):
+    begin = fetch.now_ms()
+    fetch(A)
+    fetch(A, text="y")
+    assert fetch.since(begin) == {A: PageNews.NEW}
+
+    for _ in range(4):  # the last ones give it up
+        fetch(A, "Gone")
+        moment = fetch.now_ms()
+    fetch(A, "Gone")
+
+    assert fetch.since(moment) == {A: PageNews.STILL_ABSENT}
+
+
+def test_a_page_that_another_crawl_had_is_new_to_this_one(fetch):
+    fetch(A, crawl="other")
+    assert fetch.since(0) == {}
+    moment = fetch.now_ms()
+
+    fetch(A)
+
+    assert fetch.since(moment) == {A: PageNews.NEW}
+
+
+def test_a_page_whose_url_leads_to_another_page_is_redirected_once(fetch):
+    begin = fetch.now_ms()
+    fetch(A)
+    fetch(B)
+    moment = fetch.now_ms()
+
+    fetch(A, final_url=B, canonical_url=B)
+
+    assert fetch.since(moment) == {A: PageNews.REDIRECTED, B: PageNews.UNCHANGED}
+    assert fetch.since(begin) == {B: PageNews.NEW}, "it came and left meanwhile"
+    moment = fetch.now_ms()
+    fetch(A, final_url=B, canonical_url=B)
+    assert fetch.since(moment) == {B: PageNews.UNCHANGED}
+
+
+def test_a_page_that_declares_another_url_is_redirected_too(fetch):
+    for url in (A, B):
+        fetch(url, likeness=SAME)
+    moment = fetch.now_ms()
+
+    fetch(A, likeness=SAME, canonical_url=B)
+
+    assert fetch.since(moment)[A] == PageNews.REDIRECTED
+
+
+def test_a_page_on_another_domain_is_found_through_the_urls_that_lead_to_it(fetch):
+    begin = fetch.now_ms()
+    for url in (A, B):
+        fetch(url, final_url=ELSEWHERE, canonical_url=ELSEWHERE)
+
+    assert fetch.since(begin) == {ELSEWHERE: PageNews.NEW}
+    assert fetch.since(begin, None) == {ELSEWHERE: PageNews.NEW}
+    assert fetch.since(begin, most_domains=0) == {ELSEWHERE: PageNews.NEW}
+
+
+def test_many_pages_are_read_in_parts_and_told_once(fetch):
+    urls = [f"http://www.a.example/{n}" for n in range(10)]
+    for url in urls:
+        fetch(url)
+
+    pages = CrawlPages(fetch.store.zen, "docs", ["a.example"], at_once=3).since(fetch.now_ms())
+
+    assert Counter(one.url for one in pages) == Counter(urls)
+
+
+def test_a_given_up_page_is_named_so(fetch):
+    fetch(A)
+    for _ in range(3):
+        fetch(A, "Gone")
+
+    (one,) = CrawlPages(fetch.store.zen, "docs", ["a.example"]).since(0)
+
+    assert (one.is_given_up, one.checked_at_ms) == (True, fetch.now_ms())
+
+
+def test_numbers_in_words_have_the_usual_four_and_what_else_there_is():
+    assert in_words({PageNews.UNCHANGED: 1_310, PageNews.NEW: 3}) == (
+        "1,310 unchanged, 0 changed, 3 new, 0 gone"
+    )
+    assert in_words({PageNews.WITHHELD: 2}).endswith("0 gone, 2 withheld")
