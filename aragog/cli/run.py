@@ -34,6 +34,7 @@ from aragog.cli.run_report import (
     best_of,
     card,
     completeness,
+    files_text,
     print_outcomes,
     print_problems,
 )
@@ -264,8 +265,8 @@ class Crawl:
             if said:
                 self.console.print(said, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
-            if output:
-                note(completeness(output, tracker), err=True)
+            if last := completeness(output, tracker) if output else files_text(tracker):
+                note(last, err=True)
         return RunResult(enqueued_all and not tracker.in_flight, lines)
 
     def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:

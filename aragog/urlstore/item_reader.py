@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any
 
 from aragog.errors import BadInput
-from aragog.pages.items import PageItems, field_of
+from aragog.pages.items import PageItems, field_of, file_column, urls_in
+from aragog.urlstore.item_files import StoredFile, stored_files
 from aragog.urlstore.items import (
     LAST_PAGE,
     ItemEntry,
@@ -50,6 +51,8 @@ class StoredItem:
     """When that page was fetched."""
     key: str = ""
     """What tells it from the others of its kind; empty: nothing does."""
+    files: tuple[str, ...] = ()
+    """Fields with the URLs of files; what is stored of them is beside them in `values`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class Items:
                 if record is None or not record.fields:
                     continue
                 on_page(PageItems.read(record.fields[field_of(kind)]))
-                yield from reading.of_record(record)
+                yield from reading.with_files(list(reading.of_record(record)))
 
     def history(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
@@ -208,7 +211,13 @@ class _Reading:
             ]
             records.sort(key=_fetched_ms, reverse=True)
             found += self._chosen(group[0], records, site, key)
-        return found
+        return self.with_files(found)
+
+    def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
+        """The items with what is stored of their files: one multi-get if they have any."""
+        urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
+        stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
+        return [replace(each, values=_with_files(each, stored)) for each in items]
 
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
@@ -237,6 +246,7 @@ class _Reading:
                 record.canonical_url,
                 _fetched_ms(record),
                 each.key,
+                found.files,
             )
 
     def _taken_over(self, record: Record, parents: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -294,6 +304,23 @@ def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry
             batch = []
     if batch:
         yield batch
+
+
+def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
+    """The values, each URL of a file followed by what is stored of it."""
+    values: dict[str, Any] = {}
+    for name, value in item.values.items():
+        values[name] = value
+        if name in item.files:
+            values[file_column(name)] = _files_of(value, stored)
+    return values
+
+
+def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
+    """What is stored of the file of a URL, or of those of a list; None: nothing."""
+    if isinstance(value, list):
+        return [_files_of(each, stored) for each in value]
+    return stored.get(value) if isinstance(value, str) else None
 
 
 def _is_of(item: StoredItem, entry: ItemEntry) -> bool:
