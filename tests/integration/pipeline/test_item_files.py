@@ -16,6 +16,7 @@ from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.listings import Listings
 from aragog.crawl.stages.reextract import walk
 from aragog.crawl.stages.revalidation import JobSelection
+from aragog.errors import BrokerUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
 from aragog.settings import Settings
@@ -49,6 +50,13 @@ HTML = "".join(f'<div class=card><img src="{url}"></div>' for url in (IMAGE, OTH
 def stand(pipeline_stand, redis_client):
     followed = FollowedPages(redis_client, prefix="t:")
     return replace(pipeline_stand, settings=SETTINGS, followed_pages=followed)
+
+
+class NoBroker:
+    """A broker that does not answer."""
+
+    def send_all(self, messages):
+        raise BrokerUnavailable("the broker", "does not answer")
 
 
 @pytest.fixture
@@ -111,6 +119,19 @@ def test_the_files_of_items_are_jobs_of_the_crawl_of_their_page(stand):
 def test_a_batch_that_comes_twice_asks_for_each_file_once(stand):
     list_page(stand)
     list_page(stand)
+
+    assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
+
+
+def test_a_batch_that_ends_while_it_asks_for_files_asks_for_them_when_it_comes_again(stand):
+    batch = ResultBatch((result(stand, job(), HTML.encode(), "text/html"),))
+    stand.enqueuer.sender, sender = NoBroker(), stand.enqueuer.sender
+    with pytest.raises(BrokerUnavailable):
+        stand.canonicalize(batch)
+    stand.enqueuer.sender = sender
+
+    for message in stand.canonicalize(batch):
+        stand.write(message.message)
 
     assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
 
