@@ -240,15 +240,15 @@ class SiteKinds:
         return {name: its_type for name, its_type in found.items() if name not in differing}
 
     def columns(self, kind: str) -> tuple[str, ...]:
-        """The names of the fields of a kind in the order of the settings, and of their files."""
+        """The names of the fields of a kind in the order of the settings."""
         kinds = [each.kind for each in self if each.kind.name == kind]
-        names = (
-            column
-            for each in kinds
-            for field in each.fields
-            for column in (field.name, *([file_column(field.name)] * (field.name in each.files)))
-        )
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(field.name for each in kinds for field in each.fields))
+
+    def columns_with_files(self, kind: str) -> tuple[str, ...]:
+        """The same, each field with the URL of a file followed by what is stored of it."""
+        files = {name for each in self if each.kind.name == kind for name in each.kind.files}
+        names = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
+        return tuple(column for some in names for column in some)
 
     def handed_down(self, kind: str) -> frozenset[str]:
         """Fields of a kind that items of the pages it links to take over."""

@@ -246,7 +246,7 @@ class _Reading:
                 record.canonical_url,
                 _fetched_ms(record),
                 each.key,
-                found.files,
+                files=found.files,
             )
 
     def _taken_over(self, record: Record, parents: Mapping[str, tuple[str, str]]) -> dict[str, Any]:

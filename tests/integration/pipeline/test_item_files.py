@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -12,8 +13,10 @@ from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.messages import FetchBatch, ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages import page_scope
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.listings import Listings
+from aragog.crawl.stages.file_analysis import file_analysis
+from aragog.crawl.stages.listings import ListingPage, Listings
 from aragog.crawl.stages.reextract import walk
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.errors import BrokerUnavailable
@@ -70,6 +73,12 @@ def selection(stand):
 
 def job(url=LISTING, **more):
     return UrlJob(url=url, **{"request_id": "r1", **more})
+
+
+def checks_of(*rules):
+    """What knows of one crawl alone, with rules of its scope."""
+    crawl = SimpleNamespace(scope=Scope.of(rules), nofollow=False)
+    return SimpleNamespace(crawl_of=lambda _: crawl)
 
 
 def sent(stand):
@@ -152,10 +161,24 @@ def test_what_forbids_a_link_forbids_a_file(stand, html, more):
 
 
 def test_a_rule_of_the_scope_that_leaves_urls_out_holds_and_places_do_not():
-    scope = Scope.of(["domain:site.test", "-pattern:*/2.png"])
+    checks = checks_of("domain:site.test", "-pattern:*/2.png")
+    found = ListingPage(job(), LISTING, (), files=(IMAGE, OTHER))
+    asked = []
 
-    assert scope.excludes(OTHER)
-    assert not scope.excludes(IMAGE)
+    listings = Listings(load_kinds(SETTINGS.extract), checks, None, True)
+    listings.follow([found], lambda _, urls: asked.extend(urls) or 0)
+
+    assert asked == [IMAGE]
+
+
+@pytest.mark.parametrize(("rule", "left_out"), [("type:text/html", False), ("-type:image/*", True)])
+def test_a_crawl_of_pages_of_one_type_has_the_files_of_their_items(rule, left_out):
+    the_result = fetch_result(job(IMAGE, file=True), content_type="image/png", status=200)
+    analyses = {IMAGE: file_analysis(the_result, agent="aragog")}
+
+    rules = page_scope.outside([the_result], analyses, checks_of(rule))
+
+    assert rules == ({IMAGE: rule} if left_out else {})
 
 
 def test_a_page_has_a_bounded_number_of_files(stand):

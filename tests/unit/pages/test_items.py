@@ -202,7 +202,8 @@ def test_a_page_says_which_fields_are_files_and_a_file_has_a_column_of_its_own()
     assert orjson.loads(stored)["files"] == ["url"]
     assert list(PageItems.read(stored).file_urls) == ["https://www.shop.example/p/1"]
     kinds = load_kinds(rules)
-    assert kinds.columns("cards") == ("sku", "price", "url", "url.file")
+    assert kinds.columns("cards") == ("sku", "price", "url")
+    assert kinds.columns_with_files("cards") == ("sku", "price", "url", "url.file")
     assert kinds.leads_on(URL)
 
 
