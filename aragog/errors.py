@@ -54,7 +54,7 @@ from pinlater.errors import (
     InvalidMessage,
     PinlaterError,
 )
-from richpins.errors import MissingExtra, RichpinsError
+from richpins.errors import InvalidKind, MissingExtra, RichpinsError
 from urlspelling.errors import InvalidSiteRules, InvalidUrl, UrlSpellingError
 from zengraph.errors import (
     CorruptRow,
@@ -269,7 +269,14 @@ TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
 """A part of our own infrastructure is unavailable: the same call may work later."""
 BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
-CONFIG = (ConfigError, InvalidConfig, InvalidSiteRules, InvalidGraphConfig, MissingExtra)
+CONFIG = (
+    ConfigError,
+    InvalidConfig,
+    InvalidSiteRules,
+    InvalidGraphConfig,
+    InvalidKind,
+    MissingExtra,
+)
 """The operator must change the settings. Each has `problems`, a line for each."""
 PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""

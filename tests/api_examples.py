@@ -33,6 +33,7 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import InvalidUrl
+from aragog.pages.items import PageItems
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.standalone.redis_server import RedisServer
@@ -41,6 +42,7 @@ from aragog.urlstore.records import ContentWrite, Likeness, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.redis.connect import connect
+from richpins.items import Item
 from richpins.text_sketch import sketch_of
 from tests.support.api_server import Running, running
 from tests.support.stores import NOW_MS, page, stand
@@ -52,6 +54,7 @@ from zengraph.tables.memory import MemoryTables
 
 LAMP_LIKENESS = Likeness("1f00d2a94c3be871", sketch_of(" ".join(map(str, range(60)))))
 LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
+LAMPS = "http://www.shop.test/c/lamps"
 BATCH = "u3kqWcT0x2"
 VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
 """Members whose values are random, or instants of Redis."""
@@ -132,7 +135,9 @@ def graphs() -> ApplicationGraphs:
 def filled_store() -> Any:
     """A store with two pages."""
     settings = StoreSettings(
-        indexed=("product.brand",), unique=("team.code",), history=("product.price",)
+        indexed=("product.brand",),
+        unique=("team.code",),
+        history=("product.price", "items.cards"),
     )
     a_stand = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings)
     store = a_stand.store
@@ -163,6 +168,11 @@ def filled_store() -> Any:
         written = page(NEWS, at_ms, fields=fields, facts=facts, content=html(title), seen=seen)
         store.write_pages([written])
         store.schedule.watch(NEWS, "desk")
+    for price, at_ms in (("99.90", NOW_MS - 86_400_000), ("89.90", NOW_MS - 60_000)):
+        card = Item({"sku": "L-1", "name": "Brass reading lamp", "price": price}, "L-1")
+        cards = PageItems("www.shop.test", (card,)).stored()
+        written = page(LAMPS, at_ms, fields={"items.cards": orjson.dumps(cards)}, facts=facts)
+        store.write_pages([written])
     a_stand.compact()
     a_stand.clock.advance_ms(60_000)
     return store

@@ -7,6 +7,7 @@ import pytest
 
 from aragog import errors
 from richpins import MissingExtra
+from richpins.errors import InvalidKind
 from scripts.packages import libraries
 from urlspelling import InvalidSiteRules
 
@@ -18,6 +19,7 @@ EXAMPLES = {
     errors.InvalidUrl: ("x" * 500, "no scheme"),
     InvalidSiteRules: ("sites.toml: site 1: host must be", "sites.toml: x is not a known key"),
     MissingExtra: ("text", "trafilatura"),
+    InvalidKind: (["each: is no selector"],),
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),

@@ -4,6 +4,6 @@ COMMANDS = {
     "table": (
         "aragog.addons.table.command",
         "table",
-        "Keep a table of pages current in PLACE, for DuckDB, Polars, Spark and pandas.",
+        "Keep a table of pages current in PLACE, a folder or s3://BUCKET/PREFIX.",
     ),
 }

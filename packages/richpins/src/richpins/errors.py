@@ -19,9 +19,12 @@ class InvalidKind(RichpinsError, ValueError):
     """A table that describes no kind of items."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
+        super().__init__(tuple(problems))
         self.problems = tuple(problems)
         """A line for each mistake, which begins with its key."""
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
 
 
 class MissingExtra(RichpinsError, ImportError):
