@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
 DOCS = "docs/items.md"
 RULES = blocks(DOCS, "toml")[0].replace('.example"', '.test"')
-(COMMAND,) = blocks(DOCS, "sh")
+COMMAND, *_ = blocks(DOCS, "sh")
 PAGES, EACH = 3, 20
 
 
