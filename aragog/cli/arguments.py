@@ -203,10 +203,20 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
         if not names:
             self.fail("contains no field name", param, ctx)
         if self._known:
-            from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
-
-            check_fields([name for name in names if is_extracted(name)], _declared())
+            check_known(names)
         return names
+
+
+def check_known(names: Iterable[str]) -> None:
+    """
+    Refuse names as `FieldNames(known=True)` does.
+
+    Raises:
+        click.BadParameter: names the first such field.
+    """
+    from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
+
+    check_fields([name for name in names if is_extracted(name)], _declared())
 
 
 def _declared() -> set[str]:

@@ -19,8 +19,8 @@ from typing import Any
 from aragog.errors import BadInput
 from aragog.pages.items import PageItems, SiteKinds
 from aragog.transfer.rows import Row
-from aragog.urlstore.item_reader import StoredItem
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.stored_items import StoredItem
 from richpins.field_types import FieldType
 
 OWN = ("kind", "page_url", "fetched_at_ms")

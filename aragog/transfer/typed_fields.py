@@ -112,7 +112,7 @@ class TypedFields:
             orjson.loads(value)
             return value.decode(), True
         else:
-            cell = _cell(orjson.loads(value), its_type)
+            cell = cell_of(orjson.loads(value), its_type)
         try:
             return cell, self.from_column(name, cell) == value
         except TypeError as error:  # such as an integer of more than 64 bits
@@ -182,8 +182,13 @@ def _with_parts(value: Any, its_type: FieldType, convert: Any) -> Any:
     return value
 
 
-def _cell(value: Any, its_type: FieldType) -> Any:
-    """A stored JSON value as a column of its type has it; raises ValueError if it does not fit."""
+def cell_of(value: Any, its_type: FieldType) -> Any:
+    """
+    A stored JSON value as a column of its type has it.
+
+    Raises:
+        ValueError: it does not fit.
+    """
     match its_type.kind, value:
         case ("text", str()) | ("boolean", bool()):
             return value
@@ -196,11 +201,11 @@ def _cell(value: Any, its_type: FieldType) -> Any:
         case "date", str() if len(value) == len("2024-05-01"):
             return date.fromisoformat(value)
         case "list", list():
-            return [_cell(part, _part(its_type)) for part in value]
+            return [cell_of(part, _part(its_type)) for part in value]
         case "map", dict():
-            return [(name, _cell(part, _part(its_type))) for name, part in value.items()]
+            return [(name, cell_of(part, _part(its_type))) for name, part in value.items()]
         case "record", dict() if value.keys() <= its_type.members.keys():
-            return {name: _cell(part, its_type.members[name]) for name, part in value.items()}
+            return {name: cell_of(part, its_type.members[name]) for name, part in value.items()}
         case "any", _:
             return orjson.dumps(value).decode()
     raise ValueError(f"{value!r:.80} is not of the type {its_type.kind}")
@@ -216,7 +221,7 @@ def _cell_of_text(text: str, its_type: FieldType) -> Any:
     if len(text) > _MOST_DIGITS:
         raise ValueError("has too many digits")
     if its_type is INTEGER:
-        return _cell(int(text), INTEGER)
+        return cell_of(int(text), INTEGER)
     number = float(text)
     if not math.isfinite(number):
         raise ValueError("is not a finite number")

@@ -286,3 +286,33 @@ def test_repair_enters_items_that_the_index_has_lost(a_stand):
 def test_a_cursor_that_was_not_given_out_is_refused(a_stand, cursor):
     with pytest.raises(BadInput, match="is not one that was given out"):
         a_stand.store.items.page("cards", SITE, cursor=cursor)
+
+
+def test_items_are_found_by_their_keys_among_pages_of_a_host_that_are_not_withheld(a_stand):
+    elsewhere = f"http://{OTHER}/c/lamps"
+    a_stand.store.write_pages([fetched(elsewhere, stored=cards(("1", "4"), ("2", "6")))])
+    a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("1", "5"), ("3", "7")))])
+    a_stand.store.write_pages(
+        [page(LAMPS, NOW_MS + 2, facts={"status": 403, "outcome": "Forbidden"})]
+    )
+
+    def found(**more):
+        items = a_stand.store.items.with_keys("cards", SITE, ["3", "1", "9"], **more)
+        return [(each.key, each.values["price"], each.page_url) for each in items]
+
+    assert found() == [("3", "7", LAMPS), ("1", "5", LAMPS)]
+    assert found(below=OTHER) == found(withheld=False) == [("1", "4", elsewhere)]
+
+
+def test_an_item_names_the_urls_that_its_values_come_from(a_stand):
+    lists = cards({"url": PRODUCT, "category": "lamps"}, link="url")
+    product = cards(("1", "5"), parents={"category": ("lists", "category")})
+    a_stand.store.write_pages(
+        [fetched(LAMPS, kind="lists", stored=lists), fetched(PRODUCT, stored=product)]
+    )
+
+    assert a_stand.store.items.get("cards", SITE, "1").also_from == (LAMPS,)
+    assert a_stand.store.items.get("cards", SITE, "1").position == 0
+    assert a_stand.store.items.linked("lists", [LAMPS, DESKS]) == {PRODUCT}
+    (listed_item,) = a_stand.store.items.on_pages("lists", [LAMPS])
+    assert listed_item.also_from == ()

@@ -10,11 +10,12 @@ import click
 from aragog.addons.table.delta_files import DeltaFiles
 from aragog.addons.table.keeper import Round, TableKeeper, Wanted
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, PURPOSE, FieldNames
+from aragog.cli.arguments import COUNT, PURPOSE, FieldNames, Host, check_known
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, note, one_line
 from aragog.cli.up import Stopped
 from aragog.errors import BadInput, ConfigError, TransientError
+from aragog.pages.items import load_kinds
 from aragog.pages.selectors import rule_types
 from aragog.transfer.typed_fields import TypedFields
 
@@ -27,7 +28,13 @@ CLEAN_S = 900.0
 @click.command()
 @click.argument("place")
 @click.option(
-    "--fields", type=FieldNames(known=True), help="Field names, separated by commas; later: as is."
+    "--items", metavar="KIND", help="A row for each item of this kind, not for each page."
+)
+@click.option("--host", type=Host(), help="Only items of pages of this host and those below it.")
+@click.option(
+    "--fields",
+    type=FieldNames(),
+    help="Field names, separated by commas; later: as is. Of items: all, if none are named.",
 )
 @click.option("--buckets", type=COUNT, help="Number of partitions; default: 16.")
 @PURPOSE
@@ -49,6 +56,8 @@ CLEAN_S = 900.0
 @click.option("--rebuild", is_flag=True, help="Build it anew from an export.")
 def table(
     place: str,
+    items: str | None,
+    host: str | None,
     fields: tuple[str, ...] | None,
     buckets: int | None,
     purpose: str | None,
@@ -59,7 +68,7 @@ def table(
     rebuild: bool,
 ) -> None:
     """
-    Keep a table of pages current in PLACE, a folder or s3://BUCKET/PREFIX.
+    Keep a table of pages or items current in PLACE, a folder or s3://BUCKET/PREFIX.
 
     It is a Delta Lake table of Parquet files, which DuckDB, Polars, Spark and pandas read without a
     catalog. The first run builds it from an export; later ones merge what changed since.
@@ -71,16 +80,29 @@ def table(
             " true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
-    wanted = Wanted(fields=fields, buckets=buckets, purpose=purpose)
-    if fields is None and files.state() is None:
-        raise BadInput(f"{place}: has no table yet: give --fields")
+    wanted = Wanted(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
+    _check(wanted, files)
     stopped = Stopped()
     with closing(url_store(settings)) as store:
         keeper = TableKeeper(
-            store, files, TypedFields(store.formats, rule_types(settings.extract)), wanted,
+            store, files, TypedFields(store.formats, rule_types(settings.extract)),
+            load_kinds(settings.extract), wanted,
             kept_s=settings.refresh.changes_kept_s, keep_h=keep_h, now_ms=store.zen.clock.now_ms,
         )  # fmt: skip
         _keep(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
+
+
+def _check(wanted: Wanted, files: DeltaFiles) -> None:
+    """Raises BadInput, BadParameter: the options do not make a table."""
+    state = files.state()
+    if wanted.items or (state and state.items):
+        return
+    if wanted.host is not None:
+        raise BadInput("--host goes with --items")
+    if wanted.fields is None and state is None:
+        raise BadInput(f"{files.place}: has no table yet: give --fields or --items")
+    if wanted.fields is not None:
+        check_known(wanted.fields)
 
 
 def _keep(
@@ -111,9 +133,9 @@ def _keep(
 
 def _report(done: Round) -> None:
     if done.rebuilt:
-        note(one_line(f"built from an export: {done.written:,} pages ({done.rebuilt})"))
+        note(one_line(f"built from an export: {done.written:,} {done.noun} ({done.rebuilt})"))
     elif done.written or done.left:
-        note(f"{done.written:,} pages written, {done.left:,} not in the table any more")
+        note(f"{done.written:,} {done.noun} written, {done.left:,} not in the table any more")
     elif done.is_last:
         note("no changes")
 

@@ -9,7 +9,7 @@ feed is in the commit, which makes a merge happen exactly once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from aragog.addons.table.columns import LEAVES
+from aragog.addons.table.rows import LEAVES
 from aragog.errors import BadInput, ConfigError, ServiceUnavailable
 from aragog.runtime.extras import require
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import CommitProperties, DeltaTable, WriterProperties
 
     from aragog.settings import ContentSettings
 
@@ -44,7 +44,14 @@ class TableState:
     """The count of takedowns that the table reflects."""
     buckets: int
     fields: tuple[str, ...]
+    """Of a table of items, empty: all of the kind."""
     purpose: str | None = None
+    items: str | None = None
+    """The kind of items that are its rows; None: they are pages."""
+    host: str | None = None
+    """Only items of pages of this host and those below it; None: of all."""
+    types: str = ""
+    """Tells the types of its columns from others; empty: as of a version that did not say it."""
     number: int = 0
     """Commits of aragog so far; two writers cannot commit the same."""
 
@@ -139,12 +146,13 @@ class DeltaFiles:
                 configuration=_configuration(keep_h),
                 storage_options=self._options(),
                 commit_properties=_properties(state),
+                writer_properties=_file_properties(),
                 target_file_size=TARGET_BYTES,
             )
 
-    def merge(self, rows: Any, state: TableState) -> None:
+    def merge(self, rows: Any, state: TableState, key: str) -> None:
         """
-        Write and delete rows by their URL, in one commit with the state.
+        Write and delete rows by their column `key`, in one commit with the state.
 
         Raises:
             ServiceUnavailable: another process committed first, or S3 does not answer; nothing was
@@ -154,8 +162,8 @@ class DeltaFiles:
         names = [name for name in rows.schema.names if name != LEAVES]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # The buckets are named, and the source is streamed, so that no URL is in the log.
-        same = f"t.bucket = s.bucket AND t.url = s.url AND t.bucket IN ({buckets})"
+        # The buckets are named, and the source is streamed, so that no key is in the log.
+        same = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
                 table.merge(
@@ -164,6 +172,7 @@ class DeltaFiles:
                     source_alias="s",
                     target_alias="t",
                     streamed_exec=True,
+                    writer_properties=_file_properties(),
                     commit_properties=_properties(state),
                 )
                 .when_matched_delete(f"s.{LEAVES}")
@@ -181,11 +190,18 @@ class DeltaFiles:
                 commit_properties=_properties(state),
             )  # fmt: skip
 
-    def urls(self) -> Iterator[tuple[str, str | None]]:
-        """Each row's URL, and the URL that sent its page."""
+    def read(self, columns: Sequence[str], where: Any = None) -> Iterator[tuple[Any, ...]]:
+        """
+        These columns of each row.
+
+        Args:
+            columns: their names.
+            where: an expression of pyarrow that is true for the rows that are wanted; None: all.
+        """
         table = self._opened()
         with self._errors():
-            for batch in table.to_pyarrow_dataset().to_batches(columns=["url", "final_url"]):
+            found = table.to_pyarrow_dataset().to_batches(columns=[*columns], filter=where)
+            for batch in found:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def rows(self) -> int:
@@ -202,7 +218,7 @@ class DeltaFiles:
         with self._errors():
             table.optimize.compact(
                 target_size=TARGET_BYTES, max_concurrent_tasks=1,
-                commit_properties=_properties(after),
+                writer_properties=_file_properties(), commit_properties=_properties(after),
             )  # fmt: skip
         return after
 
@@ -214,6 +230,8 @@ class DeltaFiles:
         """
         table = self._opened()
         with self._errors():
+            if (now := _configuration(keep_h)).items() - table.metadata().configuration.items():
+                table.alter.set_table_properties(dict(now), raise_if_not_exists=False)
             gone = table.vacuum(
                 retention_hours=keep_h, dry_run=False, enforce_retention_duration=False, full=True
             )
@@ -260,6 +278,22 @@ def _properties(state: TableState) -> CommitProperties:
     return CommitProperties(
         custom_metadata={_STATE: state.text()},
         app_transactions=[Transaction(_STATE, state.number)],
+    )
+
+
+def _file_properties() -> WriterProperties:
+    """
+    How Parquet files are written: without statistics.
+
+    Merges write texts as "string views". pyarrow (26), and so pandas and DuckDB over it, cannot
+    compare a filter with their smallest and largest value, and reads fail; without them it filters
+    the rows.
+    """
+    from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
+
+    return WriterProperties(
+        compression="ZSTD",
+        default_column_properties=ColumnProperties(statistics_enabled="NONE"),
     )
 
 

@@ -4,24 +4,23 @@ Keep a table equal to the store: what the change feed names is read from the sto
 A merge brings the rows of the URLs that changed to what the store has of them now, so a change that
 is read twice changes nothing, and one that is killed is done again. A page that an export would not
 have leaves the table. Takedowns are not in the feed: when their count differs from that of the
-table, all its URLs are looked up.
+table, all its URLs are looked up. A row is a page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from aragog.addons.table.columns import Columns, is_shown
 from aragog.addons.table.delta_files import DeltaFiles, TableState
-from aragog.transfer.import_export import NodeSelection, export_urls
-from aragog.transfer.json_lines import UrlRecord
+from aragog.addons.table.item_rows import ItemTableRows
+from aragog.addons.table.page_rows import PageTableRows
+from aragog.addons.table.rows import TableRows, types_of
+from aragog.pages.items import SiteKinds
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.store import UrlStore
 
-MOST_URLS = 10_000
-"""Pages that one commit merges; with 5 KB of fields each, 50 MB of memory."""
 _READ_CHANGES = 500
 _ADVANCE_MS = 3_600_000
 """How old a cursor gets in a table without changes before it is committed anew."""
@@ -34,6 +33,25 @@ class Wanted:
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
     purpose: str | None = None
+    items: str | None = None
+    """The kind of items that are its rows, for a new table; None: pages."""
+    host: str | None = None
+    """Only items of pages of this host and those below it."""
+
+    def applied(self, before: TableState | None) -> TableState:
+        """The state of a table that is built anew, without what it is of."""
+        is_same = before is not None and self.items in (None, before.items)
+        same = before if is_same else None
+        return TableState(
+            cursor="",
+            takedowns=0,
+            buckets=self.buckets or (before.buckets if before else 16),
+            fields=self.fields or (same.fields if same else ()),
+            purpose=self.purpose,
+            items=self.items or (same.items if same else None),
+            host=self.host or (same.host if same else None),
+            number=before.number + 1 if before else 1,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +60,12 @@ class Round:
 
     written: int = 0
     left: int = 0
+    noun: str = "pages"
+    """What was written."""
     rebuilt: str = ""
     """Why the table was built from an export; empty: it was not."""
     is_last: bool = True
     """False: the feed has more already."""
-
-
-@dataclass(slots=True)
-class _Records:
-    """A sink that keeps the records of the table."""
-
-    kept: list[UrlRecord] = field(default_factory=list)
-
-    def write(self, records: Sequence[UrlRecord]) -> None:
-        self.kept += filter(is_shown, records)
-
-    def close(self) -> None:
-        """Nothing to do."""
 
 
 class TableKeeper:
@@ -68,7 +75,8 @@ class TableKeeper:
     Args:
         store: where pages are.
         files: the table.
-        types: of the fields.
+        types: of the fields of pages.
+        kinds: of items.
         wanted: how the table is to be.
         kept_s: how long the feed keeps changes.
         keep_h: how long files that the table no longer has stay for its readers.
@@ -80,13 +88,15 @@ class TableKeeper:
         store: UrlStore,
         files: DeltaFiles,
         types: TypedFields,
+        kinds: SiteKinds,
         wanted: Wanted,
         *,
         kept_s: float,
         keep_h: int,
         now_ms: Callable[[], int],
     ) -> None:
-        self._store, self._files, self._types, self._wanted = store, files, types, wanted
+        self._store, self._files, self._types, self._kinds = store, files, types, kinds
+        self._wanted = wanted
         self._kept_ms, self._keep_h, self._now_ms = int(kept_s * 1000), keep_h, now_ms
 
     def round(self, *, rebuild: bool = False) -> Round:
@@ -96,6 +106,7 @@ class TableKeeper:
         Safe to kill and to repeat anywhere.
 
         Raises:
+            BadInput: the settings have no such items or fields.
             ServiceUnavailable, StoreUnavailable: nothing was committed; call it again.
         """
         state = self._files.state()
@@ -110,18 +121,29 @@ class TableKeeper:
             self._files.compact(state)
         return self._files.clean(self._keep_h)
 
+    def _rows(self, state: TableState) -> TableRows:
+        if state.items is None:
+            return PageTableRows(self._store, self._files, self._types, state)
+        return ItemTableRows(self._store, self._files, self._kinds, state)
+
     def _why_rebuild(self, state: TableState | None, *, rebuild: bool) -> str:
         wanted = self._wanted
         if state is None:
             return "there was no table"
         if rebuild:
             return "--rebuild"
+        if wanted.items not in (None, state.items):
+            return f"it had {f'items {state.items}' if state.items else 'pages'}"
+        if wanted.host not in (None, state.host):
+            return f"it was of {state.host or 'all hosts'}"
         if wanted.fields not in (None, state.fields):
             return "it had other fields"
         if wanted.purpose != state.purpose:
             return "it was for another use"
         if wanted.buckets not in (None, state.buckets):
             return "it had another number of buckets"
+        if state.types and state.types != types_of(self._rows(state).schema):
+            return "the settings had other fields or types"
         at_ms = int(state.cursor[:16], 16)
         if at_ms < self._now_ms() - self._kept_ms:
             moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
@@ -130,76 +152,39 @@ class TableKeeper:
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
         """Make the table anew from an export; changes during it are merged afterward."""
-        wanted = self._wanted
-        state = TableState(
-            cursor=self._store.feed.end(),
-            takedowns=self._store.takedowns.count(),
-            buckets=wanted.buckets or (before.buckets if before else 16),
-            fields=wanted.fields or (before.fields if before else ()),
-            purpose=wanted.purpose,
-            number=before.number + 1 if before else 1,
-        )
-        columns = Columns(self._types, state.fields, state.buckets)
-        batches = (columns.batch(records) for records in self._exported(state))
-        self._files.replace(batches, columns.schema, state, self._keep_h)
-        return Round(self._files.rows(), rebuilt=reason, is_last=False)
-
-    def _exported(self, state: TableState) -> Iterator[list[UrlRecord]]:
-        cursor: str | None = None
-        while True:
-            selection = NodeSelection(cursor=cursor, limit=MOST_URLS // 4)
-            records, cursor = self._read(selection, state)
-            yield records
-            if cursor is None:
-                return
-
-    def _read(
-        self, selection: NodeSelection, state: TableState
-    ) -> tuple[list[UrlRecord], str | None]:
-        sink = _Records()
-        report = export_urls(
-            self._store.zen, sink, selection, fields=state.fields, aliases=False,
-            purpose=state.purpose,
-        )  # fmt: skip
-        return sink.kept, report.cursor
+        # Both before the export, so that what happens meanwhile is merged by the next round.
+        cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
+        state = replace(self._wanted.applied(before), cursor=cursor, takedowns=takedowns)
+        rows = self._rows(state)
+        state = replace(state, types=types_of(rows.schema))
+        self._files.replace(rows.exported(), rows.schema, state, self._keep_h)
+        return Round(self._files.rows(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
         # Both before the reads, so that what happens meanwhile is seen by the next round.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
-        urls, cursor, is_last = self._changed(state.cursor)
+        rows = self._rows(state)
+        urls, cursor, is_last = self._changed(state.cursor, rows.most_pages)
         if is_last:
             cursor = max(cursor, end)
-        if takedowns != state.takedowns:
-            urls |= self._taken_down()
         after = replace(state, cursor=cursor, takedowns=takedowns, number=state.number + 1)
-        if not urls:
+        merge = rows.merge(urls, taken_down=takedowns != state.takedowns)
+        if merge is None:
             age_ms = int(cursor[:16], 16) - int(state.cursor[:16], 16)
-            if takedowns != state.takedowns or age_ms > min(_ADVANCE_MS, self._kept_ms // 4):
+            is_old = age_ms > min(_ADVANCE_MS, self._kept_ms // 4)
+            if takedowns != state.takedowns or not is_last or is_old:
                 self._files.advance(after)
-            return Round()
-        records, _ = self._read(NodeSelection(urls=sorted(urls)), state)
-        gone = sorted(urls - {record.url for record in records})
-        columns = Columns(self._types, state.fields, state.buckets)
-        self._files.merge(columns.merge(records, gone), after)
-        return Round(len(records), len(gone), is_last=is_last)
+            return Round(noun=rows.noun, is_last=is_last)
+        self._files.merge(merge.rows, after, rows.key)
+        return Round(merge.written, merge.left, noun=rows.noun, is_last=is_last)
 
-    def _changed(self, cursor: str) -> tuple[set[str], str, bool]:
+    def _changed(self, cursor: str, most: int) -> tuple[set[str], str, bool]:
         """URLs of changes after a cursor, the cursor after them, and whether these were all."""
         urls: set[str] = set()
-        while len(urls) < MOST_URLS:
+        while len(urls) < most:
             page = self._store.feed.changes(cursor, _READ_CHANGES)
             if page.cursor in (None, cursor):
                 return urls, cursor, True
             cursor = page.cursor or cursor
             urls |= {change.url for change in page.items}
         return urls, cursor, False
-
-    def _taken_down(self) -> set[str]:
-        """URLs of the table that were taken down, or whose page a taken down URL sent."""
-        takedowns = self._store.takedowns
-        single = {name for kind, name in takedowns.listed() if kind == "url"}
-
-        def is_refused(url: str | None) -> bool:
-            return url is not None and (url in single or takedowns.site_refused(url))
-
-        return {url for url, sender in self._files.urls() if is_refused(url) or is_refused(sender)}

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.values import Cursor, Limit, Purpose
-from aragog.urlstore.item_reader import ItemVersion, StoredItem
+from aragog.urlstore.item_reader import ItemVersion
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.stored_items import StoredItem
 from aragog.urlstore.tombstones import site_name
 
 Kind = Annotated[

@@ -11,6 +11,7 @@ from aragog.addons.table.delta_files import DeltaFiles
 from aragog.addons.table.keeper import TableKeeper, Wanted
 from aragog.errors import BadInput, ConfigError, ServiceUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import load_kinds
 from aragog.runtime.clock import ManualClock
 from aragog.settings import ContentSettings, RefreshSettings, StoreSettings
 from aragog.transfer.typed_fields import TypedFields
@@ -29,6 +30,8 @@ HOURS_MS = 3_600_000
 
 class Shop:
     """A store, the keeper of its table, and readers of it."""
+
+    kinds = load_kinds({})
 
     def __init__(self, place, content=None):
         self.clock = ManualClock(NOW_MS)
@@ -69,7 +72,7 @@ class Shop:
 
     def keeper(self, **wanted):
         return TableKeeper(
-            self.store, self.files, TypedFields(self.store.formats),
+            self.store, self.files, TypedFields(self.store.formats), self.kinds,
             Wanted(**{"fields": FIELDS, "buckets": 4, **wanted}), kept_s=KEPT_S, keep_h=0,
             now_ms=self.clock.now_ms,
         )  # fmt: skip
@@ -295,6 +298,27 @@ def test_of_two_writers_one_commits_and_the_other_tries_again(shop):
         shop.files.advance(after)
 
 
+@pytest.mark.parametrize("compacted", [False, True])
+def test_readers_filter_texts_of_rows_that_were_merged(shop, compacted):
+    for number in range(12):
+        shop.put(number)
+        shop.keep()
+    shop.put(*range(12), price=2)
+    shop.keep()
+    if compacted:
+        shop.keeper().clean()
+
+    table = DeltaTable(shop.place)
+    with duckdb.connect() as connection:
+        connection.register("pages", table.to_pyarrow_dataset())
+        by_duckdb = connection.sql("FROM pages WHERE url = 'http://a.example/3'").fetchall()
+    by_pandas = table.to_pandas(filters=[("shop.name", "=", "lamp")])
+    by_polars = pl.scan_delta(shop.place).filter(pl.col("host") == "a.example").collect()
+
+    assert [row[0] for row in by_duckdb] == ["http://a.example/3"]
+    assert len(by_pandas) == len(by_polars) == 12
+
+
 def test_small_files_are_joined_and_nothing_is_lost(shop):
     for number in range(12):
         shop.put(number)
@@ -305,6 +329,23 @@ def test_small_files_are_joined_and_nothing_is_lost(shop):
 
     assert len(DeltaTable(shop.place).file_uris()) <= min(small, 2 * 4)
     assert len(shop.prices()) == 12
+
+
+def test_other_hours_for_old_files_hold_for_an_existing_table(shop):
+    shop.put(1)
+    shop.keep()
+    before = shop.files.state()
+
+    shop.files.clean(5)
+    kept = DeltaTable(shop.place).metadata().configuration
+    version = DeltaTable(shop.place).version()
+    shop.files.clean(5)
+
+    assert kept["delta.logRetentionDuration"] == "interval 5 hours"
+    assert kept["delta.deletedFileRetentionDuration"] == "interval 5 hours"
+    assert DeltaTable(shop.place).version() == version
+    assert shop.files.state() == before
+    assert shop.keep()[0].rebuilt == ""
 
 
 def test_a_table_of_another_program_is_left_alone(tmp_path):

@@ -3,14 +3,17 @@
 import shlex
 from contextlib import closing
 
+import orjson
 import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
+from aragog.pages.items import PageItems
 from aragog.settings import load_settings
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
+from richpins.items import Item
 from tests.support.documented import blocks
 from tests.support.stores import page
 from tests.support.waiting import wait_until
@@ -24,6 +27,15 @@ def run(*arguments, code=0):
     return ran.output
 
 
+def show(store, *some):
+    """A page of items that are (key, price)."""
+    url, now_ms = "http://shop.example/c/lamps", store.zen.clock.now_ms()
+    items = tuple(Item({"sku": key, "price": price}, key) for key, price in some)
+    fields = {"items.cards": orjson.dumps(PageItems("shop.example", items).stored())}
+    seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, body_hash=str(some))
+    store.write_pages([page(url, now_ms, fields=fields, seen=seen)])
+
+
 def put(store, number, price):
     url, now_ms = f"http://shop.example/{number}", store.zen.clock.now_ms()
     fields = {"page.title": b'"Lamp %d"' % number, "product.price": b'"%d"' % price}
@@ -34,17 +46,18 @@ def put(store, number, price):
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     settings = tmp_path / "aragog.toml"
-    settings.write_text(blocks(PAGE, "toml")[0])
+    settings.write_text("".join([blocks(PAGE, "toml")[0], *blocks("docs/items.md", "toml")[:1]]))
     monkeypatch.setenv("ARAGOG_SETTINGS", str(settings))
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     with closing(url_store(load_settings())) as opened:
         yield opened
 
 
-def read(tmp_path, capsys):
-    """What the programs of the page print."""
+def read(tmp_path, capsys, table="pages"):
+    """What the programs of the page print of a table."""
     for program in blocks(PAGE, "python"):
-        exec(program.replace("/data/pages", str(tmp_path / "pages")), {})
+        if f"/data/{table}" in program:
+            exec(program.replace(f"/data/{table}", str(tmp_path / table)), {})
     return capsys.readouterr().out
 
 
@@ -75,6 +88,44 @@ def test_the_page_builds_keeps_and_reads_a_table(store, tmp_path, capsys):
     assert later[3:] == ["--follow"]
 
 
+def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsys):
+    command = shlex.split(blocks(PAGE, "sh")[1])
+    assert command[:3] == ["aragog", "table", "/data/cards"]
+    show(store, ("L-1", "41.50"), ("L-2", "7"))
+    place = tmp_path / "cards"
+
+    built = run(place, *command[3:])
+    before = read(tmp_path, capsys, "cards")
+    show(store, ("L-1", "43"))
+    said = []
+
+    def is_merged():
+        said.append(run(place))
+        return "1 items written, 1 not in the table any more" in said[-1]
+
+    wait_until(is_merged, SETTLE_MS / 1000 + 60)
+    after = read(tmp_path, capsys, "cards")
+
+    assert built.startswith("built from an export: 2 items (there was no table)")
+    assert "41.5" in before
+    assert "L-2" in before
+    assert "43.0" in after
+    assert "L-2" not in after
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--items", "card"), "there is no kind of items 'card' in extract, but cards"),
+        (("--items", "cards", "--fields", "sku,color"), "cards: has no field 'color', but sku, "),
+        (("--fields", "page.title", "--host", "shop.example"), "--host goes with --items"),
+        (("--fields", "page.titel"), "'page.titel' is not a known field"),
+    ],
+)
+def test_options_that_make_no_table_are_named(store, tmp_path, options, message):
+    assert message in run(tmp_path / "pages", *options, code=2)
+
+
 def test_without_new_pages_in_the_feed_it_says_what_to_set(store, tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_REFRESH__REPORT_NEW_PAGES", "false")
 
@@ -82,4 +133,4 @@ def test_without_new_pages_in_the_feed_it_says_what_to_set(store, tmp_path, monk
 
 
 def test_a_new_table_needs_fields(store, tmp_path):
-    assert "give --fields" in run(tmp_path / "pages", code=2)
+    assert "give --fields or --items" in run(tmp_path / "pages", code=2)

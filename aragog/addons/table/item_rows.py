@@ -1,0 +1,241 @@
+"""A table of items: its columns, a row for each item, and what a changed page does to them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from aragog.addons.table.delta_files import DeltaFiles, TableState
+from aragog.addons.table.rows import LEAVES, Merge, bucket_of, refuser
+from aragog.errors import BadInput
+from aragog.pages.items import SiteKinds
+from aragog.transfer.parquet import arrow_type
+from aragog.transfer.typed_fields import cell_of
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.stored_items import StoredItem, is_below
+from richpins.field_types import TEXT, FieldType
+
+OWN = (
+    "item_id", "bucket", "site", "item_key", "item_position", "page_url", "also_from",
+    "fetched_at_ms",
+)  # fmt: skip
+"""The columns of every table, besides those of fields."""
+RESERVED = ("page_url", "fetched_at_ms")
+"""Names that no field has, and that `--fields` may have: they are columns anyway."""
+_AT_ONCE = 1000
+_MULTI_GET = 500
+
+
+class _KnownRow(NamedTuple):
+    """What a row of the table says of its item."""
+
+    item_id: str
+    site: str
+    item_key: str | None
+    page_url: str
+    also_from: list[str] | None
+
+    @property
+    def urls(self) -> Iterator[str]:
+        """Where its values come from."""
+        yield self.page_url
+        yield from self.also_from or ()
+
+
+class ItemTableRows:
+    """
+    The rows of a table of items.
+
+    An item with a key is one row, with the values of the page that was fetched last among those
+    that the table may show; one without a key is a row of its page and its position there.
+
+    Args:
+        store: where pages are.
+        files: the table.
+        kinds: of the settings.
+        state: the kind, its fields, the host, the number of partitions and the use.
+
+    Raises:
+        BadInput: there is no such kind, or it has no field of a name, or the name of a field is
+            that of another column.
+    """
+
+    key = "item_id"
+    noun = "items"
+    most_pages = 1000
+    """With a hundred items of 1 KB each, 100 MB of memory."""
+
+    def __init__(
+        self, store: UrlStore, files: DeltaFiles, kinds: SiteKinds, state: TableState
+    ) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
+
+        self._arrow, self._store, self._files, self._state = pa, store, files, state
+        self._kind = state.items or ""
+        of_kind = [each for each in kinds if each.kind.name == self._kind]
+        self._sites = [each.site for each in of_kind]
+        self._givers = {of for each in of_kind for of, _ in each.kind.parents.values()}
+        types = kinds.types(self._kind)
+        self._types = {name: types.get(name) for name in _fields(kinds, self._kind, state.fields)}
+        text = pa.string()
+        columns = dict.fromkeys(OWN, text)
+        columns |= {"bucket": pa.int32(), "item_position": pa.int32()}
+        columns |= {"also_from": pa.list_(text), "fetched_at_ms": pa.int64()}
+        columns |= {name: arrow_type(pa, each or TEXT) for name, each in self._types.items()}
+        self.schema = pa.schema(list(columns.items()))
+
+    def exported(self) -> Iterator[Any]:
+        """Record batches of all items."""
+        left = (
+            item
+            for site in self._sites
+            for item in self._store.items.all(
+                self._kind, site, below=self._state.host or "", purpose=self._state.purpose,
+                withheld=False,
+            )
+        )  # fmt: skip
+        while some := list(islice(left, _AT_ONCE)):
+            rows = list(map(self._row, some))
+            yield self._arrow.RecordBatch.from_pylist(rows, schema=self.schema)
+
+    def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
+        """
+        What the items are now that these pages have, or had when they were merged last.
+
+        So an item that left its page is that of another page, or leaves the table.
+        """
+        changed = self._with_pages(urls)
+        known = self._known(changed, refuser(self._store) if taken_down else None)
+        items = self._now(changed, known)
+        gone = sorted({row.item_id for row in known} - items.keys())
+        if not items and not gone:
+            return None
+        rows = [{**self._row(item), LEAVES: False} for item in items.values()]
+        rows += [{**self._key_of(item_id), LEAVES: True} for item_id in gone]
+        schema = self.schema.append(self._arrow.field(LEAVES, self._arrow.bool_()))
+        return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(gone))
+
+    def _with_pages(self, urls: Collection[str]) -> set[str]:
+        """The URLs, those of pages to which their items hand values down, and canonical ones."""
+        given = sorted(urls)
+        found = set(given).union(
+            *(self._store.items.linked(kind, given) for kind in sorted(self._givers))
+        )
+        for some in _parts(sorted(found), _MULTI_GET):
+            records = self._store.get_many(some, ())
+            found |= {record.canonical_url for record in records if record}
+        return found
+
+    def _known(
+        self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
+    ) -> list[_KnownRow]:
+        """The rows of the table with values of these pages, or of any that is refused."""
+        import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
+
+        where = None
+        if is_refused is None:
+            of_pages = pc.field("page_url").isin(
+                self._arrow.array(sorted(changed), self._arrow.string())
+            )
+            where = of_pages | pc.field("also_from").is_valid()
+        rows = (_KnownRow(*row) for row in self._files.read(_KnownRow._fields, where))
+        return [
+            row
+            for row in rows
+            if any(url in changed or (is_refused and is_refused(url)) for url in row.urls)
+        ]
+
+    def _now(self, changed: Collection[str], known: Collection[_KnownRow]) -> dict[str, StoredItem]:
+        """The items of changed pages, and of rows of the table, as they are now, by their id."""
+        keys = defaultdict[str, set[str]](set)
+        for row in known:
+            if row.item_key:
+                keys[row.site].add(row.item_key)
+        pages = {*changed, *(row.page_url for row in known if not row.item_key)}
+        found: dict[str, StoredItem] = {}
+        for item in self._of_pages(pages):
+            if item.key:
+                keys[item.site].add(item.key)
+            else:
+                found[_id(item)] = item
+        for site in keys.keys() & set(self._sites):
+            for item in self._store.items.with_keys(
+                self._kind, site, sorted(keys[site]), below=self._state.host or "",
+                purpose=self._state.purpose, withheld=False,
+            ):  # fmt: skip
+                found[_id(item)] = item
+        return found
+
+    def _of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
+        items = self._store.items.on_pages(
+            self._kind, sorted(urls), purpose=self._state.purpose, withheld=False
+        )
+        for item in items:
+            if item.site in self._sites and is_below(item.page_url, self._state.host or item.site):
+                yield item
+
+    def _key_of(self, item_id: str) -> dict[str, Any]:
+        return {"item_id": item_id, "bucket": bucket_of(item_id, self._state.buckets)}
+
+    def _row(self, item: StoredItem) -> dict[str, Any]:
+        cells = {
+            name: _cell(item.values.get(name), its_type) for name, its_type in self._types.items()
+        }
+        return {
+            **self._key_of(_id(item)),
+            "site": item.site,
+            "item_key": item.key or None,
+            "item_position": item.position,
+            "page_url": item.page_url,
+            "also_from": list(item.also_from) or None,
+            "fetched_at_ms": item.fetched_at_ms,
+            **cells,
+        }
+
+
+def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
+    """The fields that are columns; raises BadInput."""
+    if kind not in kinds.names:
+        listed = ", ".join(kinds.names) or "none"
+        raise BadInput(f"there is no kind of items {kind!r} in extract, but {listed}")
+    known = kinds.columns(kind)
+    fields = [name for name in dict.fromkeys(wanted or known) if name not in RESERVED]
+    has_function = any(each.kind.function for each in kinds if each.kind.name == kind)
+    if not fields:
+        raise BadInput(f"{kind}: a function finds these items: name their fields by --fields")
+    if (unknown := set(fields) - set(known)) and not has_function:
+        raise BadInput(f"{kind}: has no field {min(unknown)!r}, but {', '.join(known)}")
+    if taken := [name for name in fields if name in OWN]:
+        raise BadInput(
+            f"field {taken[0]!r}: the table has another column of this name; rename the field, or "
+            "leave it out by --fields"
+        )
+    return fields
+
+
+def _id(item: StoredItem) -> str:
+    """Tells an item from all others: 32 hex digits."""
+    of_page = (item.page_url, str(item.position))
+    parts = [item.site, item.kind, item.key, *(() if item.key else of_page)]
+    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _cell(value: Any, its_type: FieldType | None) -> Any:
+    """A value as its column has it: null if it is of another type, JSON if there is no type."""
+    if value is None:
+        return None
+    if its_type is None:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    try:
+        return cell_of(value, its_type)
+    except ValueError:
+        return None
+
+
+def _parts(urls: list[str], size: int) -> Iterator[list[str]]:
+    return (urls[at : at + size] for at in range(0, len(urls), size))
