@@ -38,6 +38,10 @@ PAGE_OBJECTS = (
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 ITEMS, ITEMS_PAGE = "tests/system/test_items.py", "tests/unit/pages/test_items_page.py"
+ITEM_FILES = (
+    "tests/system/test_item_files.py"
+    "::test_a_run_stores_the_files_of_its_items_and_its_last_line_counts_them"
+)
 OWN_FIELDS = "tests/system/test_own_fields.py"
 NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
@@ -141,6 +145,9 @@ RUN_BY = {
     ("docs/prices.md", "toml"): PRICES,
     ("docs/items.md", 'toml: [extract."shop.example".cards]'): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
     ("docs/items.md", "sh"): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/items.md", 'toml: [extract."shop.example".lamps]'): ITEM_FILES,
+    ("docs/items.md", "sh: aragog run urls.txt --stop -O lamps"): ITEM_FILES,
+    ("docs/items.md", "json"): ITEM_FILES,
     ("docs/items.md", 'toml: [extract."shop.example".lists]'): (
         f"{ITEMS_PAGE}::test_the_example_of_a_value_from_the_list_page"
     ),

@@ -35,6 +35,11 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
     )
 
 
+def for_files(fetch: FetchSettings) -> FetchSettings:
+    """Settings to fetch files of items: their types, within the limits of pages."""
+    return dataclasses.replace(fetch, content_types=fetch.file_types)
+
+
 def for_resources(settings: Settings) -> FetchSettings:
     """Settings to fetch what pages ask for: any type, within a page's limits, no credentials."""
     rendering = settings.rendering

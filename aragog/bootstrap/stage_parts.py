@@ -8,7 +8,7 @@ from functools import partial
 import redis
 
 from aragog.bootstrap.egress import egress_of
-from aragog.bootstrap.fetch_limits import for_robots, for_sitemaps
+from aragog.bootstrap.fetch_limits import for_files, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
     limiter,
     lines_of,
@@ -186,6 +186,7 @@ class Fetchers:
     """Separate, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
+    files: Fetcher
     robots: Fetcher
 
 
@@ -207,5 +208,6 @@ def fetchers_of(parts: StageParts) -> Fetchers:
         robots_pool=GreenPool(at_once),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
+        files=open_fetcher(for_files(fetch), sharing=pages, as_declared=True),
         robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
     )

@@ -141,6 +141,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
         requester=Requester(
             fetcher=fetchers.pages,
             sitemap_fetcher=fetchers.sitemaps,
+            file_fetcher=fetchers.files,
             pool=fetchers.pool,
             access=parts.access,
             clock=parts.clock,

@@ -35,6 +35,7 @@ from aragog.cli.run_report import (
     best_of,
     card,
     completeness,
+    files_text,
     print_outcomes,
     print_problems,
 )
@@ -281,8 +282,8 @@ class Crawl:
                 changes.tell(self.options.changes)
             if finished:
                 changes.finish()
-            if output:
-                note(completeness(output, tracker), err=True)
+            if last := completeness(output, tracker) if output else files_text(tracker):
+                note(last, err=True)
         return RunResult(finished, lines)
 
     def _ask_for_unlinked(

@@ -105,9 +105,9 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
     Whether the file of a run is complete: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
-    Two URLs of one page have one record.
+    Two URLs of one page have one record. Files of items are apart: `; 38 of 40 files (2 gone 404)`.
     """
-    urls = tracker.total + tracker.not_accepted
+    urls = tracker.total + tracker.not_accepted - tracker.files - tracker.files_without.total()
     without: Counter[str] = Counter(tracker.outcomes)
     without["not accepted"] = tracker.not_accepted
     without["still waiting"] = tracker.in_flight
@@ -119,13 +119,27 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
         f"{output.records:,} items on {own:,} pages" if output.has_items else f"{own:,} records"
     )
     found = f"{records} of {urls:,} URLs"
-    return found + (f", {urls - own:,} without ({reasons})" if urls > own else "") + beside
+    absent = f", {urls - own:,} without ({reasons})" if urls > own else ""
+    files = files_text(tracker)
+    return found + absent + beside + (f"; {files}" if files else "")
+
+
+def files_text(tracker: RunTracker) -> str:
+    """How many files of items are stored, of how many; "": there were none."""
+    without = tracker.files_without
+    count = tracker.files + without.total()
+    reasons = ", ".join(f"{number:,} {name}" for name, number in without.most_common())
+    if not count:
+        return ""
+    return f"{tracker.files:,} of {count:,} files" + (f" ({reasons})" if reasons else "")
 
 
 def setting_of(problem: NotStored, settings: Settings) -> str:
     """The settings that would let a URL be fetched, separated by commas; "": none would."""
     if problem.outcome == OutcomeKind.BLOCKED:
         return ", ".join(_of_blocked(problem, settings))
+    if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
+        return "fetch.file_types"
     if problem.outcome in _OF_OUTCOME:
         return _OF_OUTCOME[OutcomeKind(problem.outcome)]
     return ""

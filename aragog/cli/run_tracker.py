@@ -26,6 +26,7 @@ from aragog.errors import TRANSIENT
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
 from aragog.settings import Settings
+from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -62,6 +63,8 @@ class NotStored(NamedTuple):
     """Who or what forbids it, a `RefusalCause`; None: another outcome, or an earlier version."""
     ended_at: str | None = None
     """The URL that a redirect led to, where the fetch ended; None: `url`."""
+    is_file: bool = False
+    """It is a file of an item."""
 
 
 class Wish(NamedTuple):
@@ -119,6 +122,10 @@ class RunTracker:
         self.endings: Counter[Ending] = Counter()
         self.outcomes: Counter[str] = Counter()
         """What the URLs came to that are not stored: the outcome, with its status if it has one."""
+        self.files = 0
+        """Files of items that are done and stored."""
+        self.files_without: Counter[str] = Counter()
+        """What the others came to."""
         self.problems: dict[str, NotStored] = {}
         """The first `PROBLEMS_KEPT` of the run, by URL."""
 
@@ -196,10 +203,12 @@ class RunTracker:
 
     def _wish(self, url: str, record: Record | None, ending: Ending, depth: int) -> Wish | None:
         """How a URL that somebody else had enqueued is asked for again; None: it need not be."""
+        if record is not None and record.facts.get(FILE):
+            return None
         if self._refresh and ending is Ending.ALREADY_STORED:
             return Wish(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
-        leads_on = depth or self._kinds.has_follow(url)
+        leads_on = depth or self._kinds.leads_on(url)
         return Wish(depth, refresh=False) if leads_on and is_stored else None
 
     def _ask(self, ask: Ask) -> None:
@@ -217,17 +226,20 @@ class RunTracker:
     def _count(self, url: str, record: Record | None, ending: Ending) -> None:
         facts = record.facts if record else {}
         self.endings[ending] += 1
+        is_file = bool(facts.get(FILE))
         if ending in USABLE:
-            if self._on_stored is not None and record is not None:
+            self.files += is_file
+            if self._on_stored is not None and record is not None and not is_file:
                 self._on_stored(record.canonical_url)
             return
         outcome = str(facts.get("outcome") or "")
-        self.outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
+        outcomes = self.files_without if is_file else self.outcomes
+        outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
         if len(self.problems) < PROBLEMS_KEPT:
             reason = str(facts.get("reason") or "") if record else "it has no record"
             cause, ended_at = (facts.get(name) or None for name in ("cause", "attempted_url"))
             self.problems[url] = NotStored(
-                url, outcome, reason, cause and str(cause), ended_at and str(ended_at)
+                url, outcome, reason, cause and str(cause), ended_at and str(ended_at), is_file
             )
 
     def _ending(self, record: Record | None) -> Ending:

@@ -21,10 +21,11 @@ A page stores the items of a kind in one field, `items.cards`, which is JSON:
 
     {"v": 1, "site": "shop.example", "items": [{"key": "L-1", "values": {…}}, …],
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
-     "link": "url", "parents": {"category": ["cards", "category"]}}
+     "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
 All but the first three are left out where they are empty. `link` names the field with the URL of an
-item's own page, if items of that page take values over from it; those say so in `parents`.
+item's own page, if items of that page take values over from it; those say so in `parents`. `files`
+names the fields whose URLs are files of the item.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from richpins.items import FoundItems, Item, ItemKind
 
 VERSION = 1
-_REST = ("dropped", "unreadable", "follow", "link", "parents")
+_REST = ("dropped", "unreadable", "follow", "link", "parents", "files")
 PYTHON = "python"
 Load = Callable[[str], Any]
 """Returns what a name such as `shop.py:Lamp` stands for; raises ConfigError."""
@@ -77,6 +78,15 @@ class PageItems:
     """The field with the URL of the page whose items take values over; empty: none does."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Fields whose values come from the item that links to this page: its kind and its field."""
+    files: tuple[str, ...] = ()
+    """Fields with the URLs of files that belong to the item."""
+
+    @property
+    def file_urls(self) -> Iterator[str]:
+        """The URLs of all files of the items, in their order; some may come again."""
+        for each in self.items:
+            for name in self.files:
+                yield from urls_in(each.values.get(name))
 
     def stored(self) -> dict[str, Any]:
         """As JSON."""
@@ -105,9 +115,24 @@ class PageItems:
                 tuple(wire.get("follow", ())),
                 wire.get("link", ""),
                 {name: (str(of), str(it)) for name, (of, it) in wire.get("parents", {}).items()},
+                tuple(map(str, wire.get("files", ()))),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             return cls("", ())
+
+
+def urls_in(value: Any) -> Iterator[str]:
+    """The URLs in the value of a field: one, or a list."""
+    yield from (url for url in (value if isinstance(value, list) else [value]) if _is_url(url))
+
+
+def _is_url(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def file_column(name: str) -> str:
+    """What an item has beside a field with the URL of a file: what is stored of it."""
+    return f"{name}.file"
 
 
 def field_of(kind: str) -> str:
@@ -183,9 +208,9 @@ class SiteKinds:
             kinds = {**self._by_host.get(parent, {}), **kinds}
         return kinds
 
-    def has_follow(self, url: str) -> bool:
-        """Whether the page of a URL may name pages that continue it."""
-        return any(each.kind.follow for each in self.of(url).values())
+    def leads_on(self, url: str) -> bool:
+        """Whether the page of a URL may name pages that continue it, or files of its items."""
+        return any(each.kind.follow or each.kind.files for each in self.of(url).values())
 
     def found(self, page: Any) -> dict[str, Any]:
         """
@@ -218,6 +243,7 @@ class SiteKinds:
             found.follow,
             link,
             kind.parents if found.items else {},
+            kind.files if found.items else (),
         )
 
     def types(self, kind: str) -> dict[str, FieldType]:
@@ -236,6 +262,12 @@ class SiteKinds:
         """The names of the fields of a kind in the order of the settings."""
         kinds = [each.kind for each in self if each.kind.name == kind]
         return tuple(dict.fromkeys(field.name for each in kinds for field in each.fields))
+
+    def columns_with_files(self, kind: str) -> tuple[str, ...]:
+        """The same, each field with the URL of a file followed by what is stored of it."""
+        files = {name for each in self if each.kind.name == kind for name in each.kind.files}
+        names = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
+        return tuple(column for some in names for column in some)
 
     def handed_down(self, kind: str) -> frozenset[str]:
         """Fields of a kind that items of the pages it links to take over."""

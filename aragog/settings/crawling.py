@@ -92,6 +92,8 @@ class FetchSettings:
         "application/atom+xml",
     )
     """Media types that are read; others are Unreadable. A missing type is detected by sniffing."""
+    file_types: tuple[str, ...] = ("image/*", "application/pdf")
+    """Media types of files of items (docs/items.md); others are Unreadable."""
     allowed_ports: tuple[int, ...] = (80, 443)
     """Ports a fetch may connect to."""
     allowed_networks: tuple[str, ...] = ()
@@ -247,6 +249,8 @@ class PipelineSettings:
     """Delay before the second attempt; it doubles for each further one, with jitter."""
     max_links_per_page: int = 1000
     """Outlinks stored per page."""
+    max_files_per_page: int = 100
+    """Files of its items that are fetched for one page (docs/items.md)."""
     recognize_traps: bool = False
     """
     Stop following links whose kind of URL brings nothing new, such as the pages of an endless

@@ -3,9 +3,9 @@ Items as rows of a file: one an item, with its fields as columns and the page th
 
     kind (if there are several), the fields in the order of the settings, page_url
 
-A price is a number with its digits, a date a text. An item that several pages show is one row, that
-of the page which was fetched last; to know it, the pages are read twice, and about 150 bytes of
-memory an item are taken in between.
+A price is a number with its digits, a date a text, what is stored of a file a record, `FIELD.file`.
+An item that several pages show is one row, that of the page which was fetched last; to know it, the
+pages are read twice, and about 150 bytes of memory an item are taken in between.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ItemRows:
 
 
 def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
-    fields = dict.fromkeys(field for name in names for field in kinds.columns(name))
+    fields = dict.fromkeys(field for name in names for field in kinds.columns_with_files(name))
     first = ("kind",) if len(names) > 1 else ()
     return (*first, *fields, PAGE)
 

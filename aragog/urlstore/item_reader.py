@@ -143,7 +143,7 @@ class Items:
                 if record is None or not record.fields or not reading.is_shown(record):
                     continue
                 on_page(PageItems.read(record.fields[field_of(kind)]))
-                yield from reading.of_record(record)
+                yield from reading.with_files(list(reading.of_record(record)))
 
     def linked(self, kind: str, urls: Sequence[str]) -> set[str]:
         """The URLs that items of some pages hand values down to; one multi-get for 20 pages."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any
 
-from aragog.pages.items import PageItems, field_of
+from aragog.pages.items import PageItems, field_of, file_column, urls_in
+from aragog.urlstore.item_files import StoredFile, stored_files
 from aragog.urlstore.items import ItemEntry, ItemIndex, item_prefix, key_prefix, link_prefix
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import WITHHELD, Record, absent_as, is_allowed
@@ -46,6 +47,8 @@ class StoredItem:
     The URLs beside `page_url` that the values come from: that which sent the page, if it was
     another, and the pages of items whose values it takes over.
     """
+    files: tuple[str, ...] = ()
+    """Fields with the URLs of files; what is stored of them is beside them in `values`."""
 
 
 class ItemReading:
@@ -86,7 +89,13 @@ class ItemReading:
             ]
             records.sort(key=_fetched_ms, reverse=True)
             found += self._chosen(group[0], records, site, key)
-        return found
+        return self.with_files(found)
+
+    def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
+        """The items with what is stored of their files: one multi-get if they have any."""
+        urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
+        stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
+        return [replace(each, values=_with_files(each, stored)) for each in items]
 
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
@@ -119,6 +128,7 @@ class ItemReading:
                 each.key,
                 position,
                 tuple(also_from),
+                found.files,
             )
 
     def _taken_over(
@@ -183,6 +193,23 @@ class ItemReading:
 
     def _get_many(self, urls: Sequence[str], kind: str) -> list[Record | None]:
         return self._pages.get_many(urls, [field_of(kind)])
+
+
+def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
+    """The values, each URL of a file followed by what is stored of it."""
+    values: dict[str, Any] = {}
+    for name, value in item.values.items():
+        values[name] = value
+        if name in item.files:
+            values[file_column(name)] = _files_of(value, stored)
+    return values
+
+
+def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
+    """What is stored of the file of a URL, or of those of a list; None: nothing."""
+    if isinstance(value, list):
+        return [_files_of(each, stored) for each in value]
+    return stored.get(value) if isinstance(value, str) else None
 
 
 def _is_of(item: StoredItem, entry: ItemEntry) -> bool:

@@ -1,26 +1,20 @@
 """Items end to end: a shop's listings become rows, once each, whatever is repeated or killed."""
 
-import csv
 import json
-import os
-import shlex
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.support.documented import blocks
+from tests.support.item_runs import LIMIT_S, prepare, rows, run, started
 from tests.support.origin import Origin, answer, page
-from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
 DOCS = "docs/items.md"
 RULES = blocks(DOCS, "toml")[0].replace('.example"', '.test"')
-(COMMAND,) = blocks(DOCS, "sh")
+COMMAND, *_ = blocks(DOCS, "sh")
 PAGES, EACH = 3, 20
 
 
@@ -55,43 +49,7 @@ def shop():
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "aragog.toml").write_text(
-        f'[fetch]\nuser_agent = "examplebot/1.0 (+https://example.com/bot)"\n\n{RULES}'
-    )
-    (tmp_path / "urls.txt").write_text("http://shop.test/c/lamps\n")
-    return tmp_path
-
-
-def environment(folder, shop):
-    ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
-    return {
-        **ours,
-        "ARAGOG_SETTINGS": str(folder / "aragog.toml"),
-        "ARAGOG_DATA_DIR": str(folder / "var"),
-        "ARAGOG_FETCH__HOST_MAP": f"*.test={shop.address}",
-        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
-        "ARAGOG_SERVING__THRIFT_PORT": "0",
-        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
-    }
-
-
-def started(folder, shop, command):
-    _, *arguments = shlex.split(command)
-    return subprocess.Popen(
-        [sys.executable, "-m", "aragog.cli", *arguments], cwd=folder, env=environment(folder, shop),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-
-
-def run(folder, shop, command):
-    process = started(folder, shop, command)
-    output, errors = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 0, output + errors
-    return output, errors
-
-
-def rows(file):
-    return list(csv.DictReader(file.open()))
+    return prepare(tmp_path, RULES, "http://shop.test/c/lamps\n")
 
 
 def test_listings_of_20_products_give_a_row_for_each_product_once(folder, shop):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from aragog.cli.store.file_export import export_files
 from aragog.cli.store.importing import import_
 from aragog.cli.store.listing import list_
 from aragog.cli.store.pack_copies import export_packs
@@ -19,7 +20,7 @@ def store() -> None:
 
 for command in (
     create_tables, upgrade, repair, repair_graph, adopt, copy, pack,
-    export, export_parts, export_packs, import_, list_,
+    export, export_files, export_parts, export_packs, import_, list_,
     takedown, takedowns, lift_takedown,
 ):  # fmt: skip
     store.add_command(command)

@@ -356,6 +356,8 @@ class FetchAttempt:
             )
 
         def sniff(first: bytes) -> None:
+            if self._defaults.as_declared and content_type is not None:
+                return
             if reason := refused_by_content(first, content_type, settings.content_types):
                 raise UnsupportedContent(reason)
 

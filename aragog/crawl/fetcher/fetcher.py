@@ -43,6 +43,7 @@ class Fetcher:
         tls: context for HTTPS; None: trust the system's and certifi's roots.
         sharing: a fetcher with the same ways out and TLS, whose connections this one uses too.
         signer: signs every request; None: they are not signed.
+        as_declared: a body of an accepted type is taken as what it is declared as, unread.
         start_is_enough: bodies of any size are cut at `max_body_bytes`, and none is TooLarge.
         egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
     """
@@ -57,6 +58,7 @@ class Fetcher:
         sharing: Fetcher | None = None,
         signer: RequestSigner | None = None,
         start_is_enough: bool = False,
+        as_declared: bool = False,
         egress: Egress | None = None,
     ) -> None:
         self.settings = settings
@@ -77,6 +79,7 @@ class Fetcher:
             self.adapter,
             self.clock,
             start_is_enough=start_is_enough,
+            as_declared=as_declared,
         )
 
     def fetch(

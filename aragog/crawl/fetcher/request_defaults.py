@@ -36,11 +36,13 @@ class RequestDefaults:
         clock: Clock,
         *,
         start_is_enough: bool = False,
+        as_declared: bool = False,
     ) -> None:
         self.settings = settings
         self.ssrf_filter = ssrf_filter
         self.adapter = adapter
         self.clock = clock
+        self.as_declared = as_declared
         self.bounds = Bounds(
             settings.max_wire_bytes, settings.max_body_bytes, start_is_enough=start_is_enough
         )

@@ -131,6 +131,10 @@ class Scope:
             return ScopeVerdict(False, NO_RULE)
         return ScopeVerdict(True, pattern or place or NO_RULE)
 
+    def excludes(self, url: str) -> bool:
+        """Whether a rule with `-` leaves out a normalized URL, wherever it is."""
+        return any(rule.matches(url) for rule in _read(self.rules).out)
+
     @property
     def is_about_pages(self) -> bool:
         """Whether it asks for content types or languages."""

@@ -55,6 +55,8 @@ class UrlJob:
     """Fetch although it is stored already, conditionally where its validators are known."""
     sitemap: bool = False
     """It is a sitemap: its entries are enqueued, `depth` levels of further sitemaps with them."""
+    file: bool = False
+    """It is a file of an item, such as an image: its bytes are stored, and nothing is read."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
     """Fetches that failed for a passing reason so far."""
@@ -149,6 +151,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "pages": (int, 0, 1 << 31),
     "refresh": (int, 0, 1),
     "sitemap": (int, 0, 1),
+    "file": (int, 0, 1),
     "priority": (int, 0, 9),
     "attempt": (int, 0, 1 << 31),
     "slot_at_ms": (int, 0, 1 << 53),

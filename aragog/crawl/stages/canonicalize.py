@@ -121,6 +121,7 @@ class CanonicalizeStage:
             self.settings.preferences.drafts,
             spans,
             self.discovery.watched(present),
+            self.settings.fetch.content_types,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         rules = page_scope.outside(present, readings.analyses, self.checks)

@@ -26,7 +26,7 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
-from aragog.crawl.stages.listings import ListingPage, Listings, continuation
+from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_scope import filter_of, in_scope
 from aragog.crawl.stages.sitemap_reading import SitemapReading
@@ -144,7 +144,8 @@ class Discovery:
     @property
     def _listings(self) -> Listings:
         kinds, obey = load_kinds(self.settings.extract), self.settings.politeness.obey_nofollow
-        return Listings(kinds, self.checks, self.followed_pages, obey)
+        most = self.settings.pipeline.max_files_per_page
+        return Listings(kinds, self.checks, self.followed_pages, obey, most)
 
     def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
@@ -264,8 +265,8 @@ def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
 def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
     result, analysis = page
     nofollow = {link.url for link in analysis.links if link.nofollow}
-    url, names = result.fetch.final_url, continuation(analysis.fields)
-    return ListingPage(result.job, url, names, analysis.nofollow, nofollow)
+    url = result.fetch.final_url
+    return listing_page(result.job, url, analysis.fields, analysis.nofollow, nofollow)
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:

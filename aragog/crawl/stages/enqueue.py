@@ -81,6 +81,8 @@ class EnqueueOptions:
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
     in_walk: bool = False
     """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
+    file: bool = False
+    """The URLs are files of items (`UrlJob.file`)."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""

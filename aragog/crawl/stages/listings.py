@@ -1,9 +1,15 @@
 """
-Pages that continue a listing, by the rule `follow` of a kind of items; apart from links to content.
+What the rules for items name apart from links to content: pages that continue a listing, by
+`follow`, and files of items, by `files`.
 
-They have the depth of the page that names them, so that the pages that they list are reached from
-each of them, and patterns that only accept content do not hold for them. Everything else that a
-link obeys they obey as well: the scope of the crawl, nofollow, `exclude`, robots.txt.
+The pages have the depth of the page that names them, so that the pages that they list are reached
+from each of them, and patterns that only accept content do not hold for them. Everything else that
+a link obeys they obey as well: the scope of the crawl, nofollow, `exclude`, robots.txt.
+
+Files are jobs of the same crawl without depth, wherever they are: images are mostly on a host of
+their own. The rules of the crawl that leave URLs out hold for them, and `exclude`, nofollow and
+robots.txt. A page has at most `most_files` of them. They are fetched again with a page whose call
+refreshes, and not by the refresh schedule of the page, which brings only new ones.
 
 A listing has at most `MOST_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
 a call follows the continuation of a page once, and URLs that wait already are passed over.
@@ -13,20 +19,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
+from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.errors import BAD_INPUT
+from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.errors import InvalidUrl
 from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
-from urlspelling.domain import registered_domain
+from urlspelling import normalize
 
 MOST_PAGES = 10_000
 """Pages of one listing."""
@@ -46,6 +55,16 @@ class ListingPage(NamedTuple):
     nofollow: bool = False
     """The page asks that none of its links is followed."""
     nofollow_links: Collection[str] = ()
+    files: Collection[str] = ()
+    """The URLs of the files of its items."""
+
+
+class _Chosen(NamedTuple):
+    """What is enqueued for a page."""
+
+    job: UrlJob
+    continues: list[str]
+    files: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +75,22 @@ class Listings:
     checks: CrawlChecks
     followed_pages: FollowedPages | None
     obey_nofollow: bool
+    most_files: int = 100
+    """Files of one page."""
 
     def fields(self, url: str) -> list[str]:
-        """The fields of a page that may name its continuation; empty: it is no listing."""
-        return [field_of(name) for name, each in self.kinds.of(url).items() if each.kind.follow]
+        """The fields of a page that may name its continuation or files; empty: none does."""
+        kinds = self.kinds.of(url).items()
+        return [field_of(name) for name, each in kinds if each.kind.follow or each.kind.files]
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """How many URLs were enqueued."""
-        chosen = {page.job.url: (page.job, self._chosen(page)) for page in pages}
-        jobs = self._unfollowed([job for job, urls in chosen.values() if urls])
-        count = sum(enqueue(_options(job), chosen[job.url][1]) for job in jobs)
+        chosen = {page.job.url: self._chosen(page) for page in pages}
+        jobs = self._unfollowed([one.job for one in chosen.values() if one.continues or one.files])
+        count = 0
+        for job in jobs:
+            count += enqueue(_options(job), chosen[job.url].continues)
+            count += enqueue(_options_of_files(job), chosen[job.url].files)
         for name, depths in _by_call(jobs).items():
             if self.followed_pages is not None:
                 self.followed_pages.add(name, depths)
@@ -86,27 +111,30 @@ class Listings:
         found = (record for record in records if record and record.canonical_url in jobs)
         return self.follow((_of_record(jobs, record, links) for record in found), enqueue)
 
-    def _chosen(self, page: ListingPage) -> list[str]:
-        crawl = self.checks.crawl_of(page.job)
-        obey = self.obey_nofollow and not crawl.nofollow
-        if (obey and page.nofollow) or page.job.pages >= MOST_PAGES:
-            return []
-        try:
-            exclude = UrlFilter(exclude=UrlFilter.read(page.job.url_filter).exclude)
-        except BAD_INPUT:  # as for links: a filter that cannot be read accepts nothing
-            return []
-        domain = registered_domain(page.url)
-        return [
-            url
-            for url in page.continues
-            if (
-                crawl.scope.decide(url, page_url=page.url).accepted
-                if crawl.scope.rules
-                else registered_domain(url) == domain
-            )
-            and not (obey and url in page.nofollow_links)
-            and exclude.accepts(url)
-        ]
+    def _chosen(self, page: ListingPage) -> _Chosen:
+        scope = self.checks.crawl_of(page.job).scope
+        allowed = self._allowed(page)
+        continues = page.continues if page.job.pages < MOST_PAGES else ()
+        is_in_scope = in_scope(scope, page.url)
+        return _Chosen(
+            page.job,
+            [url for url in continues if is_in_scope(url) and allowed(url)],
+            list(
+                islice(
+                    (url for url in page.files if not scope.excludes(url) and allowed(url)),
+                    self.most_files,
+                )
+            ),
+        )
+
+    def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
+        """Whether what a page names may be asked for, by the page and by `exclude`."""
+        obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
+        if obey and page.nofollow:
+            return lambda _: False
+        exclude = UrlFilter(exclude=filter_of(page.job).exclude)
+        links = page.nofollow_links if obey else ()
+        return lambda url: url not in links and exclude.accepts(url)
 
     def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """The jobs whose call has not followed their page's continuation as deep yet."""
@@ -130,13 +158,31 @@ def _of_record(
     url = record.canonical_url
     nofollow = {target for target, rel in links.get(url, ()) if "nofollow" in rel.split()}
     page_asks = bool(record.facts.get("nofollow"))
-    return ListingPage(jobs[url], url, continuation(record.fields), page_asks, nofollow)
+    return listing_page(jobs[url], url, record.fields, page_asks, nofollow)
 
 
-def continuation(fields: Mapping[str, bytes]) -> tuple[str, ...]:
-    """The URLs that continue a page with these fields."""
-    found = (PageItems.read(value) for name, value in fields.items() if kind_in(name))
-    return tuple(dict.fromkeys(url for items in found for url in items.follow))
+def listing_page(
+    job: UrlJob,
+    url: str,
+    fields: Mapping[str, bytes],
+    nofollow: bool,
+    nofollow_links: Collection[str],
+) -> ListingPage:
+    """A page with what its fields name."""
+    found = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
+    continues = dict.fromkeys(url for items in found for url in items.follow)
+    files = dict.fromkeys(
+        spelled for items in found for url in items.file_urls if (spelled := _spelled(url))
+    )
+    return ListingPage(job, url, tuple(continues), nofollow, nofollow_links, tuple(files))
+
+
+def _spelled(url: str) -> str | None:
+    """A URL that a function returned may be in any spelling, or none."""
+    try:
+        return normalize(url)
+    except InvalidUrl:
+        return None
 
 
 def _is_new(known: int | None, depth: int) -> bool:
@@ -149,6 +195,11 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
         if job.request_id:
             calls[job.request_id + CONTINUED][job.url] = job.depth
     return calls
+
+
+def _options_of_files(job: UrlJob) -> EnqueueOptions:
+    is_asked_for = job.refresh and job.crawl != REFRESHED
+    return replace(_options(job), depth=0, pages=0, file=True, refresh=is_asked_for)
 
 
 def _options(job: UrlJob) -> EnqueueOptions:

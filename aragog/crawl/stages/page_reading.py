@@ -17,6 +17,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
+from aragog.crawl.stages.file_analysis import file_analysis, is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis, read_page, text_fields
 from aragog.crawl.stages.page_limits import PageTooExpensive, limited
 from aragog.errors import TRANSIENT
@@ -77,6 +78,8 @@ class PageReader:
     """Those of the traced pages."""
     watched: Collection[str] = ()
     """URLs of whose pages the traits are read, too."""
+    page_types: Collection[str] = ("*/*",)
+    """Content types of pages: a file of one of them is read as a page."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -114,6 +117,9 @@ class PageReader:
                 self.spans.part(result.job, "read page"),
                 limited(limits.page_max_cpu_s, limits.page_max_memory_bytes),
             ):
+                if is_file(result, self.page_types):
+                    self._read_file(result, readings)
+                    return
                 body = decompress(blob)
                 readings.analyses[url] = read_page(
                     result,
@@ -135,6 +141,13 @@ class PageReader:
         except Exception:
             log.exception("a page could not be read: %s", result.fetch.final_url)
             readings.problems[url] = FAILED
+
+    def _read_file(self, result: FetchResult, readings: Readings) -> None:
+        if result.fetch.truncated:
+            readings.problems[result.job.url] = f"the file is cut: {result.fetch.reason}"
+            return
+        analysis = file_analysis(result, agent=self.agent, drafts=self.drafts)
+        readings.analyses[result.job.url] = analysis
 
     def _count(self, readings: Readings) -> None:
         for url, problem in readings.problems.items():

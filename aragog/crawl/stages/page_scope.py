@@ -82,7 +82,8 @@ def _left_out(
         return ""
     name = language.decode("utf-8", "replace").strip('"') if language else None
     accepted, rule = scope.decide_page(content_type, name)
-    return "" if accepted else rule
+    # A crawl of HTML pages alone has the files that its rules for items name, too.
+    return "" if accepted or (job.file and not rule.startswith("-")) else rule
 
 
 def _text(value: object) -> str | None:

@@ -21,6 +21,7 @@ import orjson
 
 from aragog.crawl.fetcher.headers import fresh_s, http_date_ms
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
+from aragog.crawl.stages.file_analysis import is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.errors import InvalidMessage
@@ -30,6 +31,7 @@ from aragog.observability.formatting import at
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
+from aragog.urlstore.item_files import FILE, SHA256
 from aragog.urlstore.kept_for import KEPT_FOR, crawl_name
 from aragog.urlstore.records import ContentWrite, Likeness, PageWrite
 from aragog.urlstore.refresh_policy import Seen
@@ -89,6 +91,7 @@ def page_write(
             "nofollow": int(reading.nofollow),
             **_expiry(reading, settings),
             **_kept_for(result.job),
+            **_of_file(result, settings),
             **({FEED_LINK: reading.feed} if reading.feed else {}),
             **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
@@ -100,6 +103,12 @@ def page_write(
         if keep
         else PageUpdate(write)
     )
+
+
+def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
+    """What is kept of a file of an item, and not of pages."""
+    file = is_file(result, settings.fetch.content_types)
+    return {FILE: 1, SHA256: result.body_hash} if file else {}
 
 
 def _kept_for(job: UrlJob) -> dict[str, str]:
@@ -200,6 +209,7 @@ def failure_write(
                 **_where_it_ended(result.fetch),
                 **(_validators(result.fetch) if source else {}),
                 **_kept_for(result.job),
+                **({FILE: 1} if result.job.file else {}),
             },
             seen=seen,
             withdrawn=line is not None,

@@ -26,6 +26,7 @@ from aragog.pages import main_text
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
+from aragog.urlstore.item_files import is_stored_file
 from aragog.urlstore.kept_for import USUAL, crawls_of, purposes_of
 from aragog.urlstore.records import Content, Fact, is_allowed
 from aragog.urlstore.store import UrlStore
@@ -115,6 +116,8 @@ def _extractable(
         today[main_text.VERSION_FIELD] = orjson.dumps(texts)
     for url, record in zip(urls, store.get_many(urls, list(today)), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
+            continue
+        if is_stored_file(record):  # nothing is read of it
             continue
         if everything or record.fields != today:
             yield url

@@ -124,6 +124,7 @@ class Requester:
 
     fetcher: PageFetcher
     sitemap_fetcher: PageFetcher
+    file_fetcher: PageFetcher
     pool: GreenPool
     """Runs single fetches; each is bounded by the fetch deadline."""
     access: Access
@@ -212,7 +213,8 @@ class Requester:
     def _outcome(
         self, job: UrlJob, gate: Gate, stored: StoredValidators, signed: SignedIn | None
     ) -> Outcome:
-        fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
+        pages = self.file_fetcher if job.file else self.fetcher
+        fetcher = self.sitemap_fetcher if job.sitemap else pages
         fetch = partial(
             fetcher.fetch,
             job.next_url,

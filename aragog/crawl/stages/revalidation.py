@@ -28,6 +28,7 @@ from aragog.crawl.stages import damaged, page_scope
 from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.rescheduling import Delayed
+from aragog.urlstore.item_files import is_stored_file
 from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
 from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
@@ -79,6 +80,7 @@ class JobSelection:
         open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
         open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
+        open_jobs = [_as_stored(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
         expired = self._expired([job for job in fresh if job.refresh], records)
         done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
@@ -185,6 +187,17 @@ def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     crawls = crawls_of(record.facts) if record else frozenset[str]()
     name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
     return replace(job, purposes=purposes_of(name))
+
+
+def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
+    """
+    The job as what is stored of its URL: a refresh fetches a file as one, and a page as a page.
+
+    An item may name a page as its file, and a link may lead to an image.
+    """
+    if job.sitemap or record is None or not record.content_key:
+        return job
+    return replace(job, file=is_stored_file(record))
 
 
 def _has_page(job: UrlJob, record: Record | None) -> bool:

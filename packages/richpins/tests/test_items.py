@@ -307,3 +307,36 @@ def test_a_class_without_rules_is_refused():
 
     with pytest.raises(InvalidKind, match=r"Wrong.name: its annotation must have a Select"):
         kind_of("cards", {}, Wrong)
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ("name", "files: must be a field of type url, got 'name'"),
+        (["image", "other"], "files: 'other' is not a field"),
+        (5, "files: must be a text or a list of texts"),
+    ],
+)
+def test_files_are_fields_of_type_url(files, problem):
+    fields = {"name": "css:h1", "image": {"select": "css:img::attr(src)", "type": "url"}}
+
+    assert kind_of("lamps", {"fields": fields, "files": "image"}).files == ("image",)
+    with pytest.raises(InvalidKind, match=problem):
+        kind_of("lamps", {"fields": fields, "files": files})
+
+
+def test_a_field_that_comes_from_the_parent_is_no_file():
+    fields = {"name": "css:h1", "image": {"from_parent": "cards.image", "type": "url"}}
+
+    with pytest.raises(InvalidKind, match="files: 'image' is not a field of the page itself"):
+        kind_of("lamps", {"fields": fields, "files": "image"})
+
+
+def test_a_class_and_a_function_have_files_too():
+    @item(files="image")
+    @dataclass
+    class Lamp:
+        image: Annotated[str, Select("css:img::attr(src)", type="url")]
+
+    assert kind_of("lamps", {}, Lamp).files == ("image",)
+    assert kind_of("lamps", {"files": "image"}, lambda _: []).files == ("image",)

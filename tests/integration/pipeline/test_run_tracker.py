@@ -120,3 +120,22 @@ def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store)
     tracker.look(asked)
 
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
+
+
+def test_files_of_items_are_counted_apart_and_are_no_pages_of_the_run(settings, store, shared):
+    """Each file would be a record of the run without fields, or a URL without one."""
+    gone, pages = "http://b.test/gone.png", []
+    facts = {"outcome": "Fetched", "file": 1, "fetched_at_ms": 1}
+    failed = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS, "file": 1}
+    store.write_pages([page(B, 1, content=body("b"), facts=facts), page(gone, 1, facts=failed)])
+    with closing(RunTracker(settings, store, pages.append, refresh=True)) as tracker:
+        asked = Asked(shared.in_flight)
+        tracker.add(A)
+        for url in (B, gone):
+            tracker.add(url, was_in_flight=True)
+        tracker.look(asked)
+
+        assert (tracker.files, tracker.files_without) == (1, {"Gone 404": 1})
+        assert (tracker.total, tracker.outcomes, pages) == (3, {}, [A])
+        assert asked.wishes == []
+        assert tracker.problems[gone].is_file

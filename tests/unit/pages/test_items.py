@@ -192,3 +192,22 @@ def test_kinds_have_a_namespace_apart_from_page_types():
     assert field_of("product") == "items.product"
     assert kind_in("items.product") == "product"
     assert kind_in("product.price") is None
+
+
+def test_a_page_says_which_fields_are_files_and_a_file_has_a_column_of_its_own():
+    rules = {"shop.example": {"cards": {**CARDS, "files": "url"}}}
+
+    stored = analyzed(rules).fields["items.cards"]
+
+    assert orjson.loads(stored)["files"] == ["url"]
+    assert list(PageItems.read(stored).file_urls) == ["https://www.shop.example/p/1"]
+    kinds = load_kinds(rules)
+    assert kinds.columns("cards") == ("sku", "price", "url")
+    assert kinds.columns_with_files("cards") == ("sku", "price", "url", "url.file")
+    assert kinds.leads_on(URL)
+
+
+def test_what_an_earlier_version_stored_has_no_files():
+    stored = orjson.dumps({"v": 1, "site": "shop.example", "items": [{"values": {"a": "b"}}]})
+
+    assert list(PageItems.read(stored).file_urls) == []

@@ -9,7 +9,7 @@ from tests.support.byte_streams import html_result
 from tests.support.documented import blocks
 
 DOCS = "docs/items.md"
-CARDS, FROM_PARENT, BY_PYTHON = blocks(DOCS, "toml")
+CARDS, FROM_PARENT, _, BY_PYTHON = blocks(DOCS, "toml")
 (PYTHON,) = blocks(DOCS, "python", "from dataclasses")
 LISTING = (
     b"<h1>Lamps</h1><div class=card><b class=sku>L-1</b><a class=name href=/p/1>Lamp 1</a>"

@@ -47,7 +47,7 @@ def stage(ports):
     access = Access(ports.access_rules(), ports.line)
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
-        Requester(ports.web, ports.web, ports.pool, access, ports.clock),
+        Requester(ports.web, ports.web, ports.web, ports.pool, access, ports.clock),
         SpoolRoom(ports.spool, ports.clock),
         ports.rescheduling,
         ports.counters,

@@ -49,7 +49,7 @@ class Pipeline:
             ports.in_flight, ports.sent, ports.counters, batch_size=25, traces=traces
         )
         requester = Requester(
-            ports.web, ports.web, ports.pool, Access(ports.access_rules(), ports.line),
+            ports.web, ports.web, ports.web, ports.pool, Access(ports.access_rules(), ports.line),
             ports.clock,
         )  # fmt: skip
         self.stages = {

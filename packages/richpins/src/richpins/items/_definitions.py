@@ -55,7 +55,7 @@ def item(**options: Any) -> Callable[[C], C]:
             price: Annotated[Decimal | None, Select("css:.price", clean=("strip", "number"))] = None
 
     Fields without a default are required. `options` are keys of a table: pages, each, key, follow,
-    link.
+    link, files.
     """
 
     def mark(cls: C) -> C:

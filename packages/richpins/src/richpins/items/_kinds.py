@@ -22,7 +22,7 @@ LONGEST_PATTERN = 500
 RESERVED = ("kind", "page_url", "fetched_at_ms")
 """Names that every item has beside its fields."""
 
-_TABLE = ("pages", "each", "fields", "required", "key", "follow", "link")
+_TABLE = ("pages", "each", "fields", "required", "key", "follow", "link", "files")
 _FIELD = ("select", "type", "clean", "of", "default", "from_parent")
 _EACH = re.compile(r"(css|xpath):(.+)", re.DOTALL)
 
@@ -68,6 +68,8 @@ class ItemKind:
     link: str | None = None
     """The field with the URL of the item's own page."""
     follow: tuple[Selector, ...] = ()
+    files: tuple[str, ...] = ()
+    """Fields whose URLs are files that belong to the item, such as its images."""
     function: Function | None = None
     """Finds the items instead of rules."""
 
@@ -140,6 +142,7 @@ class _TableReader:
             key=self._names("key", names),
             link=self._link(fields),
             follow=self._follow(),
+            files=self._files(fields, names),
             function=self._function,
         )
         if self.problems:
@@ -290,6 +293,14 @@ class _TableReader:
         if self._function is None and name not in urls:
             self.problems.append(f"link: must be a field of type url, got {name!r}")
         return str(name)
+
+    def _files(self, fields: Sequence[ItemField], names: set[str] | None) -> tuple[str, ...]:
+        found = self._names("files", names)
+        urls = {field.name for field in fields if field.type == "url"}
+        for name in found:
+            if names is not None and name in names and name not in urls:
+                self.problems.append(f"files: must be a field of type url, got {name!r}")
+        return found
 
     def _follow(self) -> tuple[Selector, ...]:
         rules = self._texts("follow", self._table.get("follow", ()))

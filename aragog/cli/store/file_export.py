@@ -1,0 +1,94 @@
+"""`aragog store export-files`: the files of items in a folder, each once, named by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import PURPOSE, FieldNames, Host
+from aragog.cli.data_folder import command_settings
+from aragog.cli.terminal import echo, note, one_line
+from aragog.errors import ConfigError, ContentReplaced, CorruptContent, TakenDown
+from aragog.pages.items import file_column, load_kinds
+from aragog.transfer.item_rows import ItemRows
+from aragog.urlstore.store import UrlStore
+
+
+@click.command("export-files")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--items", type=FieldNames(), help="Only of these kinds, separated by commas.")
+@click.option("--host", type=Host(), help="Only of items of pages of this host.")
+@PURPOSE
+def export_files(
+    folder: Path, items: tuple[str, ...] | None, host: str | None, purpose: str | None
+) -> None:
+    """
+    Write the files of items to FOLDER, each once, as SHA256.ENDING.
+
+    Those that are there already stay as they are, so it may be repeated, or stopped and repeated.
+    """
+    settings = command_settings()
+    kinds = load_kinds(settings.extract)
+    names = ItemRows(kinds, items or ()).kinds
+    sites = [(each.kind.name, each.site) for each in kinds if each.kind.name in names]
+    new = present = 0
+    with closing(url_store(settings)) as store:
+        for url, sha256, content_type in _files(store, sites, host, purpose):
+            written = _write(store, folder, url, sha256, content_type)
+            new += written is True
+            present += written is False
+    note(f"{new:,} files in {folder}" + (f", and {present:,} that were there" if present else ""))
+
+
+def _files(
+    store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """URL, hash and type of each file of the items; those with one hash once."""
+    seen: set[bytes] = set()
+    for kind, site in sites:
+        for item in store.items.all(kind, site, below=host or "", purpose=purpose):
+            for name in item.files:
+                for file in _stored(item.values.get(file_column(name))):
+                    key = hashlib.sha256((file["sha256"] or file["url"]).encode()).digest()[:16]
+                    if key not in seen:
+                        seen.add(key)
+                        yield file["url"], file["sha256"], file["type"]
+
+
+def _stored(value: Any) -> Iterator[dict[str, Any]]:
+    yield from (one for one in (value if isinstance(value, list) else [value]) if one)
+
+
+def _write(
+    store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
+) -> bool | None:
+    """Write one file: whether it is new; None: it cannot be read, or was taken down meanwhile."""
+    ending = mimetypes.guess_extension(content_type or "") or ""
+    if sha256 and (folder / f"{sha256}{ending}").exists():
+        return False
+    try:
+        content = store.content(url)
+    except (CorruptContent, ContentReplaced, TakenDown) as error:
+        echo(one_line(f"{url}: left out: {error}"), err=True)
+        return None
+    if content is None:
+        return None
+    target = folder / f"{hashlib.sha256(content.body).hexdigest()}{ending}"
+    part = folder / f".{os.getpid()}-{target.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content.body)
+        part.replace(target)
+    except OSError as error:
+        raise ConfigError(f"{target}: cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,50 @@
+"""
+Files of items, such as images: what their responses say. Pure; no byte of a body is read.
+
+A file whose content type is one of pages is read as a page, so that a URL is one thing whoever
+asked for it. Of others the bytes are stored as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from aragog.crawl.fetcher.content_types import refused_by_type
+from aragog.crawl.pipeline.messages import FetchResult
+from aragog.crawl.stages.page_analysis import PageAnalysis, redirects_of
+from aragog.pages import preferences
+from richpins.robots_meta import from_headers, unavailable_at_ms
+from urlspelling.canonical import Evidence
+
+
+def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
+    """Whether what was fetched is a file of an item, and no page."""
+    content_type = result.fetch.content_type
+    of_page = content_type is not None and not refused_by_type(content_type, tuple(page_types))
+    return result.job.file and not of_page
+
+
+def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
+    """What the headers of a file say: its uses, and how long it may be kept."""
+    headers = result.fetch.headers
+    robots = from_headers(headers, agent=agent)
+    return PageAnalysis(
+        evidence=Evidence(
+            url=result.job.url,
+            final_url=result.fetch.final_url,
+            status=result.fetch.status or 200,
+            redirects=redirects_of(result),
+        ),
+        links=(),
+        fields={},
+        provenance={},
+        page_type="page",
+        noindex=robots.noindex,
+        nofollow=robots.nofollow,
+        preferences=(
+            *preferences.of_headers(headers, drafts),
+            *preferences.of_robots(robots, "X-Robots-Tag"),
+        ),
+        unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
+        complete=result.fetch.status == 200,
+    )

@@ -1,0 +1,81 @@
+"""
+What is stored of the files of items: images and documents that a field of an item names by URL.
+
+A file is a page of its own in the store, with its bytes as content and no fields. It is looked up
+when items are read, so one that comes later is found, and one that was taken down is not.
+
+    {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from aragog.errors import InvalidUrl
+from aragog.urlstore.records import Record, is_allowed
+from urlspelling import normalize
+
+FILE = "file"
+"""The fact that a URL was fetched as a file of an item."""
+SHA256 = "sha256"
+"""The fact with the SHA-256 of the bytes of such a file, in hex."""
+MOST_AT_ONCE = 500
+
+StoredFile = dict[str, Any]
+"""As JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the body as it is stored."""
+
+
+class ReadsPages(Protocol):
+    """Reads records (`aragog.urlstore.reader.Pages`)."""
+
+    def get_many(self, urls: Sequence[str], fields: Sequence[str] | None) -> list[Record | None]:
+        """See `UrlStore.get_many`."""
+
+
+def is_stored_file(record: Record | None) -> bool:
+    """Whether a record is that of a file whose bytes are stored."""
+    return record is not None and bool(record.content_key) and bool(record.facts.get(FILE))
+
+
+def stored_files(
+    pages: ReadsPages, urls: Iterable[str], purpose: str | None = None
+) -> dict[str, StoredFile]:
+    """
+    The files that are stored, by the URL as it was given; a multi-get for 500 of them.
+
+    Args:
+        pages: the store.
+        urls: in any spelling; one that is no URL has no file.
+        purpose: only files whose sites do not refuse this use.
+    """
+    spelled = {}
+    for url in urls:
+        with suppress(InvalidUrl):
+            spelled[url] = normalize(url)
+    wanted = list(dict.fromkeys(spelled.values()))
+    found: dict[str, StoredFile] = {}
+    for at in range(0, len(wanted), MOST_AT_ONCE):
+        some = wanted[at : at + MOST_AT_ONCE]
+        for url, record in zip(some, pages.get_many(some, ()), strict=True):
+            if record is not None and record.content_key and is_allowed(record.facts, purpose):
+                found[url] = _file(record)
+    return {url: found[name] for url, name in spelled.items() if name in found}
+
+
+def _file(record: Record) -> StoredFile:
+    content_type = str(record.facts.get("content_type") or "")
+    return {
+        "url": record.canonical_url,
+        "sha256": _sha256(record),
+        "type": content_type.partition(";")[0].strip().lower() or None,
+        "bytes": record.content_bytes,
+    }
+
+
+def _sha256(record: Record) -> str | None:
+    """In packs the hash of the content is that of the body, in objects that of what is stored."""
+    in_pack = " " in (record.content_key or "")
+    found = record.content_hash if in_pack else record.facts.get(SHA256)
+    return str(found) if found else None

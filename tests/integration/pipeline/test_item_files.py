@@ -1,0 +1,313 @@
+"""Files of items become jobs of their page's crawl, and are stored with what their bytes are."""
+
+import hashlib
+from dataclasses import replace
+from types import SimpleNamespace
+
+import orjson
+import pytest
+
+from aragog.crawl.pipeline.crawl_records import REFRESHED
+from aragog.crawl.pipeline.crawl_scope import Scope
+from aragog.crawl.pipeline.followed_pages import FollowedPages
+from aragog.crawl.pipeline.messages import FetchBatch, ResultBatch, UrlJob
+from aragog.crawl.pipeline.routing import Destination
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages import page_scope
+from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.file_analysis import file_analysis
+from aragog.crawl.stages.listings import ListingPage, Listings
+from aragog.crawl.stages.reextract import walk
+from aragog.crawl.stages.revalidation import JobSelection
+from aragog.errors import BrokerUnavailable
+from aragog.fetch_record.outcome import OutcomeKind
+from aragog.pages.items import load_kinds
+from aragog.settings import Settings
+from aragog.settings.crawling import PipelineSettings
+from aragog.urlstore.compression import compress
+from tests.support.fetch_results import fetch_result
+from tests.support.stores import NOW_MS, body, page
+
+pytestmark = pytest.mark.redis
+
+LISTING, IMAGE, OTHER = "http://site.test/c", "http://cdn.test/1.png", "http://site.test/2.png"
+KIND = {
+    "pages": "*/c*",
+    "each": "css:.card",
+    "files": "image",
+    "fields": {"image": {"select": "css:img::attr(src)", "type": "url"}},
+}
+SETTINGS = Settings(
+    extract={"site.test": {"cards": KIND}}, pipeline=PipelineSettings(max_files_per_page=3)
+)
+STORED = {
+    "v": 1, "site": "site.test", "files": ["image"],
+    "items": [{"values": {"image": IMAGE}}, {"values": {"image": OTHER}}],
+}  # fmt: skip
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+SHA256 = hashlib.sha256(PNG).hexdigest()
+HTML = "".join(f'<div class=card><img src="{url}"></div>' for url in (IMAGE, OTHER))
+
+
+@pytest.fixture
+def stand(pipeline_stand, redis_client):
+    followed = FollowedPages(redis_client, prefix="t:")
+    return replace(pipeline_stand, settings=SETTINGS, followed_pages=followed)
+
+
+class NoBroker:
+    """A broker that does not answer."""
+
+    def send_all(self, messages):
+        raise BrokerUnavailable("the broker", "does not answer")
+
+
+@pytest.fixture
+def selection(stand):
+    discovery = Discovery(
+        stand.enqueuer, stand.store, SETTINGS, stand.walks, stand.clock,
+        followed_pages=stand.followed_pages,
+    )  # fmt: skip
+    return JobSelection(stand.store, stand.in_flight, stand.counters, discovery)
+
+
+def job(url=LISTING, **more):
+    return UrlJob(url=url, **{"request_id": "r1", **more})
+
+
+def checks_of(*rules):
+    """What knows of one crawl alone, with rules of its scope."""
+    crawl = SimpleNamespace(scope=Scope.of(rules), nofollow=False)
+    return SimpleNamespace(crawl_of=lambda _: crawl)
+
+
+def sent(stand):
+    """The jobs that were sent to be fetched since the last call."""
+    found = [m.message for m in stand.sent.messages if m.destination == Destination.FETCH]
+    stand.sent.messages.clear()
+    return [
+        FetchBatch.read(batch.wire()).jobs[n] for batch in found for n in range(len(batch.jobs))
+    ]
+
+
+def result(stand, the_job, content, content_type, **more):
+    (token,) = stand.spool.put_many([compress(content)])
+    return fetch_result(
+        job=the_job, outcome=OutcomeKind.FETCHED, fetched_at_ms=NOW_MS, status=200, token=token,
+        content_type=content_type, body_bytes=len(content),
+        body_hash=hashlib.sha256(content).hexdigest(), **more,
+    )  # fmt: skip
+
+
+def fetched(stand, *results):
+    """Run the stages behind the fetch."""
+    for message in stand.canonicalize(ResultBatch(results)):
+        stand.write(message.message)
+
+
+def list_page(stand, html=HTML, **more):
+    fetched(stand, result(stand, job(**more), html.encode(), "text/html"))
+
+
+def image(stand, url=IMAGE, **more):
+    fetched(stand, result(stand, job(url, file=True), PNG, "image/png", **more))
+
+
+def shown(stand):
+    return [item.values["image.file"] for item in stand.store.items.on_pages("cards", [LISTING])]
+
+
+def test_the_files_of_items_are_jobs_of_the_crawl_of_their_page(stand):
+    list_page(stand, depth=2, crawl=7, priority=3)
+
+    jobs = sent(stand)
+    assert {j.url for j in jobs} == {IMAGE, OTHER}
+    assert all(j.file and j.depth == 0 and j.crawl == 7 and j.priority == 3 for j in jobs)
+
+
+def test_a_batch_that_comes_twice_asks_for_each_file_once(stand):
+    list_page(stand)
+    list_page(stand)
+
+    assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
+
+
+def test_a_batch_that_ends_while_it_asks_for_files_asks_for_them_when_it_comes_again(stand):
+    batch = ResultBatch((result(stand, job(), HTML.encode(), "text/html"),))
+    stand.enqueuer.sender, sender = NoBroker(), stand.enqueuer.sender
+    with pytest.raises(BrokerUnavailable):
+        stand.canonicalize(batch)
+    stand.enqueuer.sender = sender
+
+    for message in stand.canonicalize(batch):
+        stand.write(message.message)
+
+    assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
+
+
+@pytest.mark.parametrize(
+    ("html", "more"),
+    [
+        (HTML, {"url_filter": UrlFilter(exclude=("*.png",)).wire()}),
+        (HTML, {"url_filter": "{"}),
+        ('<meta name=robots content="nofollow">' + HTML, {}),
+    ],
+    ids=["exclude", "bad filter", "nofollow"],
+)
+def test_what_forbids_a_link_forbids_a_file(stand, html, more):
+    list_page(stand, html, **more)
+
+    assert sent(stand) == []
+
+
+def test_a_rule_of_the_scope_that_leaves_urls_out_holds_and_places_do_not():
+    checks = checks_of("domain:site.test", "-pattern:*/2.png")
+    found = ListingPage(job(), LISTING, (), files=(IMAGE, OTHER))
+    asked = []
+
+    listings = Listings(load_kinds(SETTINGS.extract), checks, None, True)
+    listings.follow([found], lambda _, urls: asked.extend(urls) or 0)
+
+    assert asked == [IMAGE]
+
+
+@pytest.mark.parametrize(("rule", "left_out"), [("type:text/html", False), ("-type:image/*", True)])
+def test_a_crawl_of_pages_of_one_type_has_the_files_of_their_items(rule, left_out):
+    the_result = fetch_result(job(IMAGE, file=True), content_type="image/png", status=200)
+    analyses = {IMAGE: file_analysis(the_result, agent="aragog")}
+
+    rules = page_scope.outside([the_result], analyses, checks_of(rule))
+
+    assert rules == ({IMAGE: rule} if left_out else {})
+
+
+def test_a_page_has_a_bounded_number_of_files(stand):
+    cards = "".join(f'<div class=card><img src="/{n}.png"></div>' for n in range(10))
+    list_page(stand, cards)
+
+    assert {j.url for j in sent(stand)} == {f"http://site.test/{n}.png" for n in range(3)}
+
+
+def test_a_url_of_a_function_that_is_none_is_passed_over(stand):
+    items = [{"values": {"image": ["HTTP://Site.test/2.png", "nothing", 5, "http://[/"]}}]
+    fields = {"items.cards": orjson.dumps(STORED | {"items": items})}
+    stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
+    asked = []
+
+    listings = Listings(
+        load_kinds(SETTINGS.extract), stand.discovery.checks, stand.followed_pages, True
+    )
+    record = stand.store.get(LISTING)
+    listings.follow_stored([(job(), record)], stand.store, lambda _, urls: asked.extend(urls) or 0)
+
+    assert asked == [OTHER]
+    assert shown(stand) == [[None, None, None, None]]
+
+
+def test_files_of_a_page_that_is_stored_are_asked_for_once_a_call(stand, selection):
+    fields = {"items.cards": orjson.dumps(STORED)}
+    stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
+
+    assert selection.select([job()]).jobs == []
+    assert {(j.url, j.file) for j in sent(stand)} == {(IMAGE, True), (OTHER, True)}
+    stand.in_flight.clear([IMAGE, OTHER])
+
+    selection.select([job()])
+    assert sent(stand) == []
+    selection.select([job(request_id="r2")])
+    assert {j.url for j in sent(stand)} == {IMAGE, OTHER}
+
+
+def test_a_refresh_that_is_asked_for_fetches_files_again_and_the_schedule_does_not(stand):
+    list_page(stand, refresh=True)
+    assert all(j.refresh for j in sent(stand))
+    stand.in_flight.clear([IMAGE, OTHER])
+
+    list_page(stand, refresh=True, crawl=REFRESHED, request_id="r2")
+    assert [j.refresh for j in sent(stand)] == [False, False]
+
+
+def test_a_file_is_stored_with_hash_type_and_size_whatever_comes_first(stand):
+    image(stand)
+    list_page(stand)
+
+    stored = {"url": IMAGE, "sha256": SHA256, "type": "image/png", "bytes": len(PNG)}
+    assert shown(stand) == [stored, None]
+    assert stand.store.content(IMAGE).body == PNG
+    record = stand.store.get(IMAGE)
+    assert (record.fields, record.facts["file"]) == ({}, 1)
+
+
+def test_a_file_that_comes_twice_is_stored_once(stand):
+    list_page(stand)
+    image(stand)
+    image(stand)
+
+    assert shown(stand)[0]["sha256"] == SHA256
+
+
+def test_a_taken_down_file_is_shown_no_more(stand):
+    list_page(stand)
+    image(stand)
+    stand.store.takedowns.take_down(url=IMAGE)
+
+    assert shown(stand) == [None, None]
+
+
+def test_a_file_whose_site_refuses_a_use_is_not_shown_for_it(stand):
+    list_page(stand)
+    image(stand, headers=(("Content-Usage", "search=n"),))
+
+    (first, _) = stand.store.items.page("cards", "site.test", purpose="search").items
+    assert first.values["image.file"] is None
+    assert shown(stand)[0]["sha256"] == SHA256
+
+
+def test_a_304_keeps_what_is_known_of_a_file(stand):
+    list_page(stand)
+    image(stand)
+    confirmed = fetch_result(
+        job=job(IMAGE, file=True, refresh=True), outcome=OutcomeKind.NOT_MODIFIED, status=304,
+        fetched_at_ms=NOW_MS + 1,
+    )  # fmt: skip
+    fetched(stand, confirmed)
+
+    assert shown(stand)[0] == {
+        "url": IMAGE, "sha256": SHA256, "type": "image/png", "bytes": len(PNG),
+    }  # fmt: skip
+
+
+def test_a_file_that_was_cut_is_not_stored(stand):
+    image(stand, truncated=True, reason="the connection ended")
+
+    record = stand.store.get(IMAGE)
+    assert (record.facts["outcome"], record.content_key) == ("Unreadable", None)
+    assert record.facts["file"] == 1
+
+
+def test_a_file_with_the_type_of_a_page_is_a_page(stand):
+    html = b"<title>a page</title>"
+    fetched(stand, result(stand, job("http://site.test/p", file=True), html, "text/html"))
+
+    record = stand.store.get("http://site.test/p")
+    assert record.fields["page.title"] == b'"a page"'
+    assert "file" not in record.facts
+
+
+def test_what_is_stored_as_a_file_is_refreshed_as_a_file_and_a_page_as_a_page(stand, selection):
+    image(stand)
+    stand.store.write_pages([page(OTHER, content=body("x"), facts={"outcome": "Fetched"})])
+    jobs = [job(IMAGE, refresh=True), job(OTHER, refresh=True, file=True)]
+
+    selected = selection.select(jobs).jobs
+
+    assert {j.url: j.file for j in selected} == {IMAGE: True, OTHER: False}
+
+
+def test_a_walk_that_extracts_again_passes_files_over(stand):
+    list_page(stand)
+    image(stand)
+
+    urls = [url for part in walk(stand.store, None, everything=True) for url in part.urls]
+
+    assert urls == [LISTING]

@@ -1,0 +1,37 @@
+"""The last line of a run counts files of items apart from pages."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+from aragog.cli.run_report import completeness, files_text, setting_of
+from aragog.cli.run_tracker import NotStored
+from aragog.settings import Settings
+
+OUTPUT = SimpleNamespace(has_items=True, pages=1, records=2, kept=0)
+
+
+def tracker(files, without, total):
+    return SimpleNamespace(
+        files=files, files_without=Counter(without), total=total, not_accepted=0, in_flight=0,
+        outcomes=Counter(),
+    )  # fmt: skip
+
+
+def test_files_are_no_urls_of_the_run_that_lack_a_page():
+    """The 4 files would be URLs without a record."""
+    found = tracker(3, {"Gone 404": 1}, 5)
+
+    line = "2 items on 1 pages of 1 URLs; 3 of 4 files (1 Gone 404)"
+    assert completeness(OUTPUT, found) == line
+
+
+def test_a_run_without_files_says_nothing_of_them():
+    assert completeness(OUTPUT, tracker(0, {}, 1)) == "2 items on 1 pages of 1 URLs"
+    assert files_text(tracker(0, {}, 1)) == ""
+    assert files_text(tracker(2, {}, 3)) == "2 of 2 files"
+
+
+def test_a_file_of_another_type_names_the_setting_of_files():
+    problem = NotStored("http://a.test/x", "Unreadable", "content type a/b", is_file=True)
+
+    assert setting_of(problem, Settings()) == "fetch.file_types"
