@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -79,7 +80,9 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     _write(into, guess, pages, settings)
     _show(guess, pages)
     note(f"wrote {into / SETTINGS} and {into / URLS}; next:")
-    note(f"  aragog try {pages[0].url} --html page.html")
+    if into != Path():
+        note(f"  cd {quote(str(into))}")
+    note(f"  aragog try {quote(pages[0].url)} --html page.html")
     note(f"  aragog run urls.txt --stop -O {_output(guess)}")
     sys.exit(0 if guess.kinds or guess.embedded else ABSENT)
 

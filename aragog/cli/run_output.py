@@ -29,7 +29,7 @@ from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
 from aragog.cli.run_texts import RunTexts
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
-from aragog.pages.items import load_kinds
+from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.main_text import FIELDS, load
 from aragog.runtime.extras import require
 from aragog.settings import Settings
@@ -268,7 +268,19 @@ def _item_rows(
     kinds = load_kinds(settings.extract)
     if items is None and (not kinds or _has_rules(settings) or settings.pipeline.extractors):
         return None
+    if (
+        items is None
+        and fields
+        and not kinds.has_functions(kinds.names)
+        and _item_columns(kinds).isdisjoint(fields)
+    ):
+        return None  # only fields of pages are asked for
     return ItemRows(kinds, items or (), fields)
+
+
+def _item_columns(kinds: SiteKinds) -> set[str]:
+    """The columns that rows of items may have; all of a function are unknown."""
+    return {PAGE, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
 
 
 def _has_rules(settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 from rich.table import Table
 
-from aragog.cli.arguments import as_json
+from aragog.cli.arguments import Host, as_json
 from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo_json, note, print_table
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -26,7 +26,7 @@ def _store() -> TrapStore:
 
 
 @templates.command("list")
-@click.argument("host")
+@click.argument("host", type=Host())
 @as_json
 def list_templates(host: str, *, as_json: bool) -> None:
     """List the templates of HOST, those that are closed first."""
@@ -44,7 +44,7 @@ def list_templates(host: str, *, as_json: bool) -> None:
 
 
 @templates.command("open")
-@click.argument("host")
+@click.argument("host", type=Host())
 @click.argument("template")
 def open_template(host: str, template: str) -> None:
     """Follow all links of HOST with this TEMPLATE, whatever they bring."""
@@ -53,7 +53,7 @@ def open_template(host: str, template: str) -> None:
 
 
 @templates.command("close")
-@click.argument("host")
+@click.argument("host", type=Host())
 @click.argument("template")
 def close_template(host: str, template: str) -> None:
     """
@@ -66,7 +66,7 @@ def close_template(host: str, template: str) -> None:
 
 
 @templates.command("learn")
-@click.argument("host")
+@click.argument("host", type=Host())
 @click.argument("template", required=False)
 def learn_template(host: str, template: str | None) -> None:
     """Take back a decision about TEMPLATE; without one, learn all of HOST again from the start."""

@@ -123,6 +123,8 @@ class _Tried:
     formats: FieldFormats
     hits: PageHits
     """What each rule finds."""
+    other_kinds: tuple[str, ...]
+    """Kinds of items of this host whose `pages` do not match the URL."""
 
     @classmethod
     def of(cls, outcome: Fetched, settings: Settings) -> _Tried:
@@ -138,7 +140,7 @@ class _Tried:
         found, page_links = fields_of(page, extractors), links.extract(page)
         prefixes = {f"{prefix}.*": "json" for prefix in extractors}
         pin_page = ExtractorPage(page, extraction.extract_from(page))
-        site_rules = SiteRules(settings.extract)
+        site_rules, kinds = SiteRules(settings.extract), load_kinds(settings.extract)
         rules = site_rules.of(page.url)
         return cls(
             outcome=outcome,
@@ -151,7 +153,10 @@ class _Tried:
                 f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
-            hits=hits_of(pin_page, site_rules, load_kinds(settings.extract)),
+            hits=hits_of(pin_page, site_rules, kinds),
+            other_kinds=tuple(
+                name for name, each in kinds.of(page.url).items() if not each.kind.is_on(page.url)
+            ),
         )
 
     def values(self) -> dict[str, Any]:
@@ -239,6 +244,12 @@ class _Tried:
             yield "", link.url, plain(link.text, 60)
 
     def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
+        if self.other_kinds:
+            yield (
+                "items",
+                "none",
+                f"`pages` of {', '.join(self.other_kinds)} does not match the URL",
+            )
         for name, found in self.hits.items.items():
             left_out = [*found.dropped.items(), *found.unreadable.items()]
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)

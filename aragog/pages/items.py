@@ -31,7 +31,7 @@ names the fields whose URLs are files of the item.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -268,6 +268,10 @@ class SiteKinds:
         files = {name for each in self if each.kind.name == kind for name in each.kind.files}
         names = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
         return tuple(column for some in names for column in some)
+
+    def has_functions(self, kinds: Sequence[str]) -> bool:
+        """Whether one of these kinds is a function, whose fields nobody knows before it ran."""
+        return any(each.kind.name in kinds and not each.kind.fields for each in self)
 
     def handed_down(self, kind: str) -> frozenset[str]:
         """Fields of a kind that items of the pages it links to take over."""

@@ -93,10 +93,17 @@ def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
+_NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
+"""What a URL has and a host has not; a host may have a port."""
+
+
 def host_of_rules(name: str, problems: list[str]) -> str:
     """The host that a key of `extract` names, normalized; adds to `problems` if it is none."""
+    own = name.strip().removeprefix("*.")
     try:
-        return host(normalize(f"http://{name.strip().removeprefix('*.')}/"))
+        if not own or own.startswith(".") or ".." in own or _NO_HOST.search(own):
+            raise InvalidUrl(name, "is a URL")
+        return host(normalize(f"http://{own}/"))
     except InvalidUrl:
         problems.append(f"extract: {name!r}: is not a host name")
         return name

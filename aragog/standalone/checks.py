@@ -7,10 +7,13 @@ import time
 
 from aragog.api.server.tokens import check_exposure
 from aragog.bootstrap.rendering import check_rendering
+from aragog.crawl.egress.egress import Egress
 from aragog.crawl.identity.keys import check_key_file
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
+from aragog.crawl.stages.sign_in import check_values
 from aragog.dashboard.exposure import check_flower_exposure
+from aragog.runtime.clock import SystemClock
 from aragog.runtime.extras import has, require
 from aragog.settings import Settings
 
@@ -18,8 +21,9 @@ from aragog.settings import Settings
 def check(settings: Settings) -> None:
     """
     Check for servers that are open to other machines without a token or login, a bad overrides
-    file, extractors that are not installed, a crawl log without its library, a key file that cannot
-    be used, and a browser that is needed and cannot be started.
+    file, a login that is not where its setting says, extractors that are not installed, a crawl
+    log without its library, a key file that cannot be used, and a browser that is needed and
+    cannot be started.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -32,6 +36,8 @@ def check(settings: Settings) -> None:
     check_rendering(settings)
     if settings.identity.key is not None:
         check_key_file(settings.identity.key, time.time())
+    check_values(settings.fetch.sign_in)
+    Egress(settings.egress, settings.fetch, SystemClock())  # reads the logins
     if settings.crawl_log.engine != "off":
         # Without it every fetch is logged to Redis, and no file is ever written.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')

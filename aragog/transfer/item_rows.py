@@ -52,6 +52,8 @@ class ItemRows:
             listed = ", ".join(known) or "none"
             raise BadInput(f"there is no kind of items {unknown[0]!r} in extract, but {listed}")
         self.kinds = tuple(names) or known
+        if fields is not None and not kinds.has_functions(self.kinds):
+            _check_fields(fields, kinds, self.kinds)
         self._types = {name: kinds.types(name) for name in self.kinds}
         self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
         self._chosen = None if fields is None else frozenset(fields)
@@ -93,6 +95,13 @@ class ItemRows:
             return ""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.dropped.most_common())
         return f"; {self.dropped.total():,} dropped ({reasons})"
+
+
+def _check_fields(fields: Sequence[str], kinds: SiteKinds, names: Sequence[str]) -> None:
+    has = {"kind", *_columns(kinds, names), "fetched_at_ms"}
+    if unknown := [name for name in fields if name not in has]:
+        known = ", ".join(sorted(has))
+        raise BadInput(f"no item of {', '.join(names)} has a field {unknown[0]!r}, but {known}")
 
 
 def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:

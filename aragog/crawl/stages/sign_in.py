@@ -129,8 +129,7 @@ class SignIns:
         Raises:
             ConfigError: one is not where its setting says; the message has nothing of it.
         """
-        for key, settings in self.settings.items():
-            _values(origin_of(key) or "", settings)
+        check_values(self.settings)
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
         """
@@ -307,6 +306,17 @@ def _absolute(base: str, location: str) -> str:
 
 def _text(outcome: Outcome) -> str:
     return f"{outcome.outcome}: {outcome.reason or outcome.status or ''}".rstrip(": ")
+
+
+def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
+    """
+    Read the values of all fields of `fetch.sign_in` once.
+
+    Raises:
+        ConfigError: one is not where its setting says; the message has nothing of it.
+    """
+    for key, settings in sign_in.items():
+        _values(origin_of(key) or "", settings)
 
 
 def _values(place: str, settings: SignInSettings) -> dict[str, str]:

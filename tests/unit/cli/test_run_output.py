@@ -197,3 +197,22 @@ def test_a_file_that_is_added_to_keeps_what_it_has(store, tmp_path, name):
         assert output.write(store) == f"1 records in {tmp_path / name}"
 
     assert read_earlier(tmp_path / name) == (2, {A, B})
+
+
+CARDS = Settings(
+    extract={"a.example": {"cards": {"each": "css:.card", "fields": {"sku": "css:.sku"}}}}
+)
+
+
+def test_fields_of_pages_give_rows_of_pages_although_there_are_kinds_of_items(store, tmp_path):
+    """They were empty columns of items, without a word."""
+    lines = written(store, tmp_path / "x.jsonl", ("url", "product.price"), CARDS).read_bytes()
+
+    assert orjson.loads(lines.splitlines()[0]) == {"url": A, "product.price": 89.90}
+
+
+def test_a_field_that_no_item_has_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"no item of cards has a field 'skew', but .*sku"):
+        RunOutput(tmp_path / "x.csv", ("sku", "skew"), CARDS)
+    with pytest.raises(BadInput, match="'nonsense'"):
+        RunOutput(tmp_path / "x.csv", ("nonsense",), CARDS, items=())

@@ -82,6 +82,22 @@ def test_all_mistakes_of_the_settings_are_named_together():
     assert "extract: 'no host': is not a host name" in text
 
 
+@pytest.mark.parametrize(
+    "name", ["http://lamps.test", "lamps.test/p", "lamps..test", "", ".", "a b", "u@lamps.test"]
+)
+def test_a_url_in_place_of_a_host_is_refused(name):
+    """Its rules were those of a host called http, and none ever applied."""
+    with pytest.raises(ConfigError, match="is not a host name"):
+        SiteRules({name: {"price": "css:.price"}})
+
+
+@pytest.mark.parametrize(
+    "name", ["lamps.test", "*.lamps.test", "lamps.test:8080", "[::1]:80", "Bücher.test"]
+)
+def test_a_host_may_have_a_port(name):
+    SiteRules({name: {"price": "css:.price"}})
+
+
 def test_rules_hold_for_a_host_and_those_below_it_and_the_longest_name_wins():
     rules = SiteRules(
         {

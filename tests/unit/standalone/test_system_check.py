@@ -12,9 +12,9 @@ from aragog.standalone import system
 OFF = {"HTTP_PORT": "0", "THRIFT_PORT": "0", "FLOWER_PORT": "0"}
 
 
-def settings_with(tmp_path, **more):
+def settings_with(tmp_path, file=None, **more):
     ports = {f"ARAGOG_SERVING__{name}": text for name, text in OFF.items()}
-    return load_settings(environ={**ports, "ARAGOG_DATA_DIR": str(tmp_path), **more})
+    return load_settings(environ={**ports, "ARAGOG_DATA_DIR": str(tmp_path), **more}, path=file)
 
 
 def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
@@ -26,6 +26,33 @@ def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r'crawl_log.engine = "folder" needs pyarrow'):
         system.check(settings)
     system.check(settings_with(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        (
+            """[fetch.sign_in."http://members.test"]
+            fields = { user = "env:NO_SUCH_VARIABLE" }""",
+            "fetch.sign_in.http://members.test.fields.user",
+        ),
+        (
+            """[egress.ways.a]
+            proxy = "http://127.0.0.1:9"
+            login = "env:NO_SUCH_VARIABLE"
+            """,
+            "NO_SUCH_VARIABLE",
+        ),
+    ],
+)
+def test_a_login_that_is_not_there_is_refused_before_every_task_fails(tmp_path, table, named):
+    """Nothing was fetched of any site, and only tracebacks of tasks said why."""
+    file = tmp_path / "aragog.toml"
+    file.write_text(table)
+    settings = settings_with(tmp_path, file)
+
+    with pytest.raises(ConfigError, match=named):
+        system.check(settings)
 
 
 def test_the_supervisor_holds_no_library_that_only_its_children_need():
