@@ -33,6 +33,7 @@ def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
     [
         (
             """[fetch.sign_in."http://members.test"]
+            form = "/login"
             fields = { user = "env:NO_SUCH_VARIABLE" }""",
             "fetch.sign_in.http://members.test.fields.user",
         ),
