@@ -89,7 +89,8 @@ def test_a_price_that_changed_is_in_the_feed_by_its_sku(folder, shop):
 
     news = [change["fields"] for change in map(json.loads, output.splitlines())]
     found = [(name, v["before"], v["now"]) for fields in news for name, v in fields.items()]
-    assert sorted(found) == [
+    # At least once: pages that are stored at the same moment both report an item that they share.
+    assert sorted(set(found)) == [
         ('items.cards["L-17"].price', "18.50", "3.90"),
         ('items.cards["L-18"].price', "19.50", "2.90"),
     ]
