@@ -95,10 +95,11 @@ class CrawlEndings:
             if one.canonical_url and name:
                 times = earlier if one.existed else pages
                 times[name][one.canonical_url] = one.at_ms
-        for name, had in earlier.items():
-            self.members.add_stored(name, had)
+        # New pages first: two URLs of one page may end together, and the second finds it stored.
         for name, new in pages.items():
             self.members.add(name, new)
+        for name, had in earlier.items():
+            self.members.add_stored(name, had)
 
     def name_of(self, job: UrlJob) -> str:
         """The name of a job's crawl; "" if pages do not say that they belong to it."""

@@ -442,6 +442,27 @@ def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stan
     assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
 
 
+def test_a_page_that_a_redirect_of_the_same_crawl_leads_to_belongs_to_no_earlier_one(crawl_stand):
+    """`crawl delete` left it: "it was stored before a crawl had it"."""
+
+    def site(request, _wire):
+        if request.path == "/old":
+            return answer(301, headers={"Location": "/about"})
+        return answer(200, b"<title>t</title>")
+
+    stand = crawl_stand({"/*": site}, qps=1000)
+    stand.know_rules("a.test")
+    crawls = StandCrawls(stand)
+    crawls.start("docs")
+
+    stand.crawl(["http://a.test/about", "http://a.test/old"], EnqueueOptions(crawl="docs"))
+
+    rows = dict(stand.urls.crawls.walk("docs"))
+    assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
+        "http://a.test/about": None
+    }
+
+
 @dataclass
 class Sink:
     """Keeps the records of an export."""
