@@ -205,7 +205,7 @@ def show(name: str, *, as_json: bool) -> None:
         if isinstance(value, Mapping):
             for outcome, count in value.items():
                 table.add_row(f"  {outcome}", f"{count:,}")
-        elif value not in (None, "", []):
+        elif value not in (None, "", []) and (value or not title.endswith("_ms")):
             shown = "\n".join(value) if isinstance(value, list) else str(value)
             table.add_row(title, at(value) if title.endswith("_ms") else shown)
     print_table(table)
