@@ -86,7 +86,9 @@ def main() -> None:
     pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
     harmless_pages, harmless_fetched, _, _ = _report(web, harmless, "harmless hosts")
     is_lost = harmless_fetched < harmless_pages or fetched < LEAST_FETCHED * pages
-    if is_lost or in_trap > MOST_IN_TRAPS * requests:
+    # On one small host what is paid to learn it is a larger share than on all.
+    is_trapped = in_trap > MOST_IN_TRAPS * requests and not options.quick
+    if is_lost or is_trapped:
         sys.exit(1)
 
 
