@@ -32,7 +32,7 @@ _COLUMNS = (
 LEAST_SHARED_BYTES = 1024
 """A smaller body is stored again: the `revisit` would take as much."""
 MOST_SHARING = 1000
-"""Pages that have records of a pack without having sent them: so many pointers a rewrite moves."""
+"""Pointers that a rewrite moves at a time, of pages that have records without having sent them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,18 +38,18 @@ def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
 
 
 def read_belief(a: float, b_s: float, passed_s: float, brought: float) -> tuple[float, float]:
-    """The belief after a reading `passed_s` after the last one, which brought so many signals."""
+    """The belief after a reading `passed_s` after the last one, by the signals that it brought."""
     fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
     return a * fade + brought, b_s * fade + max(passed_s, 0.0)
 
 
 def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:
-    """The best interval of a file that brings so many signals a second."""
+    """The best interval of a file, by the signals that it brings a second."""
     if rate_per_s <= 0:
         return settings.max_interval_s
     return math.sqrt(2 * least_gain_s(settings) / rate_per_s)
 
 
 def reading_gain_s(rate_per_s: float, age_s: float) -> float:
-    """Seconds of freshness that reading a file again gains, so long after the last reading."""
+    """Seconds of freshness that reading a file again gains, by the time since the last one."""
     return rate_per_s * age_s**2 / 2

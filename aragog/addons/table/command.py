@@ -8,7 +8,7 @@ from contextlib import closing
 import click
 
 from aragog.addons.table.delta_files import DeltaFiles
-from aragog.addons.table.keeper import Round, TableKeeper, Wanted
+from aragog.addons.table.keeper import Round, TableKeeper, TableOptions
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, FieldNames, Host, check_known
 from aragog.cli.data_folder import command_settings
@@ -80,7 +80,7 @@ def table(
             " true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
-    wanted = Wanted(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
+    wanted = TableOptions(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
     _check(wanted, files)
     stopped = Stopped()
     with closing(url_store(settings)) as store:
@@ -92,7 +92,7 @@ def table(
         _keep(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
 
 
-def _check(wanted: Wanted, files: DeltaFiles) -> None:
+def _check(wanted: TableOptions, files: DeltaFiles) -> None:
     """Raises BadInput, BadParameter: the options do not make a table."""
     state = files.state()
     if wanted.items or (state and state.items):

@@ -27,7 +27,7 @@ _ADVANCE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class TableOptions:
     """How a table is to be; None keeps what it is."""
 
     fields: tuple[str, ...] | None = None
@@ -89,7 +89,7 @@ class TableKeeper:
         files: DeltaFiles,
         types: TypedFields,
         kinds: SiteKinds,
-        wanted: Wanted,
+        wanted: TableOptions,
         *,
         kept_s: float,
         keep_h: int,

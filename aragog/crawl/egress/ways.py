@@ -72,7 +72,7 @@ class Way:
         The way of an entry of `egress.ways`, whose login is read once to check it.
 
         Raises:
-            ConfigError: the login is not there, or is none. The message has nothing of it.
+            ConfigError: there is no login, or it cannot be one. The message never has its text.
         """
         login = _read_login(f"egress.ways.{name}.login", settings.login)
         texts = (settings.proxy, reveal(login))

@@ -25,6 +25,7 @@ from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
@@ -200,16 +201,7 @@ class Discovery:
         asked = []
         for job, write, url in named:
             if job.depth > 0 and self._may_follow(job, write, url):
-                options = EnqueueOptions(
-                    depth=job.depth - 1,
-                    priority=job.priority,
-                    url_filter=job.url_filter,
-                    request_id=job.request_id,
-                    purposes=job.purposes,
-                    found_on=job.traceparent,
-                    crawl_number=job.crawl,
-                )
-                self._enqueue([url], options)
+                self._enqueue([url], inherited(job, depth=job.depth - 1, refresh=False))
                 asked.append(url)
         return asked
 
@@ -271,16 +263,7 @@ def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
     """How the links of a job's page are enqueued."""
-    return EnqueueOptions(
-        depth=job.depth - 1,
-        refresh=job.refresh,
-        priority=job.priority,
-        url_filter=job.url_filter,
-        request_id=job.request_id,
-        purposes=job.purposes,
-        found_on=job.traceparent,
-        crawl_number=job.crawl,
-    )
+    return inherited(job, depth=job.depth - 1)
 
 
 def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:

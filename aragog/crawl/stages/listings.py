@@ -30,6 +30,7 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_scope import filter_of, in_scope
 from aragog.errors import InvalidUrl
 from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
@@ -203,14 +204,4 @@ def _options_of_files(job: UrlJob) -> EnqueueOptions:
 
 
 def _options(job: UrlJob) -> EnqueueOptions:
-    return EnqueueOptions(
-        depth=job.depth,
-        pages=job.pages + 1,
-        refresh=job.refresh,
-        priority=job.priority,
-        url_filter=job.url_filter,
-        request_id=job.request_id,
-        purposes=job.purposes,
-        found_on=job.traceparent,
-        crawl_number=job.crawl,
-    )
+    return inherited(job, depth=job.depth, pages=job.pages + 1)

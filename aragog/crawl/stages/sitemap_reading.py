@@ -21,6 +21,7 @@ from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.crawl.stages.page_scope import filter_of, in_scope
@@ -187,15 +188,4 @@ def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequenc
 
 def _options_of_files(job: UrlJob) -> EnqueueOptions:
     """How the files that an index lists are enqueued."""
-    return EnqueueOptions(
-        depth=job.depth - 1,
-        refresh=True,
-        sitemap=True,
-        in_walk=True,
-        priority=job.priority,
-        url_filter=job.url_filter,
-        request_id=job.request_id,
-        purposes=job.purposes,
-        found_on=job.traceparent,
-        crawl_number=job.crawl,
-    )
+    return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

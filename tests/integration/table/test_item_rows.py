@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
-from aragog.addons.table.keeper import TableKeeper, Wanted
+from aragog.addons.table.keeper import TableKeeper, TableOptions
 from aragog.errors import BadInput
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import PageItems, load_kinds
@@ -80,7 +80,7 @@ class ItemShop(Shop):
     def keeper(self, **wanted):
         return TableKeeper(
             self.store, self.files, TypedFields(self.store.formats), self.kinds,
-            Wanted(**{"items": "cards", "buckets": 4, **wanted}), kept_s=KEPT_S, keep_h=0,
+            TableOptions(**{"items": "cards", "buckets": 4, **wanted}), kept_s=KEPT_S, keep_h=0,
             now_ms=self.clock.now_ms,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from aragog.addons.table.delta_files import DeltaFiles
-from aragog.addons.table.keeper import TableKeeper, Wanted
+from aragog.addons.table.keeper import TableKeeper, TableOptions
 from aragog.errors import BadInput, ConfigError, ServiceUnavailable
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
@@ -73,7 +73,7 @@ class Shop:
     def keeper(self, **wanted):
         return TableKeeper(
             self.store, self.files, TypedFields(self.store.formats), self.kinds,
-            Wanted(**{"fields": FIELDS, "buckets": 4, **wanted}), kept_s=KEPT_S, keep_h=0,
+            TableOptions(**{"fields": FIELDS, "buckets": 4, **wanted}), kept_s=KEPT_S, keep_h=0,
             now_ms=self.clock.now_ms,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ MOST_KINDS = 2
 LIST_SHARE = 0.3
 """So much of the words of a page is in its list, if the page is one."""
 SAME_KIND = 0.5
-"""Pages with so many of their classes in common are of one kind."""
+"""Pages with this share of their classes in common are of one kind."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 

@@ -1,0 +1,22 @@
+"""How the URLs that a job leads to are enqueued: by what the job itself was enqueued with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.crawl.pipeline.messages import UrlJob
+from aragog.crawl.stages.enqueue import EnqueueOptions
+
+
+def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:
+    """The options of a job, but for those that are given. Depth and pages are not inherited."""
+    of_job = {
+        "refresh": job.refresh,
+        "priority": job.priority,
+        "url_filter": job.url_filter,
+        "request_id": job.request_id,
+        "purposes": job.purposes,
+        "found_on": job.traceparent,
+        "crawl_number": job.crawl,
+    }
+    return EnqueueOptions(**{**of_job, **own})
