@@ -15,6 +15,7 @@ import argparse
 import os
 import sys
 import time
+from functools import partial
 
 import psutil
 import redis
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from bench.backlog import Costs, costs_each, middle
 from bench.pinlater import server, worker
 from bench.quick import add_quick
 from pinlater.brokers import of_socket
@@ -73,8 +75,8 @@ def publish(broker: str, count: int) -> float:
         return (time.process_time() - before) / count * 1000
 
 
-def drain(redis_server, count: int, pool: tuple[str, ...]) -> tuple[float, float]:
-    """CPU ms for each message: of the worker with its children, and of the redis-server."""
+def drain(redis_server, count: int, pool: tuple[str, ...]) -> Costs | None:
+    """CPU seconds for each message: of the worker with its children, and of the redis-server."""
     shard = RedisShard(redis.Redis.from_url(redis_server.url))
     server_ = psutil.Process(redis_server.process.pid)
 
@@ -82,16 +84,17 @@ def drain(redis_server, count: int, pool: tuple[str, ...]) -> tuple[float, float
         sizes = shard.sizes(QUEUE)
         return sizes.pending + sizes.running
 
-    def until(most: int) -> tuple[int, float, float]:
-        while (now := left()) > most:
-            time.sleep(0.02)
-        return now, cpu_s(process), cpu_s(server_)
-
     with worker(
         of_socket(redis_server.socket), "-Q", QUEUE, *pool, app="bench.messages", prefetch=1
     ) as process:
-        (a, worker_a, redis_a), (b, worker_b, redis_b) = until(count * 9 // 10), until(count // 10)
-    return (worker_b - worker_a) / (a - b) * 1000, (redis_b - redis_a) / (a - b) * 1000
+        return middle(count, left, lambda: (cpu_s(process), cpu_s(server_)))
+
+
+def measure(redis_server, pool: tuple[str, ...], count: int) -> Costs | None:
+    """CPU ms for each of `count` messages: to publish one, of the worker, and of the redis-server."""
+    sent = publish(of_socket(redis_server.socket), count)
+    costs = drain(redis_server, count, pool)
+    return costs and (sent, *(each_s * 1000 for each_s in costs))
 
 
 def main() -> None:
@@ -103,8 +106,7 @@ def main() -> None:
     total = 0.0
     for pool, messages in (("threads", 2), ("prefork", 1)):
         with server() as redis_server:
-            sent = publish(of_socket(redis_server.socket), count)
-            run, served = drain(redis_server, count, POOLS[pool])
+            sent, run, served = costs_each(count, partial(measure, redis_server, POOLS[pool]))
         for name, ms in (
             (f"publish, for {pool}", sent),
             (f"worker, {pool}", run),

@@ -30,6 +30,7 @@ from rich.table import Table
 
 import pinlater  # noqa: F401
 from aragog.standalone.redis_server import RedisServer
+from bench.backlog import costs_each, middle
 from bench.quick import add_quick
 from pinlater.brokers import of_socket
 from pinlater.cluster import Cluster, connect_shards
@@ -154,20 +155,19 @@ def left(redis_server, name):
 
 
 def drain(redis_server, name, count, *args):
-    """Seconds and main-process CPU seconds for the middle 80 % of `count` waiting no-ops."""
-    fill(redis_server, name, count)
-    with worker(brokers(redis_server)[name], *args) as process:
-        marks = {}
-        while True:
-            now = left(redis_server, name)
-            for mark in (0.9, 0.1):
-                if mark not in marks and now <= count * mark:
-                    marks[mark] = now, time.monotonic(), sum(process.cpu_times()[:2])
-            if 0.1 in marks:
-                break
-            time.sleep(0.02)
-    (a, t0, c0), (b, t1, c1) = marks[0.9], marks[0.1]
-    return (a - b) / (t1 - t0), (c1 - c0) / (a - b) * 1e6
+    """Jobs a second and main-process CPU µs a job for the middle 80 % of `count` waiting no-ops."""
+
+    def run_down(count):
+        fill(redis_server, name, count)
+        with worker(brokers(redis_server)[name], *args) as process:
+            return middle(
+                count,
+                lambda: left(redis_server, name),
+                lambda: (time.monotonic(), sum(process.cpu_times()[:2])),
+            )
+
+    each_s, cpu_s = costs_each(count, run_down)
+    return 1 / each_s, cpu_s * 1e6
 
 
 def throughput(count, rounds):

@@ -1,0 +1,42 @@
+"""The middle of a backlog that a worker runs down: without its start-up and without the slow end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+LOOK_S = 0.005
+MORE = 4
+TRIES = 5
+
+Costs = Sequence[float]
+
+
+def costs_each(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
+    """
+    What `run_down(count)` returns. A machine may run a short backlog down between two looks at it, and
+    None says so: then one that is four times as long is tried.
+    """
+    for _ in range(TRIES):
+        if (costs := run_down(count)) is not None:
+            return costs
+        count *= MORE
+    raise RuntimeError(f"{count // MORE} jobs were run between two looks")
+
+
+def middle(count: int, left: Callable[[], int], spent: Callable[[], Costs]) -> Costs | None:
+    """
+    What each job of the middle 80 % of `count` cost, as `spent` counts it; None if no look fell into it.
+    `left` says how many jobs are not done.
+    """
+    jobs, before = _wait(left, spent, count * 9 // 10)
+    last, after = _wait(left, spent, count // 10)
+    if jobs == last:
+        return None
+    return [(b - a) / (jobs - last) for a, b in zip(before, after, strict=True)]
+
+
+def _wait(left: Callable[[], int], spent: Callable[[], Costs], most: int) -> tuple[int, Costs]:
+    while (now := left()) > most:
+        time.sleep(LOOK_S)
+    return now, spent()
