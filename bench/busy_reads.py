@@ -44,7 +44,7 @@ from aragog.api.server.thrift.contract import idl
 from aragog.api.server.thrift.handlers import services
 from aragog.api.server.thrift.server import ThriftServer
 from aragog.bootstrap.stores import served_store, tables, url_store
-from aragog.observability.metrics import READ_CACHE_READS
+from aragog.observability.instruments import READ_CACHE_READS
 from aragog.settings import ServingSettings, load_settings
 from bench.open_loop import divide_cores, thrift_reply
 from bench.quick import add_quick

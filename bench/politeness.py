@@ -48,7 +48,7 @@ from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.crawl.stages.release import Releasing
 from aragog.fetch_record.outcome import Deferred, Gone, Outcome
 from aragog.settings import (
@@ -82,7 +82,7 @@ HORIZON_SLOTS = 864_000
 class Origins:
     """Stands for the fetcher and every origin: notes when a request would be written."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: ProcessStages) -> None:
         self._limiter = pipeline.robots.limiter
         self._clock = pipeline.robots.clock
         self.asked: dict[str, list[float]] = defaultdict(list)
@@ -129,7 +129,7 @@ class Queue:
                 results = what.message.wire()["results"]
                 self._in_flight.clear([result["job"]["url"] for result in results])
 
-    def work(self, pipeline: Pipeline, until_s: float, threads: int) -> None:
+    def work(self, pipeline: ProcessStages, until_s: float, threads: int) -> None:
         """Claim messages as a worker does, and fetch each in a thread, until it is time to stop."""
         running = threading.Semaphore(threads)
         with ThreadPoolExecutor(threads) as pool:
@@ -146,7 +146,7 @@ class Queue:
                     running.release()
                     time.sleep(0.02)
 
-    def _run(self, pipeline: Pipeline, claim: Claimed) -> None:
+    def _run(self, pipeline: ProcessStages, claim: Claimed) -> None:
         (message,) = arguments(job_codec.decode(claim.record).body)
         batch = FetchBatch.read(message)
         with self._lock:
@@ -176,7 +176,7 @@ class Memory(threading.Thread):
 class Probe(threading.Thread):
     """Enqueues urgent URLs, and raises a rate, while the backlog is sent."""
 
-    def __init__(self, pipeline: Pipeline, origins: Origins, args: argparse.Namespace) -> None:
+    def __init__(self, pipeline: ProcessStages, origins: Origins, args: argparse.Namespace) -> None:
         super().__init__(daemon=True)
         self._pipeline, self._origins, self._args = pipeline, origins, args
         self._enqueued: dict[str, float] = {}
@@ -335,7 +335,7 @@ def settings_of(
     )
 
 
-def with_origins(pipeline: Pipeline) -> tuple[Pipeline, Origins]:
+def with_origins(pipeline: ProcessStages) -> tuple[ProcessStages, Origins]:
     """The pipeline with origins in memory in place of the web."""
     origins, fetch = Origins(pipeline), pipeline.fetch
     requester = dataclasses.replace(fetch.requester, fetcher=origins)
@@ -343,7 +343,7 @@ def with_origins(pipeline: Pipeline) -> tuple[Pipeline, Origins]:
     return dataclasses.replace(pipeline, fetch=fetch), origins
 
 
-def open_domains(pipeline: Pipeline, args: argparse.Namespace) -> None:
+def open_domains(pipeline: ProcessStages, args: argparse.Namespace) -> None:
     """Let everything be fetched, at slots in different phases, as after a while."""
     for number in range(args.domains):
         of = f"http://www.d{number}.example"

@@ -29,7 +29,7 @@ from aragog.bootstrap.stages import connect
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.green_threads import GreenClock
 from aragog.settings import (
     ContentSettings,
@@ -119,7 +119,7 @@ class VirtualCrawl:
     def __init__(self, settings: Settings, clock: ShiftedClock) -> None:
         self.sent = SentMessages()
         self.clock = clock
-        self.pipeline: Pipeline = connect(settings, self.sent, clock=clock)
+        self.pipeline: ProcessStages = connect(settings, self.sent, clock=clock)
 
     def enqueue(self, urls: Sequence[str], **options: Any) -> None:
         """Enqueue URLs and deliver what they lead to."""

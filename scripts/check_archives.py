@@ -33,7 +33,7 @@ from aragog.addons.wacz.export import export_wacz
 from aragog.errors import InvalidUrl
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, StoreSettings
-from aragog.transfer.warc import export_warc, index_of
+from aragog.transfer.warc_export import export_warc, index_of
 from aragog.urlstore.cdxj import surt_key
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import FolderPacks

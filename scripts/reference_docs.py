@@ -15,8 +15,8 @@ from aragog.api.server.http import observed
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift import metrics as thrift_metrics
 from aragog.cli import main as cli
-from aragog.dashboard import metrics
-from aragog.observability.metrics import INSTRUMENTS
+from aragog.dashboard import scraped_metrics as metrics
+from aragog.observability.instruments import INSTRUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 METRIC_MODULES = (metrics, observed, thrift_metrics)

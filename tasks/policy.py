@@ -17,7 +17,7 @@ from celery.utils.time import get_exponential_backoff_interval
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
-from aragog.observability.metrics import STAGE_SECONDS, Observations, timed
+from aragog.observability.instruments import STAGE_SECONDS, Observations, timed
 from pinlater import gates
 from pinlater.envelope import TAGGED
 from pinlater.retry_policy import RetryPolicy

@@ -36,7 +36,7 @@ from aragog.crawl.pipeline import (
 from aragog.crawl.politeness import limiter, permits, robots_cache, slots
 from aragog.crawl.politeness.nodes import scripts as script_calls
 from aragog.crawl.politeness.robots_parser import match, parse
-from aragog.crawl.stages import backlog_delays, damaged, polite_gate, refresh, webhooks
+from aragog.crawl.stages import damaged, first_visit_delays, polite_gate, refresh, webhooks
 from aragog.crawl.stages.robots import RobotsStage
 from aragog.pages import extractors, sitemaps
 from aragog.settings import Settings
@@ -219,7 +219,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (backlog_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
+        (first_visit_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),

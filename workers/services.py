@@ -22,16 +22,16 @@ from aragog.bootstrap.stages import connect
 from aragog.crawl.pipeline.metric_totals import MetricShipper
 from aragog.crawl.pipeline.outages import OUTAGES
 from aragog.crawl.pipeline.routing import CelerySender, OutgoingMessage
-from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 
 T = TypeVar("T")
 _lock = threading.Lock()
-_connected: dict[int, Pipeline] = {}
+_connected: dict[int, ProcessStages] = {}
 
 
-def pipeline() -> Pipeline:
+def pipeline() -> ProcessStages:
     """
     The pipeline with its connected stages.
 

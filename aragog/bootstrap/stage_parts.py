@@ -44,7 +44,7 @@ from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.waiting_line import WaitingLine
 from aragog.observability.tracing.tracer import tracer_of
 from aragog.runtime.clock import Clock
@@ -76,7 +76,7 @@ class StageParts:
     enqueuer: Enqueuer
     followed_pages: FollowedPages
     waiting: WaitingJobs | None
-    rescheduling: Rescheduling
+    returning_jobs: ReturningJobs
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
@@ -148,7 +148,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         ),
         followed_pages=FollowedPages(shared.nodes, prefix=prefix),
         waiting=waiting,
-        rescheduling=Rescheduling(
+        returning_jobs=ReturningJobs(
             settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
         ),
         access=_access(settings, store, clock),

@@ -37,7 +37,7 @@ from aragog.crawl.stages.fetch import FetchStage
 from aragog.crawl.stages.maintenance import MaintenanceStage
 from aragog.crawl.stages.page_analysis import named_agent, text_fields
 from aragog.crawl.stages.page_resources import PageResources
-from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.crawl.stages.reextract import ReextractStage
 from aragog.crawl.stages.refresh import RefreshStage
 from aragog.crawl.stages.release import ReleaseStage
@@ -57,7 +57,7 @@ from aragog.runtime.green_threads import GreenClock
 from aragog.settings import Settings
 
 
-def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
+def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> ProcessStages:
     """
     Connect the stages of one process. Call it after the fork.
 
@@ -76,10 +76,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     return _pipeline(shared_parts(settings, sender, clock))
 
 
-def _pipeline(parts: StageParts) -> Pipeline:
+def _pipeline(parts: StageParts) -> ProcessStages:
     fetchers, renderer = fetchers_of(parts), RendererOnDemand(parts.settings)
     robots, limits = _robots_stage(parts, fetchers), parts.access.rules.limiter
-    return Pipeline(
+    return ProcessStages(
         sender=parts.sender,
         enqueuer=parts.enqueuer,
         fetch=_fetch_stage(parts, fetchers),
@@ -149,7 +149,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             sign_ins=_sign_ins(parts, fetchers),
         ),
         room=room,
-        rescheduling=parts.rescheduling,
+        returning_jobs=parts.returning_jobs,
         counters=parts.counters,
         outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
@@ -228,7 +228,7 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
         fetch_resource=resources.fetch,
         takedowns=parts.store.takedowns,
         marks=parts.marks,
-        rescheduling=parts.rescheduling,
+        returning_jobs=parts.returning_jobs,
         counters=parts.counters,
         traces=parts.traces,
         checks=parts.checks,
@@ -242,7 +242,7 @@ def _canonicalize_stage(parts: StageParts) -> CanonicalizeStage:
         in_flight=parts.in_flight,
         marks=parts.marks,
         discovery=parts.discovery,
-        rescheduling=parts.rescheduling,
+        returning_jobs=parts.returning_jobs,
         settings=parts.settings,
         traces=parts.traces,
         checks=parts.checks,
@@ -255,7 +255,7 @@ def _store_stage(parts: StageParts) -> StoreStage:
         store=parts.store,
         in_flight=parts.in_flight,
         counters=parts.counters,
-        rescheduling=parts.rescheduling,
+        returning_jobs=parts.returning_jobs,
         page_ready_task=page_ready_task(parts.settings),
         crawl_log=crawl_log_stream(parts.client, parts.settings),
         traces=parts.traces,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from aragog.crawl.pipeline.site_rules import install_site_rules
-from aragog.observability.metrics import (
+from aragog.observability.instruments import (
     CONTENT_SECONDS,
     READ_CACHE_READS,
     STORE_SECONDS,

@@ -35,7 +35,7 @@ from aragog.cli.terminal import echo
 from aragog.client import Aragog
 from aragog.crawl.identity.published_files import Publication
 from aragog.crawl.pipeline.metric_totals import MetricShipper
-from aragog.dashboard.metrics import MetricsCollector
+from aragog.dashboard.scraped_metrics import MetricsCollector
 from aragog.observability.logs import configure
 from aragog.observability.tracing.tracer import name_service
 from aragog.runtime.allocator import return_freed, return_large_blocks

@@ -103,7 +103,7 @@ def _routes(
 def _add_metrics(components: Components) -> None:
     from prometheus_client import REGISTRY  # noqa: PLC0415 - only in Flower's process
 
-    from aragog.dashboard.metrics import MetricsCollector  # noqa: PLC0415
+    from aragog.dashboard.scraped_metrics import MetricsCollector  # noqa: PLC0415
 
     if not _installed:
         _installed.append(MetricsCollector(components))

@@ -4,10 +4,11 @@ What aragog reports of itself, and how figures are written for people.
 Public:
 
     logs               lines of text or JSON, and those about single URLs
-    metrics            every duration and count of this process that hot paths record
+    instruments        every duration and count of this process that hot paths record
     prometheus_export  the same for Prometheus
     tracing            spans of OpenTelemetry
     formatting         numbers, instants, distances and durations as people read them
 
-Metrics of queues, domains and the store are read at scrape time: `aragog.dashboard.metrics`.
+Metrics of queues, domains and the store are read at scrape time:
+`aragog.dashboard.scraped_metrics`.
 """

@@ -1,4 +1,4 @@
-"""Families of prometheus_client from the numbers of `aragog.observability.metrics`."""
+"""Families of prometheus_client from the numbers of `aragog.observability.instruments`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
-from aragog.observability.metrics import SUM, Counter, Histogram, Measurement, measured
+from aragog.observability.instruments import SUM, Counter, Histogram, Measurement, measured
 
 
 def family(

@@ -16,7 +16,7 @@ from itertools import islice
 
 from aragog.crawl.pipeline.fetch_results import kept_headers
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.pipeline.spool_compression import PackedBody, pack
+from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.stages.page_analysis import (
     PageAnalysis,
     candidates,
@@ -33,7 +33,7 @@ from aragog.pages import preferences
 from aragog.pages.extractors import load_all
 from aragog.settings import Settings
 from aragog.transfer.json_lines import BadRecord
-from aragog.transfer.warc_pages import Archived, ArchivedPage
+from aragog.transfer.warc_import import Archived, ArchivedPage
 from aragog.urlstore.crawl_members import IMPORTED
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore

@@ -24,7 +24,7 @@ from pathlib import Path
 from aragog.errors import BadInput, ConfigError, CorruptContent
 from aragog.transfer.import_export import NodeSelection, NodeSource
 from aragog.transfer.parts import PURPOSE_FILE
-from aragog.transfer.warc import COLUMNS, export_warc
+from aragog.transfer.warc_export import COLUMNS, export_warc
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Packs, pointer_of
 from aragog.urlstore.content import FileFolder

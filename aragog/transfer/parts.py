@@ -31,7 +31,7 @@ from aragog.transfer.import_export import (
 from aragog.transfer.json_lines import JsonLinesSink, open_to_write
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.typed_fields import TypedFields
-from aragog.transfer.warc import COLUMNS, export_warc
+from aragog.transfer.warc_export import COLUMNS, export_warc
 from aragog.urlstore.store import UrlStore
 from zengraph import MultiGraph
 

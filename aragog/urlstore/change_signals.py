@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aragog.observability.metrics import CHANGE_SIGNALS
+from aragog.observability.instruments import CHANGE_SIGNALS
 from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore import signal_marks as marks

@@ -1,7 +1,7 @@
 """
 A crawl of a small web, event by event: every URL, message, slot, thread and body.
 
-The settings, constants and pure functions are aragog's own: `BacklogDelays` delays the first visits of a backlog, `retry`
+The settings, constants and pure functions are aragog's own: `FirstVisitDelays` delays the first visits of a backlog, `retry`
 delays come from `next_attempt`, `claim_limit` opens and closes fetching by the fill level of the spool, and a look at a
 line gives as many slots as `aragog.crawl.stages.release` does. Redis, workers and origins are models: messages
 are claimed by priority and due time, a process is as in `bench.simulate.process`, the limiter as in
@@ -19,8 +19,8 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.stages.access import HEAD_START_MS
-from aragog.crawl.stages.backlog_delays import BacklogDelays, less_urgent
 from aragog.crawl.stages.fetch import ROOM_AGAIN_MS
+from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
     ARRIVES_AHEAD_MS,
     LOOK_AGAIN_MS,
@@ -28,7 +28,7 @@ from aragog.crawl.stages.release import (
     MOST_LINES,
     SPAN_MS,
 )
-from aragog.crawl.stages.rescheduling import next_attempt
+from aragog.crawl.stages.returning_jobs import next_attempt
 from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS
 from aragog.settings import Settings
 from bench.simulate.limits import DomainLimit
@@ -102,9 +102,9 @@ class SmallCrawl:
     def _enqueue(self) -> None:
         owners = [n for n, domain in enumerate(self.domains) for _ in range(domain.urls)]
         self.rng.shuffle(owners)
-        self._produce(owners, BacklogDelays(self.settings.politeness.qps, self.clock))
+        self._produce(owners, FirstVisitDelays(self.settings.politeness.qps, self.clock))
 
-    def _produce(self, owners: Sequence[int], delays: BacklogDelays, crawl: int = 0) -> None:
+    def _produce(self, owners: Sequence[int], delays: FirstVisitDelays, crawl: int = 0) -> None:
         """Enqueue a URL of each of these domains, for a crawl."""
         for at in range(0, len(owners), ENQUEUED_AT_ONCE):
             urls = [f"http://d{n}.example/" for n in owners[at : at + ENQUEUED_AT_ONCE]]

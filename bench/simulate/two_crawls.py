@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aragog.crawl.stages.backlog_delays import BacklogDelays
+from aragog.crawl.stages.first_visit_delays import FirstVisitDelays
 from aragog.settings import Settings
 from bench.simulate.parts import Machines, SmallResult
 from bench.simulate.shares import SharedLine
@@ -38,7 +38,7 @@ class CrawlsOfADomain(SmallCrawl):
             domain.kind = domain.kind._replace(failing=0.0)
 
     def _enqueue(self) -> None:
-        delays = BacklogDelays(self.settings.politeness.qps, self.clock)
+        delays = FirstVisitDelays(self.settings.politeness.qps, self.clock)
         for crawl, count in self.urls.items():
             if not self.are_apart:
                 delays = _OneCrawl(delays)
@@ -57,10 +57,10 @@ class _OneShare(SharedLine):  # type: ignore[type-arg]
         super().push(0, priority, request)
 
 
-class _OneCrawl(BacklogDelays):
+class _OneCrawl(FirstVisitDelays):
     """Delays of URLs behind those of every crawl."""
 
-    def __init__(self, delays: BacklogDelays) -> None:
+    def __init__(self, delays: FirstVisitDelays) -> None:
         self._delays = delays
 
     def split(self, urls, priority=5, crawl=0):  # type: ignore[no-untyped-def]

@@ -29,7 +29,7 @@ from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.crawl.stages.pipeline import Pipeline
+from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.clock import Clock
 from aragog.settings import (
     EgressSettings,
@@ -56,7 +56,7 @@ NO_RULES = b"User-agent: *\nDisallow:\n"
 class CrawlStand:
     """One process's pipeline and the origin that every host under `.test` leads to."""
 
-    pipeline: Pipeline
+    pipeline: ProcessStages
     origin: Origin
     sent: Sent
 

@@ -19,7 +19,7 @@ from aragog.crawl.politeness.slots import DomainReport, RateExceeded, Slot, Slot
 from aragog.crawl.stages.access_rules import AccessRules, Forbidden
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.waiting_line import InLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
@@ -381,7 +381,7 @@ class MemoryPorts:
         self.enqueuer = Enqueuer(
             self.in_flight, self.sent, self.counters, batch_size=25, walks=self.walks
         )
-        self.rescheduling = Rescheduling(self.settings.pipeline, self.clock, self.counters)
+        self.returning_jobs = ReturningJobs(self.settings.pipeline, self.clock, self.counters)
         self.discovery = Discovery(self.enqueuer, self.store, self.settings, self.walks, self.clock)
         self.refused: dict[str, Forbidden] = {}
         """URLs that are blocked or were taken down, with why."""

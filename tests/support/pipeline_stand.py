@@ -23,7 +23,7 @@ from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.page_limits import RunMarks
 from aragog.crawl.stages.refresh import RefreshStage, Tick
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.crawl.stages.store import StoreStage
 from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
@@ -103,8 +103,8 @@ class PipelineStand:
     followed_pages: FollowedPages | None = None
 
     @property
-    def rescheduling(self) -> Rescheduling:
-        return Rescheduling(self.settings.pipeline, self.clock, self.counters)
+    def returning_jobs(self) -> ReturningJobs:
+        return ReturningJobs(self.settings.pipeline, self.clock, self.counters)
 
     @property
     def discovery(self) -> Discovery:
@@ -120,14 +120,14 @@ class PipelineStand:
     def canonicalize(self, batch: ResultBatch) -> list[OutgoingMessage]:
         stage = CanonicalizeStage(
             self.spool, self.store, self.in_flight, self.run_marks,
-            self.discovery, self.rescheduling, self.settings,
+            self.discovery, self.returning_jobs, self.settings,
         )  # fmt: skip
         return stage.run(batch)
 
     def write(self, batch: PageBatch) -> list[OutgoingMessage]:
         """The store stage."""
         return StoreStage(
-            self.spool, self.store, self.in_flight, self.counters, self.rescheduling,
+            self.spool, self.store, self.in_flight, self.counters, self.returning_jobs,
             discovery=self.discovery,
         ).run(batch)  # fmt: skip
 

@@ -29,7 +29,7 @@ from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import Read, UrlRecord
 from aragog.transfer.parquet import read_parquet
-from aragog.transfer.warc_pages import read_warc
+from aragog.transfer.warc_import import read_warc
 from aragog.urlstore.store import UrlStore
 
 KINDS = {

@@ -36,7 +36,7 @@ from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_
 from aragog.transfer.row_sink import RowSink
 from aragog.transfer.rows import kind_of
 from aragog.transfer.typed_fields import TypedFields
-from aragog.transfer.warc import WarcReport, export_warc, next_file
+from aragog.transfer.warc_export import WarcReport, export_warc, next_file
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")

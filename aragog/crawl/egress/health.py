@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from aragog.observability.metrics import EGRESS_FAILURES
+from aragog.observability.instruments import EGRESS_FAILURES
 from aragog.runtime.clock import Clock
 
 FIRST_RETRY_S = 5.0

@@ -62,7 +62,7 @@ from aragog.crawl.identity.signature_base import SignedMessage
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
-from aragog.observability.metrics import EGRESS_REQUESTS
+from aragog.observability.instruments import EGRESS_REQUESTS
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.hosts import is_loopback
 from aragog.settings import EgressSettings, FetchSettings

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.pipeline.spool_compression import PackedBody
+from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
     RECORD_FIELDS,

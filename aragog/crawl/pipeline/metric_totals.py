@@ -2,7 +2,7 @@
 The measurements of all processes, added up in one Redis hash.
 
 Each process adds every few seconds what it measured since the last time
-(`aragog.observability.metrics`), so a worker needs no port of its own, and a worker that ends
+(`aragog.observability.instruments`), so a worker needs no port of its own, and a worker that ends
 takes nothing away. What a process measured in its last seconds is lost if it is killed.
 """
 
@@ -16,7 +16,7 @@ from typing import Self, cast
 import orjson
 import redis
 
-from aragog.observability.metrics import Measurement, measured
+from aragog.observability.instruments import Measurement, measured
 
 SHIP_EVERY_S = 5.0
 

@@ -39,7 +39,7 @@ from aragog.crawl.politeness.slots import (
     SlotRequest,
     ceil_ms,
 )
-from aragog.observability.metrics import SLOTS
+from aragog.observability.instruments import SLOTS
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings

@@ -24,7 +24,7 @@ from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.rates import Rates
 from aragog.crawl.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
 from aragog.errors import LimiterUnavailable
-from aragog.observability.metrics import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
 # Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.

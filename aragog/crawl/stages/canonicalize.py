@@ -37,7 +37,7 @@ from aragog.crawl.stages.page_updates import (
     reserved_write,
     to_blob,
 )
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.logs import log_url
 from aragog.pages.items import load_kinds
@@ -61,7 +61,7 @@ class CanonicalizeStage:
     in_flight: InFlight
     marks: Marks
     discovery: Discovery
-    rescheduling: Rescheduling
+    returning_jobs: ReturningJobs
     settings: Settings
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
@@ -84,7 +84,7 @@ class CanonicalizeStage:
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
-            self.rescheduling.counters.add({counters.RUNS_LOST: 1})
+            self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
                 # The mark stays: if the messages are not sent, the next run cuts the batch again.
@@ -114,7 +114,7 @@ class CanonicalizeStage:
         bodies |= confirmed.bodies
         reader = PageReader(
             self.discovery.sitemaps,
-            self.rescheduling.counters,
+            self.returning_jobs.counters,
             self.settings.pipeline,
             named_agent(self.settings.fetch),
             self.settings.extract,
@@ -142,7 +142,7 @@ class CanonicalizeStage:
         )
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []
-        again = self.rescheduling.refetch([result.job for result in expired])
+        again = self.returning_jobs.refetch([result.job for result in expired])
         return outgoing + left_out + again
 
     def _left_out(
@@ -156,7 +156,7 @@ class CanonicalizeStage:
         heirs = page_scope.end(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
         ended = finished(jobs, page_scope.answers(rules))
-        return ended + self.rescheduling.delayed((job, 0) for job in heirs)
+        return ended + self.returning_jobs.delayed((job, 0) for job in heirs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the links of pages whose fetch brought nothing new, as the store has them."""

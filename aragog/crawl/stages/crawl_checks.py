@@ -18,7 +18,7 @@ from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.in_flight import Heir, Held, Question
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.rescheduling import from_the_start
+from aragog.crawl.stages.returning_jobs import from_the_start
 from aragog.crawl.stages.waiting_line import InLine, paused_line
 
 TAKEN_DOWN = "taken down"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.rescheduling import Delayed, from_the_start
+from aragog.crawl.stages.returning_jobs import Delayed, from_the_start
 from aragog.errors import StoreDamaged
 
 WAIT_MS = 600_000

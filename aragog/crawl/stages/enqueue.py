@@ -46,8 +46,8 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
-from aragog.crawl.stages.backlog_delays import BacklogDelays, Behind, less_urgent
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
+from aragog.crawl.stages.first_visit_delays import Behind, FirstVisitDelays, less_urgent
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
@@ -140,7 +140,7 @@ class Enqueuer:
     """Keeps the seeds of crawls that begin again."""
     quotas: TokenQuotas | None = None
     """What tokens may use."""
-    _backlog_delays: BacklogDelays = field(init=False)
+    _first_visit_delays: FirstVisitDelays = field(init=False)
 
     @classmethod
     def of(
@@ -171,7 +171,7 @@ class Enqueuer:
         )
 
     def __post_init__(self) -> None:
-        self._backlog_delays = BacklogDelays(self.qps)
+        self._first_visit_delays = FirstVisitDelays(self.qps)
 
     def enqueue(
         self,
@@ -337,7 +337,7 @@ class Enqueuer:
         others: Mapping[str, str],
         spans: CallSpans,
     ) -> None:
-        front, back = self._backlog_delays.split(urls, options.priority, options.crawl_number)
+        front, back = self._first_visit_delays.split(urls, options.priority, options.crawl_number)
         in_front = [Behind(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others, spans)
         outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)

@@ -19,10 +19,10 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.fetch_results import kept_hops, result_of, without_fetch
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.site_rules import other_spelling
-from aragog.crawl.pipeline.spool_compression import PackedBody
 from aragog.crawl.pipeline.spool_room import SpoolRoom
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
@@ -31,7 +31,7 @@ from aragog.crawl.stages.access_rules import RulesUnreachable
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.crawl.stages.requester import Requester
-from aragog.crawl.stages.rescheduling import Delayed, Rescheduling
+from aragog.crawl.stages.returning_jobs import Delayed, ReturningJobs
 from aragog.crawl.stages.revalidation import JobSelection, StoredValidators
 from aragog.crawl.stages.waiting_line import InLine
 from aragog.fetch_record.causes import DeferralCause
@@ -71,7 +71,7 @@ class FetchStage:
     selection: JobSelection
     requester: Requester
     room: SpoolRoom
-    rescheduling: Rescheduling
+    returning_jobs: ReturningJobs
     counters: CounterSink
     outcomes: OutcomeSink
     rendering: RenderingRule = NOTHING_RENDERED
@@ -138,7 +138,7 @@ class _Run:
     def __init__(self, stage: FetchStage, spans: StageSpans) -> None:
         self.stage = stage
         self.spans = spans
-        self.clock = stage.rescheduling.clock
+        self.clock = stage.returning_jobs.clock
         # Before anything is requested: the server whose time this is may not answer.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
@@ -281,7 +281,7 @@ class _Run:
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
         """Another attempt, or the result as it is if no attempts are left."""
-        following = self.stage.rescheduling.next_attempt(job, wait_at_least_ms)
+        following = self.stage.returning_jobs.next_attempt(job, wait_at_least_ms)
         if following is None:
             self._done(result)
         else:
@@ -291,7 +291,7 @@ class _Run:
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
         """Another attempt once robots.txt could be fetched, or when it is asked for again."""
         until_ms = self._until(verdict.retry_at_ms)
-        following = self.stage.rescheduling.next_attempt(job, until_ms)
+        following = self.stage.returning_jobs.next_attempt(job, until_ms)
         if following is None:
             self._done(result)
         else:
@@ -324,7 +324,7 @@ class _Run:
         passed_ms = self._passed_ms()
         out = [
             *self.stage.rendering.routed(self.results),
-            *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
+            *self.stage.returning_jobs.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
             *self.ended,
         ]

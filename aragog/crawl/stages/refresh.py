@@ -27,7 +27,7 @@ from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.enqueue import SOURCE_OPTIONS, EnqueueOptions, Enqueuer
-from aragog.observability.metrics import REFRESH_URLS
+from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 from aragog.urlstore.change_signals import LOOKED_AGAIN_MS, ChangeSignals

@@ -39,7 +39,7 @@ from aragog.crawl.politeness.robots_records import CachedRules
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.line_shares import LineShares, open_next
-from aragog.crawl.stages.rescheduling import Delayed, delayed_batches
+from aragog.crawl.stages.returning_jobs import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import (
     RELEASE_AHEAD_MS,
     RULES_KNOWN_MS,

@@ -21,9 +21,9 @@ from typing import Protocol
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
+from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.rendering.models import (
     FetchResource,
@@ -35,7 +35,7 @@ from aragog.crawl.rendering.models import (
 )
 from aragog.crawl.stages.crawl_checks import CrawlChecks, still_wanted
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.observability.logs import log_url
 from aragog.urlstore.compression import decompress
 
@@ -64,7 +64,7 @@ class RenderStage:
     fetch_resource: FetchResource
     takedowns: TakedownLookup
     marks: Marks
-    rescheduling: Rescheduling
+    returning_jobs: ReturningJobs
     counters: CounterSink
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
@@ -94,7 +94,7 @@ class RenderStage:
                     result if blob is None else self._rendered(result, blob, counts, spans)
                 )
         self.counters.add(counts)
-        outgoing = self.rescheduling.refetch([result.job for result in expired])
+        outgoing = self.returning_jobs.refetch([result.job for result in expired])
         if results:
             urgency = most_urgent(result.job for result in results)
             following = ResultBatch(tuple(results))

@@ -16,7 +16,7 @@ from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.spool_compression import PackedBody, pack
+from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.sign_in.sessions import SignedIn

@@ -27,7 +27,7 @@ from aragog.crawl.pipeline.routing import OutgoingMessage
 from aragog.crawl.stages import damaged, page_scope
 from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings
-from aragog.crawl.stages.rescheduling import Delayed
+from aragog.crawl.stages.returning_jobs import Delayed
 from aragog.urlstore.item_files import is_stored_file
 from aragog.urlstore.kept_for import USUAL, crawl_name, crawls_of, purposes_of
 from aragog.urlstore.records import Record, is_expired

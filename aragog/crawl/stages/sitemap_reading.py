@@ -26,7 +26,7 @@ from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.crawl.stages.page_scope import filter_of, in_scope
 from aragog.crawl.stages.revalidation import is_reread
-from aragog.observability.metrics import SOURCE_READINGS
+from aragog.observability.instruments import SOURCE_READINGS
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.runtime.clock import Clock

@@ -35,7 +35,7 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, of_page
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_updates import from_blob, with_body
-from aragog.crawl.stages.rescheduling import Rescheduling
+from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.errors import InvalidMessage
 from aragog.observability.logs import log_url
 from aragog.urlstore.packing import PackingPages
@@ -131,7 +131,7 @@ class StoreStage:
     store: UrlStore
     in_flight: InFlight
     counters: CounterSink
-    rescheduling: Rescheduling
+    returning_jobs: ReturningJobs
     page_ready_task: OwnTask | None = None
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = OFF
@@ -214,7 +214,7 @@ class StoreStage:
         if begun.packing is None:
             if begun.is_freed:
                 self.spool.free([batch.token, *batch.bodies])
-            return self.rescheduling.refetch(batch.jobs)
+            return self.returning_jobs.refetch(batch.jobs)
         writes = list(begun.writes)
         done: dict[str, Written] = {}
         stuck = {write.url for write in self._write(writes, done)}
@@ -230,10 +230,10 @@ class StoreStage:
         heirs = self._done(batch, lost | stuck, writes, done)
         self._log(batch, lost, stuck, spans)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
-        again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
+        again = self.returning_jobs.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
         ended = finished(batch.jobs, _answers(writes, done, stuck))
-        delayed = self.rescheduling.delayed([*postponed, *((job, 0) for job in heirs)])
+        delayed = self.returning_jobs.delayed([*postponed, *((job, 0) for job in heirs)])
         return again + delayed + ready + ended
 
     def _done(

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from aragog.runtime.extras import require
 from aragog.settings import ContentSettings
-from aragog.urlstore.content.checksums import StoredContent, check_key
 from aragog.urlstore.content.file_folder import FileFolder
 from aragog.urlstore.content.folder import FolderContent
 from aragog.urlstore.content.folder_packs import FolderPacks
 from aragog.urlstore.content.memory import MemoryContent
+from aragog.urlstore.content.object_format import StoredContent, check_key
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import MemoryPacks, PackFiles
 

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from aragog.urlstore.content.checksums import (
+from aragog.urlstore.content.file_folder import FileFolder
+from aragog.urlstore.content.object_format import (
     KEY,
     StoredContent,
     check_key,
@@ -18,7 +19,6 @@ from aragog.urlstore.content.checksums import (
     header,
     unframe,
 )
-from aragog.urlstore.content.file_folder import FileFolder
 from aragog.urlstore.content_port import ContentPut
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aragog.urlstore.content.checksums import StoredContent, check_key, check_prefix
+from aragog.urlstore.content.object_format import StoredContent, check_key, check_prefix
 from aragog.urlstore.content_port import ContentPut
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 
 from aragog.errors import CorruptContent
-from aragog.urlstore.content.checksums import (
+from aragog.urlstore.content.object_format import (
     KEY,
     StoredContent,
     check_body,

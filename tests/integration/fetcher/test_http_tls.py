@@ -8,7 +8,7 @@ import pytest
 
 from aragog.fetch_record import outcome as o
 from aragog.fetch_record.outcome import UnreachableKind
-from aragog.observability.metrics import TLS_FAILURES, TLS_HANDSHAKES
+from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from tests.support.http2_origin import BOTH_VERSIONS
 from tests.support.origin import HELLO, Origin, page
 from tests.support.tls import (

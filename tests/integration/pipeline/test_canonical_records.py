@@ -3,8 +3,8 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.page_updates import failure_write
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind

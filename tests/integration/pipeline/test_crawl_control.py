@@ -21,7 +21,7 @@ from aragog.transfer.archive_import import import_archive
 from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import import_urls
 from aragog.transfer.json_lines import UrlRecord
-from aragog.transfer.warc_pages import ArchivedPage
+from aragog.transfer.warc_import import ArchivedPage
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis

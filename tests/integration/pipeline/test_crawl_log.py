@@ -26,7 +26,7 @@ from aragog.crawl.pipeline.crawl_log import (
     writer_lease,
 )
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.dashboard.metrics import crawl_log_metrics
+from aragog.dashboard.scraped_metrics import crawl_log_metrics
 from aragog.errors import ContentUnavailable
 from aragog.settings import (
     ContentSettings,

@@ -13,7 +13,7 @@ from aragog.crawl.egress.health import Failing
 from aragog.crawl.stages.enqueue import EnqueueOptions
 from aragog.dashboard.explanation import explain_url
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.observability.metrics import EGRESS_FAILURES, EGRESS_REQUESTS
+from aragog.observability.instruments import EGRESS_FAILURES, EGRESS_REQUESTS
 from aragog.runtime.clock import SystemClock
 from aragog.settings import (
     EgressRule,

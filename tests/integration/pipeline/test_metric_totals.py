@@ -10,8 +10,8 @@ from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.pipeline.metric_totals import MetricShipper, MetricTotals
 from aragog.crawl.stages.enqueue import EnqueueOptions
-from aragog.dashboard.metrics import MetricsCollector
-from aragog.observability.metrics import (
+from aragog.dashboard.scraped_metrics import MetricsCollector
+from aragog.observability.instruments import (
     SLOT_LATENESS_SECONDS,
     SLOTS,
     STAGE_SECONDS,

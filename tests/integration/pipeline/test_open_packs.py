@@ -63,7 +63,7 @@ def stage(redis_client, pipeline_stand):
     pipeline_stand.in_flight.mark([ON_ITS_WAY])
     made = StoreStage(
         spool_of(redis_client), store, pipeline_stand.in_flight,
-        pipeline_stand.counters, pipeline_stand.rescheduling,
+        pipeline_stand.counters, pipeline_stand.returning_jobs,
     )  # fmt: skip
     yield made
     store.close()

@@ -47,7 +47,7 @@ def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(p
     jobs = [UrlJob(url=URL, priority=0)]
     attempts = 0
     while True:
-        (send,) = pipeline_stand.rescheduling.refetch(jobs)
+        (send,) = pipeline_stand.returning_jobs.refetch(jobs)
         assert send.priority == 0
         if send.destination == Destination.CANONICALIZE:
             break

@@ -82,7 +82,7 @@ def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
 def test_urls_whose_robots_txt_fails_at_each_attempt_have_an_outcome_in_the_end(crawl_stand):
     handlers = {"//site.test/robots.txt": answer(500), "*": page(b"hello")}
     stand = crawl_stand(handlers, qps=200, robots_error_s=1)
-    attempts = stand.pipeline.fetch.rescheduling.settings.max_attempts
+    attempts = stand.pipeline.fetch.returning_jobs.settings.max_attempts
     batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
 
     answers = stand.run([OutgoingMessage(Destination.FETCH, batch)], limit_s=90)

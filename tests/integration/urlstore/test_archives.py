@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import FetchRecord
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from aragog.transfer.import_export import NodeSelection
-from aragog.transfer.warc import _network, export_warc, index_of
+from aragog.transfer.warc_export import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from tests.support.stores import NOW_MS, page, stand

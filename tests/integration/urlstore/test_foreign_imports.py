@@ -15,7 +15,7 @@ from aragog.transfer.json_lines import BadRecord
 from tests.support.documented import blocks
 from tests.unit.addons.nutch.test_crawldb import CSV, NOON_MS, TEXT
 from tests.unit.transfer.test_captures import ELEVEN
-from tests.unit.transfer.test_warc_pages import AT_MS, response, warc
+from tests.unit.transfer.test_warc_import import AT_MS, response, warc
 
 LAMP = b"""<title>Lamp</title><link rel=canonical href="/lamp"><a href="/chair">Chair</a>
 <script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",

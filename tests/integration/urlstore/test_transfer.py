@@ -40,7 +40,7 @@ from aragog.transfer.json_lines import (
 )
 from aragog.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
 from aragog.transfer.typed_fields import TypedFields
-from aragog.transfer.warc import export_warc
+from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, OutLink

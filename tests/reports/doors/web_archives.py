@@ -22,7 +22,7 @@ from pathlib import Path
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import BadRecord
-from aragog.transfer.warc_pages import read_warc
+from aragog.transfer.warc_import import read_warc
 from aragog.urlstore.cdxj import surt_key
 from tests.reports.doors._bytes import data
 
@@ -157,7 +157,7 @@ def _exported(given):
     from warcio.archiveiterator import ArchiveIterator
 
     from aragog.addons.wacz.export import export_wacz
-    from aragog.transfer.warc import export_warc, index_of
+    from aragog.transfer.warc_export import export_warc, index_of
 
     its = _stand(given["export"])
     with tempfile.TemporaryDirectory() as name:

@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from aragog.errors import TakenDown
 from aragog.transfer.import_export import export_urls
 from aragog.transfer.json_lines import JsonLinesSink
-from aragog.transfer.warc import export_warc
+from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.records import Record
 from tests.support.second_visit.site import ALIAS, NEW, OTHER, PAGE, VERSIONS, host_of, linked

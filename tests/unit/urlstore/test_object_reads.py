@@ -7,7 +7,7 @@ import pytest
 from aragog.errors import ContentReplaced, CorruptContent
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
-from aragog.transfer.warc import export_warc
+from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from aragog.api.problems import Problem
 from aragog.api.server.access_log import AccessLog
-from aragog.observability.metrics import REQUEST_BOUNDS_S, Histogram
+from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.observability.prometheus_export import family
 from aragog.settings import ServingSettings
 

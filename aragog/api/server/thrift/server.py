@@ -34,7 +34,7 @@ from aragog.api.server.thrift.connection import Connection, limits_s
 from aragog.api.server.thrift.contract import ONEWAY, REPLY, head, methods, session_call
 from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
 from aragog.api.server.tokens import Tokens
-from aragog.observability.metrics import REQUEST_BOUNDS_S, Histogram
+from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5.0

@@ -14,7 +14,7 @@ import certifi
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
-from aragog.observability.metrics import TLS_FAILURES, TLS_HANDSHAKES
+from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 

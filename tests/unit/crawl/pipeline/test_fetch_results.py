@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.fetch_results import result_of, without_fetch
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.spool_compression import pack
+from aragog.crawl.pipeline.packed_body import pack
 from aragog.fetch_record import outcome as o
 from tests.support.memory_ports import fetched
 

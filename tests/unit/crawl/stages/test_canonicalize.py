@@ -21,7 +21,7 @@ A, B = "http://a.example/", "http://a.example/b"
 def stage(ports):
     return CanonicalizeStage(
         ports.spool, ports.store, ports.in_flight, ports.marks,
-        ports.discovery, ports.rescheduling, ports.settings,
+        ports.discovery, ports.returning_jobs, ports.settings,
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def stage(ports):
         JobSelection(ports.store, ports.in_flight, ports.counters),
         Requester(ports.web, ports.web, ports.web, ports.pool, access, ports.clock),
         SpoolRoom(ports.spool, ports.clock),
-        ports.rescheduling,
+        ports.returning_jobs,
         ports.counters,
         ports.outcomes,
     )

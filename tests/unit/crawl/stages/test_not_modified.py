@@ -52,7 +52,7 @@ def crawl(ports):
     """Canonicalizes and stores one result; its update."""
     stage = CanonicalizeStage(
         ports.spool, ports.store, ports.in_flight, ports.marks,
-        ports.discovery, ports.rescheduling, ports.settings,
+        ports.discovery, ports.returning_jobs, ports.settings,
     )  # fmt: skip
 
     def run(outcome, at_ms, lines, html=None, url=URL):

@@ -6,8 +6,8 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_compression import pack
 from aragog.crawl.rendering.models import NotRendered, PlainPage, Rendered, ResourceRequest
 from aragog.crawl.stages.page_updates import facts
 from aragog.crawl.stages.render import LOST, RenderStage
@@ -52,7 +52,7 @@ def stage(ports, browser, marks):
         lambda _: "no request",
         ports.store.takedowns,
         marks,
-        ports.rescheduling,
+        ports.returning_jobs,
         ports.counters,
     )
 

@@ -19,7 +19,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 @pytest.fixture
 def stage(ports):
-    return StoreStage(ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling)
+    return StoreStage(ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs)
 
 
 def batch(ports, *urls, attempt=0):
@@ -138,7 +138,7 @@ def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
 def test_a_custom_task_gets_the_stored_pages_and_no_other(ports):
     own = OwnTask("team.page_ready", "team")
     stage = StoreStage(
-        ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling, own
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs, own
     )
     a_batch = batch(ports, A, B)
     ports.spool.free(a_batch.bodies[:1])
@@ -162,7 +162,7 @@ def test_links_to_a_taken_down_host_are_not_stored(stage, ports):
 
 def test_a_team_hears_of_the_url_that_a_page_was_stored_under_not_the_one_it_declares(ports):
     stage = StoreStage(
-        ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling,
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs,
         page_ready_task=OwnTask("team.page", "team"),
     )  # fmt: skip
     ports.store.write_pages(

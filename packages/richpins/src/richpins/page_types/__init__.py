@@ -3,21 +3,18 @@ The types of pages that have metadata of their own. Each is one module here, whi
 
 A module defines the record of its type, how to read it from a page, and `PAGE_TYPE`. The name of
 the module is the name of the type and the prefix of its fields (`recipe.yields`). No other module
-lists the types, so a new one is one file. `NAMES` imports no
-parser.
+lists the types, so a new one is one file. `_page_type` has what `PAGE_TYPE` may say. `NAMES`
+imports no parser.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, resources
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from richpins.structured_data.graph import Node
-    from richpins.structured_data.sources import Sources
+from richpins.page_types._page_type import PageType
+
+__all__ = ["NAMES", "PageType", "page_types"]
 
 NAMES = tuple(
     sorted(
@@ -27,60 +24,6 @@ NAMES = tuple(
     )
 )
 """The names of all page types, in alphabetical order."""
-
-
-def _no_evidence(_sources: Sources, _og_type: str) -> int:
-    return 0
-
-
-def _unchanged(_sources: Sources, _node: Node, _og_type: str) -> int:
-    return 0
-
-
-def _never(_node: Node) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageType:
-    """What the extractor knows about one type of page; `_subject` uses it to decide."""
-
-    name: str
-    """The name of the module."""
-    record: type
-    """The frozen dataclass that `read` returns; its fields become the fields of the page."""
-    schema_types: frozenset[str]
-    """The types of schema.org that describe it, in lower case."""
-    weight: int
-    """How likely an item of this type is the subject of its page, relative to other types."""
-    read: Callable[[Sources, list[Node]], Any]
-    """Read the record from items of `schema_types`, most trusted first, and from meta elements."""
-    name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties that name such an item, best first."""
-    og_types: tuple[str, ...] = ()
-    """Values of `og:type` that declare such a page."""
-    og_weight: int = 30
-    """What such a declaration adds to the weight."""
-    declared: Callable[[Sources, str], int] = _no_evidence
-    """
-    How clearly the meta elements of a page without such items declare the type: 0 for not at all.
-    Its second argument is the value of `og:type`.
-    """
-    adjustment: Callable[[Sources, Node, str], int] = _unchanged
-    """What an item adds to the weight; its last argument is the value of `og:type`."""
-    is_complete: Callable[[Node], bool] = _never
-    """True for an item that can only describe the subject of its page."""
-    yields_to_others: bool = False
-    """True where an item without a type of its own comes first: a trip before its places."""
-    from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
-    """
-    Return the nodes and the record of a page whose visible text shows such a subject, else None.
-    Called for the type that was decided before, or None.
-    """
-    credits_authors: bool = True
-    """False where names in the visible text belong to reviewers."""
-    shared_image_first: bool = False
-    """True where the image for sharing shows the subject better than images in the markup."""
 
 
 @cache

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from aragog.crawl.stages import backlog_delays
-from aragog.crawl.stages.backlog_delays import BacklogDelays, less_urgent
+from aragog.crawl.stages import first_visit_delays
+from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.runtime.clock import ManualClock
 
 
@@ -12,7 +12,7 @@ def of(domain, count):
 
 
 def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
-    front, back = BacklogDelays(10.0, ManualClock()).split(of("big.example", 1000))
+    front, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 1000))
 
     assert front == of("big.example", 1000)[: len(front)]
     assert 100 <= len(front) <= 101
@@ -20,7 +20,7 @@ def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
 
 
 def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_once():
-    _, back = BacklogDelays(10.0, ManualClock()).split(of("big.example", 200_000))
+    _, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 200_000))
 
     # 20,000 s of work at ten a second.
     due_s = [job.delay_ms / 1000 for job in back]
@@ -28,18 +28,18 @@ def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_onc
     assert max(Counter(int(due) for due in due_s if due < 60).values()) <= 251
     served_s = [(200_000 - len(back) + n) / 10 for n in range(len(back))]
     assert all(due <= at_s / 20 for due, at_s in zip(due_s, served_s, strict=True))
-    assert due_s[-1] <= backlog_delays.LONGEST_DELAY_S
+    assert due_s[-1] <= first_visit_delays.LONGEST_DELAY_S
 
 
 def test_a_backlog_of_one_domain_delays_no_other():
-    front, back = BacklogDelays(10.0).split([*of("big.example", 500), *of("small.example", 50)])
+    front, back = FirstVisitDelays(10.0).split([*of("big.example", 500), *of("small.example", 50)])
 
     assert set(of("small.example", 50)) <= set(front)
     assert {job.url for job in back} < set(of("big.example", 500))
 
 
 def test_other_domains_go_in_front_of_any_backlog():
-    some = BacklogDelays(10.0)
+    some = FirstVisitDelays(10.0)
     some.split(of("big.example", 100_000))
 
     front, back = some.split([*of("big.example", 5), *of("small.example", 5)])
@@ -49,7 +49,7 @@ def test_other_domains_go_in_front_of_any_backlog():
 
 
 def test_urgent_urls_are_not_behind_a_backlog_of_less_urgent_ones_of_their_domain():
-    some = BacklogDelays(10.0)
+    some = FirstVisitDelays(10.0)
     some.split(of("big.example", 100_000), priority=9)
 
     assert some.split(of("big.example", 5), priority=2) == (of("big.example", 5), [])
@@ -58,7 +58,7 @@ def test_urgent_urls_are_not_behind_a_backlog_of_less_urgent_ones_of_their_domai
 
 def test_a_backlog_passes_with_time():
     clock = ManualClock()
-    some = BacklogDelays(10.0, clock)
+    some = FirstVisitDelays(10.0, clock)
     some.split(of("a.example", 150))
     clock.advance_ms(20_000)
 
@@ -66,7 +66,7 @@ def test_a_backlog_passes_with_time():
 
 
 def test_memory_is_bounded_whatever_number_of_domains_comes():
-    some = BacklogDelays(10.0, max_domains=100)
+    some = FirstVisitDelays(10.0, max_domains=100)
     for n in range(1000):
         some.split([f"http://d{n}.example/"])
 

@@ -15,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 import pinlater
 from aragog.bootstrap.dashboard import components
 from aragog.crawl.politeness.slots import DomainReport
-from aragog.dashboard.metrics import MetricsCollector
+from aragog.dashboard.scraped_metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.observability.metrics import REFRESH_URLS, SLOTS
+from aragog.observability.instruments import REFRESH_URLS, SLOTS
 from aragog.runtime.clock import ManualClock
 from pinlater.admin import Admin
 from pinlater.cluster import Cluster

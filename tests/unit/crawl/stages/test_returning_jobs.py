@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.rescheduling import LONGEST_WAIT_MS, delayed_batches, next_attempt
+from aragog.crawl.stages.returning_jobs import LONGEST_WAIT_MS, delayed_batches, next_attempt
 from aragog.settings import PipelineSettings
 
 timed = st.lists(

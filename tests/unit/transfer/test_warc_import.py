@@ -15,7 +15,7 @@ from aragog.addons.nutch.crawldb import read_nutch
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.transfer.captures import read_captures
 from aragog.transfer.json_lines import BadRecord, read_json_lines
-from aragog.transfer.warc_pages import read_warc
+from aragog.transfer.warc_import import read_warc
 
 PAGE = b"<title>A page</title>"
 AT = "2026-01-01T00:00:00Z"

@@ -55,7 +55,7 @@ class Pipeline:
         self.stages = {
             Destination.FETCH: FetchStage(
                 JobSelection(ports.store, ports.in_flight, ports.counters), requester,
-                SpoolRoom(ports.spool, ports.clock), ports.rescheduling, ports.counters,
+                SpoolRoom(ports.spool, ports.clock), ports.returning_jobs, ports.counters,
                 ports.outcomes, traces=traces,
             ),
             Destination.ROBOTS: RobotsStage(
@@ -64,16 +64,16 @@ class Pipeline:
             ),
             Destination.RENDER: RenderStage(
                 ports.spool, Browser(), lambda _: Resource(URL, 200), ports.store.takedowns,
-                ports.marks, ports.rescheduling, ports.counters, traces=traces,
+                ports.marks, ports.returning_jobs, ports.counters, traces=traces,
             ),
             Destination.CANONICALIZE: CanonicalizeStage(
                 ports.spool, ports.store, ports.in_flight, ports.marks,
                 Discovery(self.enqueuer, ports.store, ports.settings, ports.walks, ports.clock),
-                ports.rescheduling,
+                ports.returning_jobs,
                 ports.settings, traces=traces,
             ),
             Destination.STORE: StoreStage(
-                ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling,
+                ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs,
                 page_ready_task=READY, traces=traces,
             ),
         }  # fmt: skip

@@ -1,5 +1,5 @@
 """
-Rescheduling: when jobs come back (their ETA), and as which messages.
+ReturningJobs: when jobs come back (their ETA), and as which messages.
 
 The waits here are relative. `pipeline.routing` sends them as Celery's countdown, and pinlater's
 `envelope` makes the instant at which the server delivers the job.
@@ -34,7 +34,7 @@ Delayed = tuple[UrlJob, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Rescheduling:
+class ReturningJobs:
     """
     Reschedules jobs by the settings of the pipeline.
 

@@ -30,7 +30,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import at_ms
 from aragog.dashboard.components import Components
 from aragog.errors import ALL
-from aragog.observability.metrics import INSTRUMENTS
+from aragog.observability.instruments import INSTRUMENTS
 from aragog.observability.prometheus_export import buckets, family
 from aragog.runtime.clock import Clock
 from pinlater.admin import count_of
@@ -180,7 +180,7 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measured(components: Components) -> Iterator[Metric]:
-    """What all processes measured (`aragog.observability.metrics`)."""
+    """What all processes measured (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
-from aragog.crawl.stages.rescheduling import collected, delayed_batches
+from aragog.crawl.stages.returning_jobs import collected, delayed_batches
 
 
 @given(

@@ -22,7 +22,7 @@ from aragog.crawl.stages.webhooks import WebhookStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class ProcessStages:
     """The stages; each is safe to use from many threads. No stage knows this class."""
 
     sender: Sender

@@ -37,7 +37,7 @@ class Behind(NamedTuple):
     """How long its first visit is delayed."""
 
 
-class BacklogDelays:
+class FirstVisitDelays:
     """
     Estimates how far ahead this process has enqueued URLs of each domain, from the rate limit.
 
