@@ -19,7 +19,9 @@ A, B = "http://a.example/", "http://b.example/"
 
 @pytest.fixture
 def stage(ports):
-    return StoreStage(ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs)
+    return StoreStage(
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs
+    )
 
 
 def batch(ports, *urls, attempt=0):
