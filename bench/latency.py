@@ -207,10 +207,10 @@ def simulate(
         _, replies = reserve(node, [KEY], [Ask(interval_us, 1e12, 0, False)])
         slot = Slot(KEY, next(iter(replies)).at_us, 0, interval_us, token)
         node.at_us = max(node.at_us, slot.at_us - 3_000)
-        decision = acquire_permit(node, slot, places=0, window_us=WINDOW_US)
+        decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
         while decision.verdict == "wait":
             node.at_us = max(node.at_us + 1, decision.at_us - 3_000)
-            decision = acquire_permit(node, slot, places=0, window_us=WINDOW_US)
+            decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
         if decision.verdict == "late":
             continue
         node.at_us = max(node.at_us, decision.at_us)

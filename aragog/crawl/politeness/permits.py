@@ -168,11 +168,12 @@ class Permits:
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """Request a permit; returns the node that decided, and the slot by its clock."""
-        places = self._rates.max_concurrent(slot.key) or 0
+        most = self._rates.max_concurrent(slot.key) or 0
 
         def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
             here, late_us = self._at(node, slot), self._window_us
-            return node, here, scripts.acquire_permit(node, here, places=places, window_us=late_us)
+            decision = scripts.acquire_permit(node, here, max_concurrent=most, window_us=late_us)
+            return node, here, decision
 
         return self._nodes.call_one(slot.key, ask)
 

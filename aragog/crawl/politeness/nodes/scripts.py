@@ -20,7 +20,6 @@ CONCURRENCY_TTL_S = 120
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
 _ASK = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
-_PERMIT_REQUEST = struct.Struct("<ddIdddddBd")
 _PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dIdBHf")
 _PAUSE = struct.Struct("<ddd")
@@ -83,7 +82,7 @@ def reserve(
 
 
 def acquire_permit(
-    node: LimiterNode, slot: Slot, *, places: int, window_us: float
+    node: LimiterNode, slot: Slot, *, max_concurrent: int, window_us: float
 ) -> PermitDecision:
     """
     Request the permit of a slot.
@@ -91,7 +90,7 @@ def acquire_permit(
     Args:
         node: the server.
         slot: as it was reserved.
-        places: `max_concurrent` of its domain; 0: unlimited.
+        max_concurrent: of its domain; 0: unlimited.
         window_us: how late after its slot a request may be.
     """
     reply = node.call(
@@ -99,11 +98,17 @@ def acquire_permit(
         epoch=node.key("slots", "epoch"),
         slot=node.key("slot", slot.key),
         running=node.key("concurrent", slot.key),
-        request=_PERMIT_REQUEST.pack(
-            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
-            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent, node.version,
-        ),
-    )  # fmt: skip
+        slot_us=slot.at_us,
+        interval_us=slot.interval_us,
+        token=slot.token,
+        hold_us=PERMIT_TTL_US,
+        lead_us=BOOK_AHEAD_US,
+        window_us=window_us,
+        max_running=max_concurrent,
+        running_ttl_us=CONCURRENCY_TTL_S * 1_000_000,
+        urgent=int(slot.urgent),
+        ring=node.version,
+    )
     _, verdict, at_us = _PERMIT_REPLY.unpack(reply)
     return PermitDecision(VERDICTS[verdict], at_us)
 
