@@ -180,7 +180,7 @@ class Run:
         return min((b - a for a, b in pairwise(self.sent_s)), default=0.0)
 
     def latency_s(self, share: float, from_s: float) -> float:
-        """The latency that so many of the responses since `from_s` did not exceed."""
+        """The latency that a share of the responses since `from_s` did not exceed."""
         since = sorted(took for at, took in self.latencies if at >= from_s)
         return since[min(len(since) - 1, int(share * len(since)))] if since else 0.0
 

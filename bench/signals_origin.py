@@ -198,7 +198,7 @@ class OriginRun:
 
 
 def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
-    """Keep a served site fresh for so many days."""
+    """Keep a served site fresh for a number of days."""
     clock = ShiftedClock()
     start_ms, days = clock.now_ms(), options.days
     site = Site(options.site, "published shares", options.urls, options.seed, start_ms)

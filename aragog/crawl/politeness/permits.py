@@ -41,9 +41,9 @@ ALLOWANCE_US = 250_000
 NO_PERMIT_US = 2_000
 # By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
-# So often a report follows a domain that moved.
+# How often a report is sent again after its domain moved to another node.
 ATTEMPTS = 3
-# Reports that nobody waits for are this much late at most, and join others.
+# Reports that nobody waits for are sent in batches, delayed by at most this time.
 TELL_AFTER_S = 0.01
 # Where intervals are at least this long, the next sender asks only after the report of the last.
 SLOW_INTERVAL_US = 40_000
