@@ -1641,7 +1641,7 @@ service Zen extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Remove the edges of a node of a graph behind the `keep` best of a type; returns how many. One call
+   * Remove the edges of a node of a graph except the `keep` best of a type; returns how many. One call
    * removes up to 10,000; of a longer list it raises Unavailable, and is to be repeated.
    */
   i64 trimEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 keep, 5: string direction, 6: TrimEdgesOptions options) throws (

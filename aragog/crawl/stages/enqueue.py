@@ -47,7 +47,7 @@ from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
-from aragog.crawl.stages.first_visit_delays import Behind, FirstVisitDelays, less_urgent
+from aragog.crawl.stages.first_visit_delays import DelayedUrl, FirstVisitDelays, less_urgent
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
@@ -338,7 +338,7 @@ class Enqueuer:
         spans: CallSpans,
     ) -> None:
         front, back = self._first_visit_delays.split(urls, options.priority, options.crawl_number)
-        in_front = [Behind(url, 0) for url in front]
+        in_front = [DelayedUrl(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others, spans)
         outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
         try:
@@ -352,7 +352,7 @@ class Enqueuer:
 
     def _sends(
         self,
-        delayed: Sequence[Behind],
+        delayed: Sequence[DelayedUrl],
         options: EnqueueOptions,
         priority: int,
         others: Mapping[str, str],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
-from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, gentle_steps
+from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, latency_steps_of
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
 PERMIT_TTL_US = 750_000
@@ -37,7 +37,7 @@ class Ask(NamedTuple):
     urgent: bool
 
 
-class Reserved(NamedTuple):
+class Reservation(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
@@ -54,7 +54,7 @@ def reserve(
     node: LimiterNode,
     keys: Sequence[str],
     asks: Iterable[Ask],
-) -> tuple[float, Iterator[Reserved]]:
+) -> tuple[float, Iterator[Reservation]]:
     """
     Reserve a slot for each of `keys`, in their order.
 
@@ -76,7 +76,9 @@ def reserve(
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
-        Reserved(at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING))
+        Reservation(
+            at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING)
+        )
         for at_us, flags in _SLOT_REPLY.iter_unpack(reply[8:])
     )
 
@@ -136,7 +138,7 @@ def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[
         slots=[node.key("slot", one.slot.key) for one in departures],
         departures=b"".join(
             _PERMIT_RELEASE.pack(
-                one.at_us, one.slot.token, one.slot.interval_us, gentle_steps(one.max_slowdown),
+                one.at_us, one.slot.token, one.slot.interval_us, latency_steps_of(one.max_slowdown),
                 one.latency.servers, one.latency.log_ms,
             )
             for one in departures

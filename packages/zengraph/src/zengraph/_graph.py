@@ -227,7 +227,7 @@ class Graph:
         lowest: bool = False,
     ) -> int:
         """
-        Remove the edges of a node behind the `keep` best of a type; returns how many.
+        Remove the edges of a node except the `keep` best of a type; returns how many.
 
         The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
         stays and what goes, with a multi-get for 500 of them, so do it now and then rather than

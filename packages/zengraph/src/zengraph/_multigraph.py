@@ -195,9 +195,9 @@ class MultiGraph(ParallelEdges):
         others, and the other engines decode no others. Those in `Schema.columns` are left out.
         """
         limit = min(limit, MAX_LIMIT)
-        behind = b"" if cursor is None else b"m:" + cursor.encode()
+        beyond = b"" if cursor is None else b"m:" + cursor.encode()
         # Two more: the next one, and the column that every node has.
-        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, behind)
+        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, beyond)
         found = list(_properties(row, b"m:").items())
         more = len(found) > limit
         return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None

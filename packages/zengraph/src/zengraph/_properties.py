@@ -43,9 +43,9 @@ class NodeStore:
         """The size and the time of each property of the existing nodes."""
         return self._table.sizes_many(node_ids)
 
-    def get_prefix(self, node_id: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
-        """Up to `limit` properties after the name `behind` that begin with `prefix`, in order."""
-        return self._table.get_prefix(node_id, prefix, limit, behind)
+    def get_prefix(self, node_id: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+        """Up to `limit` properties after the name `beyond` that begin with `prefix`, in order."""
+        return self._table.get_prefix(node_id, prefix, limit, beyond)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically; newer values stay."""

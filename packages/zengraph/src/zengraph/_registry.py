@@ -64,7 +64,7 @@ class Registry:
         """
         Records whose names begin with a prefix, in order, at most `limit`; close it early.
 
-        `beyond` is a name of theirs: only those behind it.
+        `beyond`: only those whose names come after this one.
         """
         first = beyond + b"\0" if beyond else prefix
         return self._table.scan(first, after(prefix), limit=limit)

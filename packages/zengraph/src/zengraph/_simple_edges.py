@@ -178,7 +178,7 @@ class SimpleEdges:
         lowest: bool = False,
     ) -> tuple[int, bool]:
         """
-        Remove the edges of a node behind its `keep` best ones, up to `most` of them.
+        Remove the edges of a node except its `keep` best ones, up to `most` of them.
 
         The best have the highest scores; `lowest`: the lowest. One range scan over all of them, and
         a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes meanwhile
