@@ -44,7 +44,8 @@ class _Closed:
     """Stands for the parts of a graph that was closed: an engine may open its files again."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        del name
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise InvalidArgument("the graph is closed; open another one")
 
 
@@ -56,6 +57,21 @@ class Graph:
     A graph with simple edges. Any number of processes may open it.
 
     Every call after `close` raises InvalidArgument.
+
+    >>> from zengraph import IN, OUT, Graph, Schema
+    >>> from zengraph.tables.memory import MemoryTables
+    >>> FOLLOWS = 1
+    >>> graph = Graph(MemoryTables(), Schema(unique=("email",), counted=(FOLLOWS,)))
+    >>> ada, bob = b"ada".ljust(16), b"bob".ljust(16)
+    >>> graph.put_node(ada, {"email": b"ada@example.com"})
+    >>> graph.lookup_unique("email", b"ada@example.com") == ada
+    True
+    >>> graph.put_edge(bob, FOLLOWS, ada, score=7)
+    >>> [(edge.other.strip(), edge.score) for edge in graph.edges(ada, IN, FOLLOWS).items]
+    [(b'bob', 7)]
+    >>> graph.count_edges(bob, OUT, FOLLOWS)
+    1
+    >>> graph.close()
 
     Args:
         tables: its own.

@@ -38,6 +38,16 @@ class MultiGraph(ParallelEdges):
 
     The methods that read and write edges are those of `ParallelEdges`.
 
+    >>> from zengraph import OUT, MultiGraph
+    >>> from zengraph.tables.memory import MemoryTables
+    >>> PAID = 1
+    >>> graph = MultiGraph(MemoryTables())
+    >>> ada, bob = graph.node_id("ada"), graph.node_id("bob")
+    >>> graph.put_edge(ada, PAID, bob, score=2024)
+    >>> graph.put_edge(ada, PAID, bob, score=2025)
+    >>> [edge.score for edge in graph.edges(ada, OUT, PAID).items]
+    [2024, 2025]
+
     Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256. Those of
     a group may lie together if the low half of the first byte is uniformly distributed in each:
     `links.Naming` makes such ids of names.

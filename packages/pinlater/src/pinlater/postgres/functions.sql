@@ -706,7 +706,7 @@ BEGIN
   PERFORM pinlater.wake(q_name);
 END $$;
 
--- Delete up to a number of jobs of a queue, then the queue; returns whether it is gone.
+-- Delete up to so many jobs of a queue, then the queue; returns whether it is gone.
 CREATE OR REPLACE FUNCTION pinlater.drop(q_name text, most int) RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
