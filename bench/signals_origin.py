@@ -28,7 +28,7 @@ from rich.table import Table
 from aragog.bootstrap.stages import connect
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.green_threads import GreenClock
 from aragog.settings import (
