@@ -37,7 +37,7 @@ class Ask(NamedTuple):
     urgent: bool
 
 
-class Reservation(NamedTuple):
+class ReservedSlot(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
@@ -54,7 +54,7 @@ def reserve(
     node: LimiterNode,
     keys: Sequence[str],
     asks: Iterable[Ask],
-) -> tuple[float, Iterator[Reservation]]:
+) -> tuple[float, Iterator[ReservedSlot]]:
     """
     Reserve a slot for each of `keys`, in their order.
 
@@ -76,7 +76,7 @@ def reserve(
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
-        Reservation(
+        ReservedSlot(
             at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING)
         )
         for at_us, flags in _SLOT_REPLY.iter_unpack(reply[8:])
