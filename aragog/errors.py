@@ -289,4 +289,4 @@ REMEDIES = {
     "fix the settings": CONFIG,
     "repair the data": PERMANENT,
 }
-"""What helps against the errors of each library; no error has two remedies."""
+"""The remedy of each library's errors; no error has two remedies."""

@@ -155,7 +155,7 @@ def outage_board(settings: Settings) -> OutageBoard:
 
 
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
-    """What removes taken-down URLs from Redis and the broker."""
+    """The service that removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
     broker, shared = settings.broker, SharedState.of(settings)
     app = Celery("aragog-takedown", set_as_current=False)

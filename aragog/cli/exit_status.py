@@ -12,7 +12,7 @@ FAILED = 1
 UNUSABLE = 2
 """The call cannot be carried out as it is: no such option, file or value; or nothing to do."""
 WAITING = 3
-"""What was asked for is not known yet: URLs still wait."""
+"""The answer is not known yet, because URLs still wait."""
 BAD_LINES = 4
 """Some of the input could not be used; all else was."""
 ABSENT = 5

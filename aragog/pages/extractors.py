@@ -77,7 +77,7 @@ class Extracted:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Name, without the extractor's prefix, to any value that JSON can hold."""
     page_type: str | None = None
-    """What the page is, if the Rich Pin has no type for it; must be the extractor's name."""
+    """The page's type if the Rich Pin has none for it; must be the extractor's name."""
 
 
 Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]

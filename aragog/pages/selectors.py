@@ -94,7 +94,7 @@ def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 _NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""What a URL has and a host has not; a host may have a port."""
+"""Matches what a URL may have and a host may not; a host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:

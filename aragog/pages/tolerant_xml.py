@@ -40,7 +40,7 @@ _CDATA_END = b"]]>"
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     START = auto()
     EMPTY = auto()

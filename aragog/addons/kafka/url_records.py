@@ -1,4 +1,4 @@
-"""What a record of a topic asks for: a URL as text, or JSON with a URL and options of enqueuing."""
+"""Parses the records of a topic: a URL as text, or JSON with a URL and options of enqueuing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `aragog plan` is asked for, and the lines of its answer."""
+"""The arguments of `aragog plan`, and the lines of its answer."""
 
 from __future__ import annotations
 
@@ -103,4 +103,4 @@ class Limit(NamedTuple):
     load: float
     """Share of what one of it does; above 1 it breaks."""
     remedy: str
-    """What to change, computed; or up to what it suffices."""
+    """The change that is needed, or the load up to which the present setup suffices."""

@@ -36,7 +36,7 @@ TARGET_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """What a commit says beside its files; readers of later formats ignore what they don't know."""
+    """Metadata of a commit; readers ignore members that they do not know."""
 
     cursor: str
     """Every change of the feed up to it is in the table."""

@@ -32,7 +32,7 @@ _MULTI_GET = 500
 
 
 class _KnownRow(NamedTuple):
-    """What a row of the table says of its item."""
+    """The state of an item as its row in the table has it."""
 
     item_id: str
     site: str

@@ -56,7 +56,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one commit did."""
+    """The result of one commit."""
 
     written: int = 0
     left: int = 0

@@ -1,4 +1,4 @@
-"""What the rows of a table are: the port of its keeper, and what pages and items share."""
+"""The port from which a table's keeper gets rows, and the parts that pages and items share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TableRows(Protocol):
     key: str
     """The column that tells one row from another."""
     noun: str
-    """What a row is, in messages."""
+    """The name of a row in messages."""
     most_pages: int
     """Changed pages that one commit merges."""
     schema: Any

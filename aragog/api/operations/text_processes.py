@@ -135,7 +135,7 @@ class TextProcesses:
 
 
 class _Shared:
-    """What callers and the threads that run processes share; no reference to the former."""
+    """State that callers share with the threads that run processes; it has no reference to them."""
 
     def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
         self._settings = settings

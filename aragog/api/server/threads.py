@@ -39,7 +39,7 @@ _TICK_S = 0.002
 
 
 class Cancellable(Protocol):
-    """What waits for a call, and may go."""
+    """A caller that waits for a call and may give up."""
 
     cancelled: bool
 
@@ -66,7 +66,7 @@ class ThreadCall(ABC):
         """Make the call, in a thread; must not raise."""
 
     def alike(self) -> Callable[[Any], bool] | None:
-        """What calls could be made with this one; None: no others. In a thread."""
+        """A test for the calls that this one can be made with; None: no others. Runs in a thread."""
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:

@@ -65,7 +65,7 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
-    """What a start of the private Redis would refuse or lose; it does not run."""
+    """Problems that would prevent a start of the private Redis, or lose data; it is not running."""
     problems = files.problems()
     total_bytes = files.total_bytes()
     if total_bytes <= MOST_READ_BYTES and (damage := files.damage()):

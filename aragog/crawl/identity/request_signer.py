@@ -80,7 +80,7 @@ class RequestSigner:
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
         # Some verifiers take the value of a missing query for an empty text, and not for "?".
         self._wanted: dict[str, SignatureRequest] = {}
-        """What hosts asked for, without its nonce: their next requests are signed so at once."""
+        """The signatures that hosts requested, without nonce; their next requests carry them."""
         self._without_query = tuple(each for each in self._components if each.name != "@query")
 
     def sign(

@@ -67,7 +67,7 @@ class CrawlCounts:
 
     @property
     def is_exact(self) -> bool:
-        """What was enqueued is what waits and what became of the rest."""
+        """The enqueued URLs: those that wait and those with an outcome."""
         return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
 
 

@@ -79,7 +79,7 @@ class Crawls:
         cancellations: tuple[Cancellation, ...],
         now_ms: int,
     ) -> Self:
-        """What these records say."""
+        """The crawls of these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         over = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}

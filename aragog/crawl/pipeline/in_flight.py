@@ -66,7 +66,7 @@ def done_channel(prefix: str) -> str:
 
 
 class Mark(IntEnum):
-    """What `mark` found; `NEW` alone must be sent."""
+    """The result of `mark`; only `NEW` URLs must be sent."""
 
     WAITING = 0
     NEW = 1
@@ -94,14 +94,14 @@ class Wants:
     """The most URLs of the crawl; None: no bound."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """What the token of the crawl has used; None: it has no bounds."""
+    """What the token of the crawl has used; None: it has no quota."""
 
 
 ANYONE = Wants()
 
 
 class UrlEnding(NamedTuple):
-    """What became of a URL for a crawl."""
+    """The ending of a URL for a crawl."""
 
     url: str
     crawl: int
@@ -133,7 +133,7 @@ class Question(NamedTuple):
 
 
 class Held(IntEnum):
-    """What a job does whose crawl may have ended, instead of going on for an `Heir`."""
+    """The next step of a job whose crawl may have ended, unless it continues for an `Heir`."""
 
     GOES_ON = 0
     ENDS = 1

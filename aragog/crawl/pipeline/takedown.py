@@ -256,7 +256,7 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
 
 
 def _to_waiting(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """What is said to those who wait for the refused URLs of a message."""
+    """The answers for callers who wait for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished(jobs, answers_of_taken_down(job.url for job in jobs))
 

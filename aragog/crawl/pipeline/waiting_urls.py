@@ -29,7 +29,7 @@ class WaitingUrl(NamedTuple):
     url: str
     """The URL to be asked next."""
     cause: str
-    """What it waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """The reason why it waits: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
     """How many URLs of its queue it stands for."""

@@ -63,7 +63,7 @@ class LineEntry:
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
-    """What the caller needs to send it on."""
+    """The data with which the caller sends it on."""
     crawl_delay_s: float | None = None
     """The Crawl-delay of robots.txt, in seconds."""
     look_after_ms: int = 0
@@ -84,7 +84,7 @@ class DueLine(NamedTuple):
 
 
 USUAL_COST = 1_000_000
-"""What a request of priority 5 and weight 1 adds to the virtual time of its share."""
+"""The virtual time that a request of priority 5 and weight 1 adds to its share."""
 CLOSED = 0
 """Instead of a cost: nothing is taken of the share."""
 

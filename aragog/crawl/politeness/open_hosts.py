@@ -28,12 +28,12 @@ LEASE_MS = 60_000
 NEW_LEASE_MS = 10_000
 """The same for one that was just opened: it may have nothing to send any more."""
 TAIL_MS = 2_000
-"""The slots of what was sent are at most so far ahead."""
+"""The slots of sent URLs are at most this far ahead."""
 KEPT_S = 86_400
 
 
 class AskedHosts(NamedTuple):
-    """What came of asking for places."""
+    """The result of requesting places."""
 
     open: frozenset[str]
     """The asked hosts that are open."""
@@ -42,7 +42,7 @@ class AskedHosts(NamedTuple):
 
 
 class SentOfHost(NamedTuple):
-    """What was sent of an open host."""
+    """The requests that were sent to an open host."""
 
     host: str
     urls: int

@@ -42,7 +42,7 @@ MAX_VALIDATORS_BYTES = 1_000
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""What reading a record raises whose rules another version has written in another form."""
+"""The errors of reading a record whose rules another version stored in another form."""
 
 
 class RulesState(Enum):
@@ -79,7 +79,7 @@ MISSING = CachedRules(RulesState.MISSING)
 
 
 class Validators(NamedTuple):
-    """What a conditional request for robots.txt sends (RFC 9110 section 8.8)."""
+    """The validators of a conditional request for robots.txt (RFC 9110 section 8.8)."""
 
     etag: str | None = None
     last_modified: str | None = None

@@ -109,7 +109,7 @@ class DomainReport:
     backlog_ms: int
     """How long its reserved slots and the requests in its line take at the current rate."""
     backoff_factor: float
-    """What the interval is multiplied by; 1.0 at the full rate."""
+    """The factor of the interval; 1.0 at the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
     """The most requests at once; None when they are not limited."""
@@ -162,7 +162,7 @@ class DomainState(NamedTuple):
 
     @property
     def latency_factor(self) -> float:
-        """What latency multiplies the interval by; see `DomainReport`."""
+        """The factor of the interval due to latency; see `DomainReport`."""
         return math.exp(self.latency_steps * _LATENCY_STEP)
 
     @property

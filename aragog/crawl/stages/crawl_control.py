@@ -59,7 +59,7 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What the deletion of a crawl did."""
+    """The result of deleting a crawl."""
 
     deleted: int
     """Pages that were deleted."""

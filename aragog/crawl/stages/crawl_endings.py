@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """What became of a URL whose page or failure was written. Pure."""
+    """The ending of a URL whose page or failure was written. Pure."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes

@@ -71,7 +71,7 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
-    """What is told, as JSON values. Pure."""
+    """The notice, as JSON values. Pure."""
     record, counts = status.record, status.counts
     return {
         "event": kind,

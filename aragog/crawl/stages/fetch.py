@@ -152,7 +152,7 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.ended: list[OutgoingMessage] = []
-        """What is said to those who wait for URLs that are stored already, or taken down."""
+        """The answers for callers who wait for URLs that are stored already, or taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""

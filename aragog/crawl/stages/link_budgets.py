@@ -59,7 +59,7 @@ class ArrivedPage(NamedTuple):
 
 @dataclass(slots=True)
 class Review:
-    """What may be followed after some pages came, and what has to be written then."""
+    """The links that may be followed after some pages arrived, and the state to write then."""
 
     store: TrapStore
     pages: Sequence[ArrivedPage]

@@ -61,7 +61,7 @@ class ListingPage(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """What is enqueued for a page."""
+    """The URLs that are enqueued for a page."""
 
     job: UrlJob
     continues: list[str]

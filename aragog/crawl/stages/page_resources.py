@@ -136,7 +136,7 @@ class PageResources:
         return self._fetched(job, allowed, request)
 
     def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """What to ask the limiter, or why the URL gets no request."""
+        """The request to the limiter, or why the URL gets no request."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -178,7 +178,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """What the page gets of an outcome: a body, a status without one, or nothing. Pure."""
+    """The response that the page gets for an outcome: a body, a status alone, or nothing. Pure."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

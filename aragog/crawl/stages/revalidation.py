@@ -35,7 +35,7 @@ from aragog.urlstore.store import UrlStore
 
 
 class FollowsStored(Protocol):
-    """What enqueues the links of pages that are stored, and not fetched by this call."""
+    """Enqueues the links of pages that are stored already and not fetched by this call."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
         """See `aragog.crawl.stages.discovery.Discovery.stored`."""
@@ -58,9 +58,9 @@ class Selection:
     """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
-    """What conditional requests need, by URL."""
+    """The validators of conditional requests, by URL."""
     ended: list[OutgoingMessage] = field(default_factory=list)
-    """What is said to those who wait for URLs that end here."""
+    """The answers for callers who wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)

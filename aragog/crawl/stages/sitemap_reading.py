@@ -177,7 +177,7 @@ class SitemapReading:
 
 
 def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """What still belongs to a walk; the rest is logged."""
+    """The URLs that still fit into a walk; the others are logged."""
     if len(listed) <= room:
         return listed
     log.warning(

@@ -75,7 +75,7 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """What becomes known of each URL to those who wait for it."""
+    """The answers for callers who wait for each URL."""
     return {
         write.url: answer_of_write(write, done.get(write.url))
         for write in writes

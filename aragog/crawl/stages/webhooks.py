@@ -61,7 +61,7 @@ class Delivery:
     traceparent: str = ""
     """The context of the span of its first attempt; "": it is not traced."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """What a newer version wrote, which further attempts carry."""
+    """Fields that a newer version wrote, which further attempts carry on."""
 
     @property
     def id(self) -> str:

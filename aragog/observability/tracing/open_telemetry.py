@@ -97,7 +97,7 @@ def connect(service: str, ratio: float) -> OtelTracer:
 
 
 def resource(service: str) -> Resource:
-    """What the process is; what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins."""
+    """The attributes of the process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win."""
     own: dict[str, str | int] = {
         "service.name": service,
         "service.namespace": "aragog",

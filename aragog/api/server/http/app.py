@@ -38,7 +38,7 @@ REQUEST_HEADERS = (
     "Range", "Traceparent",
 )  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
-"""What scripts of the origins in `serving.cors_origins` may send and read."""
+"""Response headers that scripts of the origins in `serving.cors_origins` may read."""
 
 
 class Api:
@@ -69,7 +69,7 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """What operations use, for another server of the same process."""
+        """The parts that operations use, for another server in the same process."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """The large responses that their clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)

@@ -78,7 +78,7 @@ class Call(ThreadCall):
         self.reply: bytes | Wait = b""
         """The reply in its frame, or what the call waits for; set by its thread."""
         self.outcome = "abandoned"
-        """What metrics and the access log show; set by its thread."""
+        """The outcome for metrics and the access log; set by its thread."""
         self.answered = False
         self.counted_bytes = 0
         """How much of the frame is counted in the server's `requests`, until no thread uses it."""

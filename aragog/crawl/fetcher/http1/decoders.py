@@ -44,7 +44,7 @@ class Decoder(Protocol):
         """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
 
     def end(self, room: int, *, whole: bool) -> bytes:
-        """What the end of the input adds, at most `room` bytes; not `whole`: it was cut there."""
+        """The output after the last input, at most `room` bytes; not `whole`: the input was cut."""
 
     def missing(self) -> str | None:
         """Return what is missing when the input has ended; None if the stream is complete."""

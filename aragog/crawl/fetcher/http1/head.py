@@ -135,7 +135,7 @@ NO_LENGTH = 1 << 63
 
 
 class Delimiter(Enum):
-    """What ends a body."""
+    """The delimiter of a body."""
 
     NO_BODY = auto()
     LENGTH = auto()

@@ -19,7 +19,7 @@ MOST_AT_ONCE = 200
 
 
 class TakenDomain(NamedTuple):
-    """What the new owner of a domain receives."""
+    """The state that the new owner of a domain receives."""
 
     key: str
     own_counts: bool
