@@ -66,7 +66,7 @@ class ThreadCall(ABC):
         """Make the call, in a thread; must not raise."""
 
     def alike(self) -> Callable[[Any], bool] | None:
-        """A test for the calls that this one can be made with; None: no others. Runs in a thread."""
+        """A test for calls that can be made with this one; None: no others. Runs in a thread."""
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:

@@ -67,7 +67,7 @@ class CrawlCounts:
 
     @property
     def is_exact(self) -> bool:
-        """The enqueued URLs: those that wait and those with an outcome."""
+        """True if the enqueued URLs equal those that wait plus those with an outcome."""
         return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
 
 

@@ -38,7 +38,7 @@ from zengraph.links._inlinks.group_rows import (
     group_key,
 )
 from zengraph.links._inlinks.postings import HEADER
-from zengraph.links._inlinks.segments import Traces
+from zengraph.links._inlinks.segments import RemovedLinks
 from zengraph.links._values import ListLimits
 from zengraph.tables import Cell, Tables
 
@@ -85,15 +85,15 @@ class Groups:
         self._by_group = naming.by_group
         self._table = tables["l"]
         self._limits = limits
-        self._traces = Traces(tables, naming)
+        self._removed_links = RemovedLinks(tables, naming)
 
     def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
         Add the links of one compaction; returns the ids of the lists that got a delta of their own.
 
-        After it, an undivided group has nothing of the sources that removed a link, and `Traces`
-        has a record of those in a divided one. After a crash, a repeated call with the same links
-        completes it.
+        After it, an undivided group has nothing of the sources that removed a link, and
+        `RemovedLinks` has a record of those in a divided one. After a crash, a repeated call with
+        the same links completes it.
         """
         name, now_ms, lines, removals = links
         deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
@@ -276,7 +276,7 @@ class Groups:
     ) -> None:
         """Note which lists keep a removed link because the groups below still have it."""
         divided = {group.key for group in groups if group.header.divided}
-        self._traces.note(
+        self._removed_links.note(
             [
                 (source, list_id)
                 for list_id, sources in removals.items()
@@ -287,9 +287,11 @@ class Groups:
         )
 
     def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete traces of links that no group has, unless the list's own rows may have them."""
+        """
+        Delete records of removed links that no group has, unless the list's own rows may have them.
+        """
         long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
-        self._traces.forget([pair for pair in removed if pair[1] not in long], now_ms)
+        self._removed_links.forget([pair for pair in removed if pair[1] not in long], now_ms)
 
 
 def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
