@@ -321,7 +321,7 @@ def _scenario(system: System, web: Origin, options: argparse.Namespace) -> int:
 
 
 def _finish(control: CrawlControl, names: list[str], for_s: float) -> list[str]:
-    """Wait until nothing waits, at most so long; the crawls that were cancelled to end it."""
+    """Wait up to `for_s` for all crawls to end; cancel the others and return their names."""
     until_s = time.monotonic() + for_s
     while left := [n for n in names if not _is_over(control, n)]:
         if time.monotonic() > until_s:

@@ -19,7 +19,7 @@ from bench.traps.site import Answer, Site
 
 COMMAND = [sys.executable, "-m", "aragog.cli", "run", "--depth", "100", "--stop"]
 STOP_S = 60
-"""The system may take so long to stop."""
+"""The longest time that the system may take to stop."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Origin:
 
 def crawl(sites: Sequence[Site], *, qps: float, for_s: float) -> Origin:
     """
-    `aragog run` from the home pages of all sites, stopped after so many seconds.
+    Run `aragog run` from the home pages of all sites, and stop it after `for_s`.
 
     Raises:
         RuntimeError: it did not start, or fetched nothing.

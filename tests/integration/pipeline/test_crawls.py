@@ -8,7 +8,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.crawl_members import kept_because
