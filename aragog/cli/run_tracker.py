@@ -37,7 +37,7 @@ LOOK_AT = 20_000
 LOOKS = 8
 """A URL in flight is read by every eighth call of `look` at the latest, up to LOOKS * LOOK_AT."""
 MANY_DONE = 0.1
-"""A share of a slice: with fewer done, the next slices have hardly more, and wait for their turn."""
+"""A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
 PROBLEMS_KEPT = 1000
 MOST_ASKED = 1000
 """URLs that are asked for once more at a time: as many as the enqueuer sends at once."""

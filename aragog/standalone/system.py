@@ -211,7 +211,7 @@ def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
 
     For a system that is useful without them: its ports may have been taken since it started.
     """
-    taken = {address: reason for address, reason in _in_use(settings)}
+    taken = dict(_in_use(settings))
     blocked = {"flower" if one.name == "Flower" else "http" for one in taken}
     start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
     return [
