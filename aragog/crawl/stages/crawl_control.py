@@ -48,6 +48,7 @@ from aragog.crawl.traps.trap_store import ClosedTemplate, TrapStore
 from aragog.errors import BadInput, InvalidMessage
 from aragog.urlstore.crawl_members import kept_because
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
 from pinlater.admin import Admin
 from pinlater.envelope import arguments
 from pinlater.models import JobState
@@ -240,7 +241,7 @@ def _spelled(kind: str, values: Sequence[str]) -> list[str]:
         return [normalize(value) for value in values]
     if kind == "pattern":
         return list(UrlFilter(include=tuple(values)).include)
-    return [host(normalize(f"http://{value}/")) for value in values]
+    return [site_name(value) for value in values]
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:

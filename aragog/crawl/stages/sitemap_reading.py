@@ -142,14 +142,7 @@ class SitemapReading:
         """How many of the pages that a sitemap lists were enqueued."""
         room = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _within(entries, room, walk, "sitemap_max_urls")
-        options = EnqueueOptions(
-            refresh=True,
-            priority=PRIORITY_REFRESH,
-            request_id=job.request_id,
-            purposes=job.purposes,
-            found_on=job.traceparent,
-            crawl_number=job.crawl,
-        )
+        options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
             self._enqueue(self._newer(entries[at : at + self.chunk], reading), options)
             for at in range(0, len(entries), self.chunk)
