@@ -287,9 +287,7 @@ class Groups:
         )
 
     def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
-        """
-        Delete records of removed links that no group has, unless the list's own rows may have them.
-        """
+        """Delete records of removed links, but of no list that has rows of its own."""
         long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
         self._removed_links.forget([pair for pair in removed if pair[1] not in long], now_ms)
 

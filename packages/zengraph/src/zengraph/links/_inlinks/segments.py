@@ -254,9 +254,7 @@ class Segments:
     def _removed(
         self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
     ) -> list[tuple[bytes, bytes]]:
-        """
-        (source, target) of removed links; their records are deleted after the lines with them.
-        """
+        """(source, target) of removed links; delete their records after the lines with them."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
         return [(source_of(line), target) for line in lines if not is_there(line)]
 
