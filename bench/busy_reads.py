@@ -147,7 +147,7 @@ def running(
 @contextmanager
 def ordinary_priority() -> Iterator[None]:
     """
-    What is started meanwhile has ordinary priority, also under `chrt`.
+    What is started in the meantime has ordinary priority, also under `chrt`.
 
     A server of a store that inherited a real-time priority would run the compactor's statements at
     the priority of the API's process: that then waits for each of them, 3 to 6 ms.

@@ -194,7 +194,7 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
 
     Args:
         name: of the extractor, and their prefix.
-        extracted: `Extracted` or a dict, as a function of somebody else should have returned it.
+        extracted: `Extracted` or a dict, as a function of the user should have returned it.
 
     Raises:
         InvalidField: a result, a name, a value or a page type that cannot be stored.

@@ -40,7 +40,7 @@ LONGEST_WAIT_S = 30 * DAY_S
 
 # Postponed pages may wait this share of the domain's usual interval.
 _QUEUE_SHARE = 0.02
-# They are scheduled at most this share of it ahead: the price rises meanwhile, for them too.
+# They are scheduled at most this share of it ahead: the price rises in the meantime, for them too.
 _BOOKED_SHARE = 0.1
 # The price changes by a factor e in this share of the domain's usual interval, at most.
 _PACE_SHARE = 0.25

@@ -249,7 +249,7 @@ class Written:
     same_as: str | None = None
     """The URL whose page had the body already, which is not stored once more."""
     existed: bool = False
-    """An earlier fetch, or somebody else, had stored content there."""
+    """An earlier fetch, or another source, had stored content there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,7 +282,7 @@ class UrlStore:
 
         Args:
             pages: as for `write_pages`.
-            now: somebody waits for one of them, so the pack is put at once.
+            now: a caller waits for one of them, so the pack is put at once.
             urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)

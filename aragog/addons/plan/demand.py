@@ -42,7 +42,7 @@ class Demand:
     sitemap_urls: float = 0
     """Entries of sitemaps that are read in a day."""
     stored: float = 0
-    """Pages that are kept fresh meanwhile, besides `urls`."""
+    """Pages that are kept fresh in the meantime, besides `urls`."""
     refresh_days: float = 30
     """Mean time between two fetches of such a page."""
     not_modified: float = 0.3

@@ -152,7 +152,7 @@ class TableKeeper:
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
         """Make the table anew from an export; changes during it are merged afterward."""
-        # Both before the export, so that what happens meanwhile is merged by the next round.
+        # Both before the export, so that what happens in the meantime is merged by the next round.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._wanted.applied(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
@@ -161,7 +161,7 @@ class TableKeeper:
         return Round(self._files.rows(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
-        # Both before the reads, so that what happens meanwhile is seen by the next round.
+        # Both before the reads, so that what happens in the meantime is seen by the next round.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
         urls, cursor, is_last = self._changed(state.cursor, rows.most_pages)

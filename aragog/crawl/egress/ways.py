@@ -92,7 +92,7 @@ class Way:
         The way by `fetch.proxy`.
 
         Raises:
-            ConfigError: it is no URL of a proxy.
+            ConfigError: it is not a URL of a proxy.
         """
         parts, _ = _split(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")

@@ -275,7 +275,7 @@ class CrawlRegistry:
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
         Change what upkeep writes of a crawl; the record after it. It stays as it is if it has got
-        another number or round meanwhile. Raises `BadInput` if it was deleted.
+        another number or round in the meantime. Raises `BadInput` if it was deleted.
         """
 
         def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:

@@ -90,7 +90,7 @@ PASSES = 3
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
-# They hold nothing of a page, and somebody waits for them.
+# They hold nothing of a page, and a caller waits for them.
 _DESTINATIONS.pop(Destination.FINISHED.task)
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,

@@ -38,7 +38,7 @@ class AskedHosts(NamedTuple):
     open: frozenset[str]
     """The asked hosts that are open."""
     others: list[str]
-    """Other hosts that were opened now: their lines are to be looked at."""
+    """Other hosts that were opened now: their lines must be looked at."""
 
 
 class SentOfHost(NamedTuple):

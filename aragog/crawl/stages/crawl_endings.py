@@ -33,7 +33,7 @@ from aragog.urlstore.records import PageWrite, Written
 
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
-"""The outcome of a page that a later fetch has replaced, or that was removed meanwhile."""
+"""The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
 _WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 

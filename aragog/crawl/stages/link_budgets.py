@@ -3,7 +3,8 @@ Follow links as far as the templates of their URLs have budgets (`aragog.crawl.t
 
 The budgets of the hosts of a batch are read once; what its pages brought is noted, and the verdict
 about each link follows. Then the links are enqueued, and the budgets are written. If another
-process has changed them meanwhile, they are read again, and what this batch did is noted in them.
+process has changed them in the meantime, they are read again, and what this batch did is noted in
+them.
 
 Safe to run twice and to kill at any point: a page is judged once, what was enqueued is coalesced,
 and links that are held leave their list after they were enqueued. A batch that is lost between

@@ -323,7 +323,7 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     """How long URLs that met a failure of robots.txt must wait; 0: they may go. Pure."""
     if cached.unreachable:
         return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
-    if cached.fetched_at_ms is None:  # it is to be asked for again
+    if cached.fetched_at_ms is None:  # it must be asked for again
         return 0
     return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
 

@@ -1,7 +1,7 @@
 """
 What sitemaps and feeds list: pages and files that a walk enqueues, and refreshes of stored pages.
 
-A walk begins when somebody enqueues a sitemap, and requests each file once
+A walk begins when a user enqueues a sitemap, and requests each file once
 (`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again: then it
 enqueues no page, and brings refreshes forward (`aragog.urlstore.change_signals`).
 

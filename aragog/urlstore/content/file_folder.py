@@ -123,5 +123,5 @@ def _keep_private(folder: Path) -> None:
     """Take from others what an earlier release, or a copy, let them do in the folder."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
-        with suppress(PermissionError):  # it belongs to somebody else, who decides
+        with suppress(PermissionError):  # it belongs to another user, who decides
             folder.chmod(mode & 0o700)

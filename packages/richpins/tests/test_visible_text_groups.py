@@ -1,4 +1,4 @@
-"""Lists of visible recipes with titles of groups, and with lines beside them that are no entries."""
+"""Lists of visible recipes with titles of groups, and with lines beside them that are not entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run counts each of its URLs once, and asks again for what was in flight for somebody else."""
+"""A run counts each of its URLs once, and asks again for what was in flight for another user."""
 
 from contextlib import closing
 

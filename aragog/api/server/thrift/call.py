@@ -226,7 +226,7 @@ class ParkedCalls:
         call.timer = timer = loop.call_later(wait.most_s, self._resume, call)
 
         def woken(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(self._resume, call, timer)
 
         wait.until.add_done_callback(woken)

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# The most domains that one call handles, because Redis serves nobody else meanwhile.
+# The most domains that one call handles, because Redis serves nobody else in the meantime.
 MOST_AT_ONCE = 200
 
 

@@ -160,7 +160,7 @@ class EdgeLists:
 
     def delete(self, edges: Sequence[Seen], *, together: bool = False) -> None:
         """
-        Delete edges as they were read: one that was written meanwhile stays. Counts stay.
+        Delete edges as they were read: one that was written in the meantime stays. Counts stay.
 
         The rows of the pairs go first, so that no edge is left that no list has; `together`: in one
         call, for a caller who makes sure that it is repeated after a crash.
@@ -201,7 +201,7 @@ class EdgeLists:
         The time at which to delete a row, by that of its cells: one time for all old rows.
 
         HBase needs a call for each time. A later time than that of the row itself would hide what
-        another writer puts there meanwhile, unless it is older than clocks differ.
+        another writer puts there in the meantime, unless it is older than clocks differ.
         """
         settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())

@@ -98,7 +98,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             dead_letters.keep(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """Have the job of a message end so; False: it is no job of pinlater."""
+        """Have the job of a message end so; False: it is not a job of pinlater."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

@@ -238,7 +238,7 @@ class Compactor:
             report = replace(
                 report, links=links, targets=len(lines), merged=self._lists.add(changes)
             )
-        # A writer may withdraw an entry meanwhile, which gives its row a later time.
+        # A writer may withdraw an entry in the meantime, which gives its row a later time.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
         )

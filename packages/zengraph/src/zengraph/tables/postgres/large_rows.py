@@ -95,7 +95,8 @@ class LargeNodeRows:
         self, row: bytes, needed: Sequence[bytes], change: Callable[[Row], Row], *, repeatable: bool
     ) -> bool:
         """
-        Write what `change` makes of the cells; False: the row changed meanwhile, nothing is done.
+        Write what `change` makes of the cells; False: the row changed in the meantime, nothing is
+        done.
 
         It gets the values of the `needed` columns, and of others only their places.
         """

@@ -94,7 +94,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
         _remove(copy)
         _remove(new)
         with _writers_gone(old):
-            # The log first: what a checkpoint moves into the file meanwhile is then in both.
+            # The log first: what a checkpoint moves into the file in the meantime is then in both.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
