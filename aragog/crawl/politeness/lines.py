@@ -332,7 +332,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield the payloads of a line; those that move during the call may be missed or repeated."""
+        """Yield the payloads of a line; those that move while it runs may be missed or repeated."""
         for name in self._lists_of(key):
             start = 0
             while True:

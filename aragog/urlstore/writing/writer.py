@@ -228,7 +228,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in named.items()}
 
     def _learn(self, current: Sequence[PageWritePlan]) -> None:
-        """Learn what the pages show about the signals of their hosts; last, as it is not essential."""
+        """Learn what the pages show about the signals of their hosts; last, as it may fail."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
