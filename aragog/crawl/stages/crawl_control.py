@@ -128,7 +128,7 @@ class CrawlControl:
         self.lines.look([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
-        """End a crawl: what waits for it is not fetched. What other crawls want goes on."""
+        """End a crawl: its waiting URLs are not fetched. URLs that other crawls want are."""
         record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
         self._look(record)
         return self.status(name)
@@ -175,16 +175,16 @@ class CrawlControl:
         return self.paces(asked) if self.paces and asked else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
-        """Cancel what waits of these URLs, hosts, domains or patterns, whoever wants it."""
+        """Cancel the waiting URLs of these hosts, domains or patterns, for every crawl."""
         return self.registry.cancel(kind, _spelled(kind, values))
 
     def waiting(self, kind: str, values: Sequence[str]) -> int:
-        """How many URLs wait that `cancel_urls` would cancel. It reads what waits."""
+        """The number of waiting URLs that `cancel_urls` would cancel; reads all that wait."""
         rules = [Cancellation(kind, value, 0) for value in _spelled(kind, values)]
         return sum(1 for url in self._waiting(rules) if any(rule.matches(url) for rule in rules))
 
     def _waiting(self, rules: Sequence[Cancellation]) -> Iterator[str]:
-        """URLs that wait, at least those that the rules match."""
+        """The waiting URLs, at least those that the rules match."""
         is_of = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
@@ -232,7 +232,7 @@ class CrawlControl:
 
 
 def _spelled(kind: str, values: Sequence[str]) -> list[str]:
-    """The values as normalized URLs have them."""
+    """The values in the spelling of normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} is none of {', '.join(KINDS)}")
     if not values:
@@ -245,7 +245,7 @@ def _spelled(kind: str, values: Sequence[str]) -> list[str]:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Which lines of domains can have URLs that the rules match."""
+    """The waiting lines that can have URLs that the rules match."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """It has ended for every crawl that wants it."""
+    """It ended for every crawl that wants it."""
     existed: bool = False
     """The page was stored already; perhaps no crawl has it."""
     notes: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 
 LOOK_AFTER_S = 60
-"""After how long upkeep looks at the held links of a host, if nobody else did."""
+"""The age at which upkeep looks at the held links of a host, unless a batch did so before."""
 MOST_HOSTS = 200
 """Hosts in one round of upkeep."""
 TRIES = 3
@@ -55,7 +55,7 @@ class ArrivedPage(NamedTuple):
     is_failure: bool = False
     """There is no such page."""
     is_stored: bool = False
-    """It was stored before, and is taken for useful."""
+    """It was stored before, so its content counts as useful."""
 
 
 @dataclass(slots=True)
@@ -69,9 +69,9 @@ class Review:
     held: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """New links that wait, by host."""
     released: dict[str, list[str]] = field(default_factory=dict)
-    """Links that waited and wait no longer, by host."""
+    """Links that no longer wait, by host."""
     useless: set[str] = field(default_factory=set)
-    """Pages that said what others say, whose links are not followed."""
+    """Pages that repeat the content of others; their links are not followed."""
 
     def judge(self) -> None:
         """Note what the pages brought."""
@@ -81,7 +81,7 @@ class Review:
                 self.useless.add(page.url)
 
     def offer(self, url: str, options: EnqueueOptions, decisions: Mapping[str, Any]) -> bool:
-        """Follow a link, or hold it; False if it waits no longer."""
+        """Follow a link, or hold it; False if it no longer waits."""
         name = host(url)
         verdict = self.budgets[name].budget.verdict(url, decisions.get(name, {}))
         if verdict is LinkVerdict.FOLLOW:
@@ -91,7 +91,7 @@ class Review:
         return verdict is LinkVerdict.HOLD
 
     def release(self, name: str, decisions: Mapping[str, Any]) -> None:
-        """Offer the links of a host again that wait."""
+        """Offer the waiting links of a host again."""
         waiting = self.store.held(name)
         for url in sorted(waiting, key=_simplest_first):
             if not self.offer(url, _options(waiting[url]), decisions):
@@ -134,7 +134,7 @@ class LinkBudgets:
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
-        """Those of the URLs whose hosts have budgets; none if Redis does not answer."""
+        """The URLs whose hosts have budgets; none if Redis does not answer."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host(url), []).append(url)
@@ -212,7 +212,7 @@ class LinkBudgets:
         return count
 
     def sweep(self, enqueue: Callable[[EnqueueOptions, list[str]], int]) -> int:
-        """Offer links again that have waited for pages which never came; how many were enqueued."""
+        """Offer links again whose awaited pages never arrived; returns how many were enqueued."""
         count = 0
         for name in self.store.waiting(LOOK_AFTER_S, MOST_HOSTS):
             review = Review(self.store, (), self.store.read([name]))
@@ -232,7 +232,7 @@ def _closed_of(budget: HostBudget) -> set[str]:
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
-    """Note what a page brought; False if others said the same before."""
+    """Note the content of a page; False if earlier pages had the same."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
@@ -260,7 +260,7 @@ def _options(wire: bytes) -> EnqueueOptions:
 def follow_all(
     links: Mapping[str, LinksByOptions], enqueue: Callable[[EnqueueOptions, list[str]], int]
 ) -> int:
-    """Enqueue all links, where no budgets are kept; how many were."""
+    """Enqueue all links without budgets; returns how many."""
     merged: dict[EnqueueOptions, dict[str, None]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():
