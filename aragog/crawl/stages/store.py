@@ -56,7 +56,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """The message about the pages among `writes`; none without a task, or without a page."""
+    """The message about the pages among `writes`; empty without a task or a page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -103,9 +103,9 @@ class BegunBatch:
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
-    """URLs that are fetched again, because their bodies are not in the spool any more."""
+    """URLs that are fetched again, because their bodies are no longer in the spool."""
     packing: PackingPages | None = None
-    """None: nothing of the batch can be read."""
+    """None: the batch cannot be read."""
     is_freed: bool = False
     """Another version wrote it: its bodies are freed."""
 
@@ -136,7 +136,7 @@ class StoreStage:
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = OFF
     discovery: Discovery | None = None
-    """Enqueues canonical URLs whose fetch has to decide; None: they wait for another reason."""
+    """Enqueues canonical URLs that must be fetched to decide; None: they wait for another fetch."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
     """Ends crawls that have fetched as many bytes as they may."""
@@ -206,7 +206,7 @@ class StoreStage:
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """The batch with the URLs that some crawl still wants."""
+        """The batch with only the URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -268,7 +268,7 @@ class StoreStage:
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
-        """Enqueue canonical URLs that pages differ about. Killed in between, it runs again."""
+        """Enqueue canonical URLs on which pages disagree. If it is killed, it runs again."""
         job_of = {job.url: job for job in jobs}
         named = [
             (job_of[write.url], write, url)
@@ -282,7 +282,7 @@ class StoreStage:
         """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
         stuck = [write for write in writes if not self._is_served(write)]
         well = [write for write in writes if self._is_served(write)] if stuck else writes
-        # What else a page touches, such as aliases of aliases, shows when it is written.
+        # Other nodes that a page affects, such as aliases of aliases, are known once it is written.
         return stuck + damaged.apart(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:
