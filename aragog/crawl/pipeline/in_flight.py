@@ -299,6 +299,7 @@ class InFlightSet:
                     client,
                     in_flight=self._key,
                     **self._lasting(),
+                    unconfirmed_s=UNCONFIRMED_S,
                     ended=_numbers(ended),
                     paused=_numbers(paused),
                     urls=[value for at in places for value in _asked(questions[at])],
@@ -309,6 +310,28 @@ class InFlightSet:
             if gone:
                 self._publish(gone)
         return replies
+
+    def wanted(
+        self, questions: Sequence[Question], *, ended: Iterable[int], now_s: int
+    ) -> list[bool]:
+        """
+        Whether each URL is wanted by a crawl that has not ended, in order; changes nothing.
+
+        A URL without an entry is wanted by the crawl of its job, as `stop` has it.
+
+        Args:
+            questions: the URLs.
+            ended: the numbers of crawls that ended.
+            now_s: the time of the server (s since the epoch).
+        """
+        found, over = [False] * len(questions), frozenset(ended)
+        with _our_errors():
+            for client, places in self._nodes.group((q.url, at) for at, q in enumerate(questions)):
+                names = [field(questions[at].url) for at in places]
+                held: Any = client.hmget(self._key, names)
+                for at, value in zip(places, held, strict=True):
+                    found[at] = _is_wanted(questions[at], value, over, now_s)
+        return found
 
     def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)
@@ -358,6 +381,18 @@ class Swept(NamedTuple):
 
     expired: int
     cancelled: int
+
+
+def _is_wanted(question: Question, held: bytes | None, ended: frozenset[int], now_s: int) -> bool:
+    if held is None:
+        return question.crawl not in ended
+    until_s, _, members = held.partition(b":")
+    crawls = [_heir(member).crawl for member in members.split()] or [0]
+    lasts_s = NAMED_COUNTS_FOR_S if crawls[0] > 1 else COUNTS_FOR_S
+    if int(until_s) - now_s <= UNCONFIRMED_S:
+        lasts_s = UNCONFIRMED_S
+    enqueued_s = int(until_s) - lasts_s
+    return enqueued_s > question.cut_s and not ended.issuperset(crawls)
 
 
 def _values(ending: UrlEnding) -> tuple[Any, ...]:
