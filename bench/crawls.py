@@ -24,7 +24,7 @@ it ends when nothing waits, or after `--for-s` by cancelling the rest. It exits 
 - for each crawl, what was enqueued is what was stored, each other outcome, what was cancelled and what waits;
 - what was counted as enqueued is what was given;
 - what was counted as waiting is in flight, and each URL that waits is in a message or in a line;
-- no URL was requested for cancelled crawls alone later than 5 s after they were cancelled;
+- no URL was requested for cancelled crawls alone later than 10 s after they were cancelled;
 - the crawls that were not cancelled go on, also while a server of the broker is dead;
 - the pages of each crawl that was not cancelled say that they are, as many as were counted;
 - at the end nothing waits, and nothing is left in flight.
