@@ -31,7 +31,6 @@ HOLDS_S = 10.0
 """It takes about 2 s on an idle machine: each process looks once a second, and has slots of 1.5 s."""
 GOES_ON_S = 600.0
 """A claim of a process that was killed ends after 10 s, and a busy machine is no fault."""
-STANDS_S = 3.0
 SWEPT_WITHIN_S = 900.0
 SLOW_MICROSECONDS = 50_000
 SHARED = 10
@@ -98,17 +97,16 @@ class _Scenario:
         asked = self.web.seen.total()
         wait_for(lambda: self.web.seen.total() > asked, GOES_ON_S)
         self.say("the other crawls go on")
-        self._kill()
+        self._kill(checked=True)
+        left = self.live
         if self.options.end_by == "work":
             left = self._finish()
             self.say("the others are done" if not left else f"{len(left)} others were cancelled")
         else:
-            self._stand()
-            self._check("at a standstill")
             self._cancel(self.live)
         self._sweep()
         self.say(f"upkeep has removed what was cancelled{_memory()}")
-        self._check("at the end")
+        self._check("at the end", is_whole=not left)
         self.slow.note()
         self._print()
         return len(self.broken)
@@ -133,16 +131,20 @@ class _Scenario:
             f" by {options.producers} producers, {(_used_bytes() - before) / options.urls:.0f} bytes of Redis a URL"
         )
 
-    def _kill(self) -> None:
+    def _kill(self, *, checked: bool = False) -> None:
+        """Kill and start everything; with `checked`, compare in between what the servers have."""
         self.slow.note()
         self.system.kill()
+        if checked:
+            with self.system.servers_alone():
+                self._check("killed")
         began_s = time.monotonic()
         self.system.start()
         self.slow.begin()
         self.say(f"killed, and started in {time.monotonic() - began_s:.1f} s{_memory()}")
 
     def _cancel(self, names: list[str]) -> None:
-        """Cancel crawls, and note when."""
+        """Cancel crawls; waits until it must have held."""
         control = crawl_control(load_settings())
         waited = sum(control.status(name).counts.waiting for name in names)
         began_s = time.monotonic()
@@ -187,37 +189,11 @@ class _Scenario:
             if (late_s := self._last_s(name, names) - held_s) > HOLDS_S
         ]
 
-    def _stand(self) -> None:
-        """Pause the other crawls, and wait until nothing is asked for or stored any more."""
-        control = crawl_control(load_settings())
-        for name in self.live:
-            control.pause(name)
-
-        def figures() -> Any:
-            counts = [control.status(name).counts for name in self.names]
-            return self.web.seen.total(), [(c.enqueued, c.waiting, c.stored) for c in counts]
-
-        since_s, before = time.monotonic(), figures()
-
-        def stands() -> bool:
-            nonlocal since_s, before
-            now = figures()
-            if now != before:
-                since_s, before = time.monotonic(), now
-            return time.monotonic() - since_s > STANDS_S
-
-        wait_for(stands, GOES_ON_S)
-        waiting = sum(control.status(name).counts.waiting for name in self.live)
-        self.say(f"paused the others, of which {waiting:,} URLs wait")
-
-    def _check(self, when: str) -> None:
-        control = crawl_control(load_settings())
-        broken = broken_counts(control, self.names, self.given, found(load_settings()))
-        if when == "at a standstill" and broken:
-            # What a process took of a line before it was killed returns after a minute.
-            time.sleep(75)
-            broken = broken_counts(control, self.names, self.given, found(load_settings()))
-        self.say(f"{when}: {len(broken)} laws are broken")
+    def _check(self, when: str, *, is_whole: bool = False) -> None:
+        control, of = crawl_control(load_settings()), found(load_settings())
+        broken = broken_counts(control, self.names, self.given, of, is_whole=is_whole)
+        waiting = sum(of.entries.values())
+        self.say(f"{when}: {waiting:,} are in flight, {len(broken)} laws are broken")
         self.broken += [f"{when}: {text}" for text in broken]
 
     def _finish(self) -> list[str]:

@@ -19,6 +19,7 @@ from aragog.bootstrap.crawls import crawl_control
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.settings import load_settings
 from aragog.settings.in_use import running_pid
+from aragog.standalone.redis_server import RedisServer
 from bench.crawl_shards import Shards, free_port
 
 PAGE = b"<!doctype html><title>a page</title><p>some words of a page"
@@ -121,6 +122,18 @@ class System:
         self._process.wait(30)
         wait_for(lambda: running_pid(self.folder / "run") is None, 60)
         self.broker.kill()
+
+    @contextmanager
+    def servers_alone(self) -> Iterator[None]:
+        """The servers without any other process; they are killed at the end."""
+        self.broker.start()
+        redis = RedisServer(self.folder / "redis", persistent=True)
+        redis.start()
+        try:
+            yield
+        finally:
+            redis.kill()
+            self.broker.kill()
 
     def stop(self) -> None:
         """Stop it as an operator does."""

@@ -17,9 +17,9 @@ processes are killed twice with SIGKILL, redis-server and the servers of the bro
 `--broker redis` or `postgres` the jobs are on `--shards` servers, and the last of them is dead from before
 the cancellation until after it must hold.
 
-With `--end-by cancel` the rest is paused after the second kill, everything is checked at this standstill, and
-then the rest is cancelled as well: with `--qps` far below 1 nearly all URLs wait until then. With `--end-by work`
-it ends when nothing waits, or after `--for-s` by cancelling the rest. It exits with 1 unless
+Everything is checked while no process runs but the servers, after the second kill, and at the end. With
+`--end-by cancel` the rest is cancelled then: with `--qps` far below 1 nearly all URLs wait until the end. With
+`--end-by work` it ends when nothing waits, or after `--for-s` by cancelling the rest. It exits with 1 unless
 
 - for each crawl, what was enqueued is what was stored, each other outcome, what was cancelled and what waits;
 - what was counted as enqueued is what was given;
