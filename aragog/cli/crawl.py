@@ -329,8 +329,7 @@ def cancel(
         raise click.UsageError("give a URL, --host, --domain or --pattern")
     control = _control()
     if dry_run:
-        count = sum(control.waiting(kind, values) for kind, values in given.items())
-        echo(f"{count:,} URLs wait")
+        echo(f"{control.waiting(given):,} URLs wait")
         return
     for kind, values in given.items():
         control.cancel_urls(kind, values)
