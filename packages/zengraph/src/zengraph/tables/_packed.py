@@ -208,7 +208,7 @@ def merged(row: Row, puts: Iterable[CellPut]) -> Row:
         for column, value in cells.items():
             old = result.get(column)
             if old is None or old[1] <= at_ms:
-                result[column] = Cell(value, at_ms)
+                result[column] = _new(Cell, (value, at_ms))  # half the time of Cell(…)
     return result
 
 
