@@ -39,6 +39,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
+from aragog.crawl.stages.write_groups import MOST_PAGES
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
@@ -170,15 +171,17 @@ def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Co
 
 
 def write_packed(store: UrlStore, some: Sequence[PageWrite], batch: int = BATCH) -> None:
-    """Put the bodies of pages into one pack, or as objects, and write the pages in batches."""
+    """Put the bodies of batches into one pack, or as objects, and write the batches in groups."""
     batches = [some[at : at + batch] for at in range(0, len(some), batch)]
     packing = [store.pack_pages(batch) for batch in batches]
     packs: Packs | None = store.bodies.packs
     if packs is not None:
         packs.writer.close()
-    for one in packing:
-        store.write_pages(one.wait())
-        one.settle()
+    count = max(1, MOST_PAGES // batch)
+    for group in (packing[at : at + count] for at in range(0, len(packing), count)):
+        store.write_pages([page for one in group for page in one.wait()])
+        for one in group:
+            one.settle()
 
 
 def _read(store: UrlStore, count: int, reads: int) -> list[float]:
