@@ -17,7 +17,7 @@ from enum import Enum
 
 from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.template_budget import TemplateBudget
-from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, templates_of
+from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, hash_of, templates_of
 
 FIRST_TRIALS, LESS_PER_PAGE = 12.0, 0.1
 HOST_TRIALS, TRIALS_PER_PAGE = 3.0, 0.02
@@ -71,7 +71,7 @@ class HostBudget:
     held: int = 0
     """About how many links wait for a verdict."""
     left_out: int = 0
-    """Links that were not followed."""
+    """Links that were not followed, each once for each crawl that found it."""
     seen: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
     """Links that were followed, also without each part of their URLs."""
     pairs: SeenSet = field(default_factory=lambda: SeenSet(PAIRS_BYTES))
@@ -113,13 +113,17 @@ class HostBudget:
         plain = self.plain(is_of)
         decided = {decisions[name] for name in is_of.templates if name in decisions}
         if TemplateDecision.CLOSED in decided:
-            return self._dropped()
+            return LinkVerdict.DROP
         if TemplateDecision.OPEN not in decided:
             verdict = self._learned(plain, is_of.own)
             if verdict is not LinkVerdict.FOLLOW:
-                return verdict if verdict is LinkVerdict.HOLD else self._dropped()
+                return verdict
         self._follow(plain, is_of.own)
         return LinkVerdict.FOLLOW
+
+    def was_followed(self, url: str) -> bool:
+        """Whether a link was followed before."""
+        return hash_of(url) in self.seen
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
         """The templates of a URL without its parts that change nothing."""
@@ -139,10 +143,6 @@ class HostBudget:
     def _is_meaningless(self, name: str) -> bool:
         known = self.templates.get(name)
         return known is not None and known.is_meaningless
-
-    def _dropped(self) -> LinkVerdict:
-        self.left_out += 1
-        return LinkVerdict.DROP
 
     def _learned(self, plain: UrlTemplates, own: int) -> LinkVerdict:
         budgets = [self.template(name) for name in plain.templates]
