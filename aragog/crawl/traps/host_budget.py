@@ -31,6 +31,8 @@ RESERVE = 1.5
 """Times as much may be spent before a new template waits whose branch brings something."""
 BEYOND = 3
 """Such pages with numbers above all that brought something, after which higher ones wait."""
+PENDING_OF_LABYRINTH = 2
+"""Links under way of a branch that may be a labyrinth."""
 UNTRIED = 3
 """Such pages with but links to templates on trial, after which those are tried first."""
 MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
@@ -148,8 +150,11 @@ class HostBudget:
         budgets = [self.template(name) for name in plain.templates]
         if any(one.is_closed for one in budgets) or (plain.own != own and plain.own in self.seen):
             return LinkVerdict.DROP
+        branch = self.template(plain.branch)
+        if branch.may_be_labyrinth and branch.pending >= PENDING_OF_LABYRINTH:
+            return LinkVerdict.HOLD
         if not budgets[0].is_untried and plain.branch != plain.templates[0]:
-            budgets.remove(self.template(plain.branch))  # it speaks for templates that are untried
+            budgets.remove(branch)  # it speaks for templates that are untried
         if not all(one.has_room for one in budgets) or self._is_beyond(plain, budgets[0]):
             return LinkVerdict.HOLD
         if self._has_untried() and any(one.is_empty(UNTRIED) for one in budgets):
@@ -180,7 +185,7 @@ class HostBudget:
     @staticmethod
     def _is_beyond(is_of: UrlTemplates, path: TemplateBudget) -> bool:
         number = is_of.number or 0
-        return path.beyond >= BEYOND and number > path.highest + path.highest // 8 + BEYOND
+        return path.beyond >= BEYOND and number > path.highest + BEYOND
 
     def _has_untried(self) -> bool:
         return any(one.pending and not one.brought for one in self.templates.values())

@@ -111,7 +111,7 @@ class _Weighing:
             self._name(targets)
             return self.give(WORDS)
         if new + numbers >= LEAST_NEW:
-            return self._take(NOTHING) if self._grows(targets) else self.give(WORDS)
+            return self._weigh_numbers(targets)
         copies = self._copies(traits)
         if copies and len(traits.pairs) >= TEXT:
             return self._copy(copies)
@@ -139,12 +139,24 @@ class _Weighing:
     def _name(self, targets: Iterable[UrlTemplates]) -> None:
         self.host.named.add(to.own for to in targets)
 
-    def _grows(self, targets: Iterable[UrlTemplates]) -> bool:
-        """Whether a page with but numbers belongs to a space that has no end."""
+    def _weigh_numbers(self, targets: Sequence[UrlTemplates]) -> float:
+        """
+        Weigh a page that has but numbers of its own.
+
+        Such pages are content, if they come to an end: more of them name no new page of their
+        branch than do. Until that is known they are promises, of which a template has a few. What a
+        query asks for may be computed, and has no end.
+        """
+        own, branch = self.is_of.own, self.host.template(self.is_of.branch)
         within = self._within(targets)
-        own = self.is_of.own
         is_grown = own in self.host.grown and own not in self.host.named
-        return within >= LEAST_GROWTH or is_grown
+        if within < LEAST_GROWTH and not is_grown:
+            return self.give(WORDS)
+        if self.is_of.in_query:
+            return self._take(NOTHING)
+        branch.growers += within > 0
+        branch.leaves += within == 0
+        return self.give(WORDS) if branch.leaves > branch.growers else self._promise()
 
     def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
         """Count a page with words that only its branch has led to, for a labyrinth."""
@@ -180,8 +192,9 @@ class _Weighing:
             if one.said >= LEAST_SAID:
                 one.steps = 0
             one.add(change, most)
-        path = self.budgets[0]
-        path.highest, path.beyond = max(path.highest, self.is_of.number or 0), 0
+        path, number = self.budgets[0], self.is_of.number or 0
+        if number > path.highest:
+            path.highest, path.beyond = number, 0
         return change
 
     def _promise(self) -> float:

@@ -18,10 +18,11 @@ LISTS = 2
 """Links under way of a template whose pages have but links; fewer if its budget is less."""
 FAR = 9
 """Steps that a template has which is not known to lead to words."""
-LABYRINTH_PAGES, LABYRINTH_LINKS = 20, 3
+LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
+FIRST_OF_LABYRINTH = 4
 """
 Pages of a branch that only the branch itself has led to, each with so many new links within it, and
-none that another page names again: after so many it is a labyrinth.
+none that another page names again: after so many it is a labyrinth. After the first ones it may be.
 """
 MOST_VARIANTS = 5
 """
@@ -61,6 +62,10 @@ class TemplateBudget:
     """Their links to further pages of the branch."""
     old_links: int = 0
     """Pages of the branch that another page linked to again."""
+    growers: int = 0
+    """Pages of a branch with but numbers that name new pages of it."""
+    leaves: int = 0
+    """Such pages that name none."""
     highest: int = 0
     """The highest number in the URL of a page that brought something."""
     beyond: int = 0
@@ -113,8 +118,13 @@ class TemplateBudget:
     @property
     def is_labyrinth(self) -> bool:
         """Whether its pages lead to ever more new pages of it and never back."""
+        return self.inner >= LABYRINTH_PAGES and self.may_be_labyrinth
+
+    @property
+    def may_be_labyrinth(self) -> bool:
+        """Whether that is so for the first of its pages."""
         return (
-            self.inner >= LABYRINTH_PAGES
+            self.inner >= FIRST_OF_LABYRINTH
             and self.new_links >= LABYRINTH_LINKS * self.inner
             and self.old_links * 20 < self.inner
         )
