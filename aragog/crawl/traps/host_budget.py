@@ -31,6 +31,11 @@ RESERVE = 1.5
 """Times as much may be spent before a new template waits whose branch brings something."""
 BEYOND = 3
 """Such pages with numbers above all that brought something, after which higher ones wait."""
+LEAST_OF_SHAPE = 3
+"""
+Pages of a shape that brought something, for each that did not, before a new template of the shape
+is tried whatever its host has spent.
+"""
 PENDING_OF_LABYRINTH = 2
 """Links under way of a branch that may be a labyrinth."""
 UNTRIED = 3
@@ -163,10 +168,20 @@ class HostBudget:
             return LinkVerdict.HOLD
         if not all(one.may_vary for one in self._variants(plain)):
             return LinkVerdict.HOLD
-        if all(one.has_credit for one in budgets):
+        if all(one.has_credit for one in budgets) or self._is_as_others(plain, budgets):
             return LinkVerdict.FOLLOW
         is_spent = self._is_spent(RESERVE if self._is_new_sibling(budgets) else 1.0, plain)
         return LinkVerdict.HOLD if is_spent else LinkVerdict.FOLLOW
+
+    def _is_as_others(self, plain: UrlTemplates, budgets: list[TemplateBudget]) -> bool:
+        """Whether a link is of a new template, and others of its shape brought something."""
+        shape = self.templates.get(plain.shape)
+        return (
+            shape is not None
+            and shape.brought >= LEAST_OF_SHAPE
+            and shape.brought >= LEAST_OF_SHAPE * shape.nothing
+            and all(one.has_credit or one.is_untried for one in budgets)
+        )
 
     @staticmethod
     def _is_new_sibling(budgets: list[TemplateBudget]) -> bool:

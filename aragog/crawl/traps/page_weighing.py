@@ -41,6 +41,10 @@ LEAST_GROWTH = 2
 """
 New links within its branch that make a page with but numbers one of a space without an end.
 """
+MOST_GROWERS = 24
+"""
+Pages of a branch with but numbers that name new pages of it, before as many must name none.
+"""
 MOST_BY_LINKS = 6.0
 """The budget that a template can have by links alone: it is not proven by them."""
 LEAST_PROMISED, MOST_PROMISES = 1.0, 12
@@ -143,9 +147,9 @@ class _Weighing:
         """
         Weigh a page that has but numbers of its own.
 
-        Such pages are content, if they come to an end: more of them name no new page of their
-        branch than do. Until that is known they are promises, of which a template has a few. What a
-        query asks for may be computed, and has no end.
+        Such pages are content, as long as they may come to an end: few of them name new pages of
+        their branch, or more of them name none. What a query asks for may be computed, and has no
+        end.
         """
         own, branch = self.is_of.own, self.host.template(self.is_of.branch)
         within = self._within(targets)
@@ -156,7 +160,8 @@ class _Weighing:
             return self._take(NOTHING)
         branch.growers += within > 0
         branch.leaves += within == 0
-        return self.give(WORDS) if branch.leaves > branch.growers else self._promise()
+        is_endless = branch.growers > MOST_GROWERS and branch.leaves < branch.growers
+        return self._take(NOTHING) if is_endless else self.give(WORDS)
 
     def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
         """Count a page with words that only its branch has led to, for a labyrinth."""
@@ -170,6 +175,7 @@ class _Weighing:
         """How many pages of the same branch it links to that no page has named; they are noted."""
         host, own = self.host, self.is_of
         found = {to.own for to in targets if to.branch == own.branch and not self._is_known(to)}
+        found = {code for code in found if code not in host.grown}
         host.grown.add(found)
         return len(found)
 
@@ -186,12 +192,14 @@ class _Weighing:
         self.host.useful += 1
         for one in self.budgets:
             self.host.spent = max(0.0, self.host.spent - one.charged)
-            one.charged, one.promises = 0.0, 0
+            one.charged, one.promises, one.row = 0.0, 0, 0
             one.brought += 1
             one.said += change == WORDS
             if one.said >= LEAST_SAID:
                 one.steps = 0
             one.add(change, most)
+        if self.is_of.shape:
+            self.host.template(self.is_of.shape).brought += 1
         path, number = self.budgets[0], self.is_of.number or 0
         if number > path.highest:
             path.highest, path.beyond = number, 0
@@ -213,6 +221,8 @@ class _Weighing:
 
         A path that other pages have without the names of a query is not what brings nothing.
         """
+        if self.is_of.shape:
+            self.host.template(self.is_of.shape).nothing += 1
         names = names or self.is_of.templates
         of_query = [name for name in names if name.startswith("?")]
         some = [(name, self.host.template(name)) for name in of_query or names]
@@ -225,6 +235,7 @@ class _Weighing:
             if not one.brought and change > SAME:
                 one.charged += cost / len(some)
             one.nothing += change <= NOTHING
+            one.row += change <= NOTHING and not name.endswith("/...")
             is_kept = name.endswith("/...") or (change == PROMISES and one.brought >= LEAST_BROUGHT)
             one.add(change, least=LEAST_OF_BRANCH if is_kept else 0.0)
         return change
