@@ -1,7 +1,7 @@
 """
 Celery's own settings. Everything of aragog is in aragog.toml.
 
-Those of the broker follow from `broker.url` (docs/brokers.md): each is shown here with Celery's
+Those of the broker follow from `broker.url` (docs/deployment.md): each is shown here with Celery's
 default beside it, which applies to brokers that do not need another value.
 
 `celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from scripts.packages import libraries
-from tests.support.documented import blocks
+from tests.support.documented import anchor_of, blocks
 from tests.support.sources import PACKAGES, all_modules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -187,11 +187,9 @@ def test_a_page_names_modules_by_paths_that_exist(page):
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {
-        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
-    }
+    return {anchor_of(heading) for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

@@ -20,7 +20,7 @@ from tests.support.origin import Origin, page
 
 SECTIONS = set(Settings.__dataclass_fields__)
 # Pages whose Python needs a server, and pages whose TOML is no settings file.
-WITH_A_SERVER = {"docs/producers.md", "packages/pinlater/README.md"}
+WITH_A_SERVER = {"docs/client.md", "packages/pinlater/README.md"}
 OTHER_TOML = {"docs/politeness.md", "docs/urls.md", "packages/pinlater/README.md"}
 
 

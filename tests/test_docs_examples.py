@@ -46,12 +46,13 @@ OWN_FIELDS = "tests/system/test_own_fields.py"
 NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
 
-# Page and block, as `language: the beginning of its first line`, to the test that runs it; a
-# language alone stands for all its blocks. The longest name counts.
+# Page, or `page#section`, and block, as `language: the beginning of its first line`, to the test
+# that runs it; a language alone stands for all its blocks. A section comes before a page, and the
+# longest name counts.
 RUN_BY = {
     ("README.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("README.md", "python"): f"{PRODUCERS}::test_the_readme_enqueues_from_code",
-    ("docs/packs.md", "sh"): (
+    ("docs/store.md#content-in-packs", "sh"): (
         "tests/integration/urlstore/test_packs_cli.py"
         "::test_the_commands_of_the_page_move_objects_and_show_an_earlier_version"
     ),
@@ -70,11 +71,10 @@ RUN_BY = {
     ("docs/architecture.md", "text:  PENDING"): (
         "tests/test_docs.py::test_the_drawing_of_a_job_has_every_state"
     ),
-    ("docs/brokers.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/canonical.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
-    ("docs/changes.md", "console"): f"{SHELL}::test_changes_and_webhooks_print_what_the_page_says",
-    ("docs/changes.md", "json"): f"{SHELL}::test_a_change_is_as_the_page_shows_it",
-    ("docs/changes.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/urls.md#canonical-urls", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/refresh.md#the-change-feed", "console"): f"{SHELL}::test_changes_and_webhooks_print_what_the_page_says",
+    ("docs/refresh.md#the-change-feed", "json"): f"{SHELL}::test_a_change_is_as_the_page_shows_it",
+    ("docs/refresh.md#the-change-feed", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/cli.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/cli.md", "console: $ aragog up -d"): (
         "tests/system/test_standalone_lifecycle.py::test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says"
@@ -87,7 +87,7 @@ RUN_BY = {
     ),
     ("docs/crawls.md", 'json: {"type"'): QUOTAS,
     ("docs/crawls.md", "toml"): QUOTAS,
-    ("docs/client.md", "python"): (
+    ("docs/client.md#the-python-client", "python"): (
         "tests/integration/serving/test_client.py"
         "::test_the_example_of_the_documentation_does_what_it_says"
     ),
@@ -117,53 +117,53 @@ RUN_BY = {
         f"{EXPORTS}::test_a_day_has_a_folder_with_the_pages_of_its_fetches"
     ),
     ("docs/exports.md", "sh: aragog store export /data/urls"): f"{EXPORTS}::test_duckdb_and_pandas_read_exports",
-    ("docs/from-scrapy.md", "python"): f"{SPIDERS}::test_two_spiders_on_three_processes_share_pages_and_the_rate",
-    ("docs/from-scrapy.md", "sh: scrapy crawl quotes -s"): (
+    ("docs/coming-from.md#scrapy", "python"): f"{SPIDERS}::test_two_spiders_on_three_processes_share_pages_and_the_rate",
+    ("docs/coming-from.md#scrapy", "sh: scrapy crawl quotes -s"): (
         "tests/system/test_scrapy_stored_pages.py::test_the_commands_of_the_page_read_what_is_stored"
     ),
-    ("docs/from-nutch.md", "sh"): (
+    ("docs/coming-from.md#nutch", "sh"): (
         "tests/integration/urlstore/test_foreign_imports.py::test_the_commands_of_the_page_import_files"
     ),
-    ("docs/table.md", "python"): TABLE,
-    ("docs/table.md", "sh"): TABLE,
-    ("docs/table.md", "toml"): TABLE,
-    ("docs/from-scrapy.md", "python: from web_poet"): PAGE_OBJECTS,
-    ("docs/from-scrapy.md", "sh: pip install 'aragog-crawler[poet]'"): PAGE_OBJECTS,
-    ("docs/from-scrapy.md", "python: from scrapy_deltafetch"): (
+    ("docs/exports.md#a-table-that-stays-current", "python"): TABLE,
+    ("docs/exports.md#a-table-that-stays-current", "sh"): TABLE,
+    ("docs/exports.md#a-table-that-stays-current", "toml"): TABLE,
+    ("docs/coming-from.md#scrapy", "python: from web_poet"): PAGE_OBJECTS,
+    ("docs/coming-from.md#scrapy", "sh: pip install 'aragog-crawler[poet]'"): PAGE_OBJECTS,
+    ("docs/coming-from.md#scrapy", "python: from scrapy_deltafetch"): (
         "tests/system/test_scrapy_packages.py"
         "::test_scrapy_deltafetch_with_the_lines_of_the_page"
     ),
-    ("docs/kafka.md", "console"): KAFKA,
-    ("docs/kafka.md", "json"): KAFKA,
-    ("docs/mcp.md", "json"): (
+    ("docs/refresh.md#kafka", "console"): KAFKA,
+    ("docs/refresh.md#kafka", "json"): KAFKA,
+    ("docs/http.md#tools-for-language-models", "json"): (
         "tests/integration/serving/test_mcp.py"
         "::test_the_official_client_reads_searches_and_fetches_over_stdio"
     ),
-    ("docs/prices.md", "python"): PRICES,
-    ("docs/prices.md", "sh"): PRICES,
-    ("docs/prices.md", "text"): PRICES,
-    ("docs/prices.md", "toml"): PRICES,
-    ("docs/items.md", 'toml: [extract."shop.example".cards]'): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
-    ("docs/items.md", "sh"): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
-    ("docs/items.md", 'toml: [extract."shop.example".lamps]'): ITEM_FILES,
-    ("docs/items.md", "sh: aragog run urls.txt --stop -O lamps"): ITEM_FILES,
-    ("docs/items.md", "json"): ITEM_FILES,
-    ("docs/items.md", 'toml: [extract."shop.example".lists]'): (
+    ("docs/tutorial.md#the-prices-of-three-shops-over-a-week", "python"): PRICES,
+    ("docs/tutorial.md#the-prices-of-three-shops-over-a-week", "sh"): PRICES,
+    ("docs/tutorial.md#the-prices-of-three-shops-over-a-week", "text"): PRICES,
+    ("docs/tutorial.md#the-prices-of-three-shops-over-a-week", "toml"): PRICES,
+    ("docs/own-fields.md#items", 'toml: [extract."shop.example".cards]'): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/own-fields.md#items", "sh"): f"{ITEMS}::test_listings_of_20_products_give_a_row_for_each_product_once",
+    ("docs/own-fields.md#items", 'toml: [extract."shop.example".lamps]'): ITEM_FILES,
+    ("docs/own-fields.md#items", "sh: aragog run urls.txt --stop -O lamps"): ITEM_FILES,
+    ("docs/own-fields.md#items", "json"): ITEM_FILES,
+    ("docs/own-fields.md#items", 'toml: [extract."shop.example".lists]'): (
         f"{ITEMS_PAGE}::test_the_example_of_a_value_from_the_list_page"
     ),
-    ("docs/items.md", "toml"): f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function",
-    ("docs/items.md", "python: from dataclasses"): (
+    ("docs/own-fields.md#items", "toml"): f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function",
+    ("docs/own-fields.md#items", "python: from dataclasses"): (
         f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function"
     ),
-    ("docs/items.md", "python: from aragog.client"): (
+    ("docs/own-fields.md#items", "python: from aragog.client"): (
         "tests/integration/serving/test_items_served.py::test_the_example_of_the_page_prints_the_items"
     ),
-    ("docs/own-fields.md", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
-    ("docs/own-fields.md", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
-    ("docs/own-fields.md", "sh: aragog try"): (
+    ("docs/own-fields.md#fields-of-pages", "toml"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
+    ("docs/own-fields.md#fields-of-pages", "sh: aragog run"): f"{OWN_FIELDS}::test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site",
+    ("docs/own-fields.md#fields-of-pages", "sh: aragog try"): (
         f"{OWN_FIELDS}::test_try_reads_a_page_with_a_function_of_a_file"
     ),
-    ("docs/own-fields.md", "python"): (
+    ("docs/own-fields.md#fields-of-pages", "python"): (
         f"{OWN_FIELDS}::test_try_reads_a_page_with_a_function_of_a_file"
     ),
     ("docs/extending.md", "toml"): f"{CODE}::test_settings_are_accepted",
@@ -185,69 +185,67 @@ RUN_BY = {
     ("docs/extending.md", "python: import pytest"): f"{CODE}::test_an_engine_of_ones_own_is_tested",
     ("docs/extraction.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/fetching.md", "python"): f"{CODE}::test_the_fetcher_fetches",
-    ("docs/fields.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
-    ("docs/hbase.md", "sh: aragog store create-tables"): (
+    ("docs/extraction.md#stored-fields-of-a-rich-pin", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/deployment.md#hbase", "sh: aragog store create-tables"): (
         "tests/integration/hbase/test_hbase_tables.py"
         "::test_the_commands_of_the_documentation_make_the_tables"
     ),
-    ("docs/hbase.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/http.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/http.md", 'json: {"at"'): f"{INTERFACES}::test_a_line_of_the_access_log_is_as_the_page_shows_it",
     ("docs/http.md", 'json: {"batch"'): (
         f"{INTERFACES}::test_the_progress_on_the_http_page_has_the_members_of_its_schemas"
     ),
     ("docs/http.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/operations.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/deployment.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/performance.md", "mermaid"): (
         "tests/test_docs_figures.py"
         "::test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table"
     ),
-    ("docs/politeness.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/politeness.md#rates", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/politeness.md", "text"): (
         "tests/test_docs.py::test_the_drawing_of_the_limiter_names_what_there_is"
     ),
     ("docs/politeness.md", "toml"): (
         "tests/unit/crawl/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
     ),
-    ("docs/producers.md", "pycon"): (
+    ("docs/client.md#enqueue-urls", "pycon"): (
         f"{PRODUCERS}::test_the_producers_page_does_what_it_says"
     ),
-    ("docs/producers.md", "python"): (
+    ("docs/client.md#enqueue-urls", "python"): (
         f"{PRODUCERS}::test_the_producers_page_sends_tasks_from_an_app_of_its_own"
     ),
-    ("docs/producers.md", "sh"): (
+    ("docs/client.md#enqueue-urls", "sh"): (
         f"{PRODUCERS}::test_the_producers_page_enqueues_from_the_shell"
     ),
-    ("docs/rendering.md", "sh: #!/bin/sh"): (
+    ("docs/fetching.md#pages-that-need-javascript", "sh: #!/bin/sh"): (
         "tests/integration/rendering/test_renderer.py"
         "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
     ),
-    ("docs/egress.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/sign-in.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/rendering.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/tracing.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
-    ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
-    ("docs/robots.md", "sh"): (
+    ("docs/fetching.md#ways-out", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/fetching.md#sign-in", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/fetching.md#pages-that-need-javascript", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/operations.md#traces", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/politeness.md#robotstxt", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/politeness.md#robotstxt", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/politeness.md#robotstxt", "sh"): (
         "tests/integration/pipeline/test_task_messages.py"
         "::test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh"
     ),
-    ("docs/s3.md", "sh: make s3"): (
+    ("docs/deployment.md#page-content-in-s3", "sh: make s3"): (
         "tests/integration/s3/test_s3_server.py::test_the_settings_that_make_s3_prints_work"
     ),
-    ("docs/s3.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/same-content.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
-    ("docs/same-content.md", "sh"): (
+    ("docs/store.md#pages-with-the-same-content", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/store.md#pages-with-the-same-content", "sh"): (
         "tests/integration/urlstore/test_same_content_cli.py::test_the_commands_of_the_page_list_pages"
     ),
-    ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/security.md#the-ssrf-filter", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/standing.md", "text"): (
         "tests/unit/crawl/politeness/test_robots_rules_usage.py::"
         "test_the_reason_in_the_documentation_is_the_one_that_is_given"
     ),
-    ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",
-    ("docs/scale.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/security.md#the-ssrf-filter", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/performance.md#scale", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/store.md", "console"): f"{SHELL}::test_the_store_page_exports_and_imports",
     ("docs/store.md", "python"): (
         "tests/test_docs_store.py"
@@ -267,22 +265,22 @@ RUN_BY = {
         "tests/integration/serving/test_thrift_calls.py"
         "::test_the_example_of_the_documentation_does_what_it_says"
     ),
-    ("docs/tutorial.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
-    ("docs/tutorial.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
-    ("docs/tutorial.md", "sh: make run"): (
+    ("docs/tutorial.md#from-nothing-to-a-pages-metadata", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/tutorial.md#from-nothing-to-a-pages-metadata", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
+    ("docs/tutorial.md#from-nothing-to-a-pages-metadata", "sh: make run"): (
         "tests/system/test_run_on_a_terminal.py"
         "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
     ),
-    ("docs/urls.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
-    ("docs/urls.md", "toml"): (
+    ("docs/urls.md#normalized-urls", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/urls.md#normalized-urls", "toml"): (
         "tests/test_docs_urls.py::test_the_example_of_a_site_file_is_one"
     ),
-    ("docs/zen.md", "console"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
-    ("docs/zen.md", "json"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
-    ("docs/zen.md", "python"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
-    ("docs/zen.md", "sh"): f"{ZEN}::test_the_command_of_the_page_makes_a_token_for_a_graph",
-    ("docs/zen.md", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
-    ("docs/zen.md", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/extending.md#graphs-of-your-own", "console"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/extending.md#graphs-of-your-own", "json"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/extending.md#graphs-of-your-own", "python"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/extending.md#graphs-of-your-own", "sh"): f"{ZEN}::test_the_command_of_the_page_makes_a_token_for_a_graph",
+    ("docs/extending.md#graphs-of-your-own", "text"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
+    ("docs/extending.md#graphs-of-your-own", "toml"): f"{ZEN}::test_the_commands_and_the_program_of_the_page_print_what_it_says",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
     ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_the_examples_do_what_they_say",
     ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_the_examples_do_what_they_say",
@@ -299,7 +297,7 @@ RUN_BY = {
     ("packages/zengraph/README.md", "python"): (
         "packages/zengraph/tests/test_readme.py::test_the_class_of_the_readme_supplies_an_engine"
     ),
-    ("docs/correctness.md", "text"): (
+    ("docs/reliability.md#correctness-without-labels", "text"): (
         "tests/integration/pipeline/test_second_visit.py::test_the_document_has_the_table"
     ),
 }  # fmt: skip
@@ -310,24 +308,27 @@ NOT_RUN = {
     ("docs/deployment.md", "sh: pip install cython"): (
         "downloads and compiles reppy; scripts/setup does the same for the environment of the tests"
     ),
-    ("docs/from-scrapy.md", "sh"): (
+    ("docs/coming-from.md#scrapy", "sh"): (
         "downloads aragog; tests/system/test_scrapy_spiders.py runs spiders in several processes"
     ),
-    ("docs/kafka.md", "sh: pip"): (
+    ("docs/refresh.md#kafka", "sh: pip"): (
         "installs packages; tests/integration/kafka needs and uses them"
     ),
-    ("docs/hbase.md", "sh: make hbase"): (
+    ("docs/deployment.md#hbase", "sh: make hbase"): (
         "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"
     ),
     ("docs/performance.md", "sh"): MEASURES,
     ("docs/reliability.md", "sh: make chaos"): (
         "runs for 20 minutes; tests/system/test_chaos.py runs a part of it"
     ),
-    ("docs/rendering.md", "sh"): (
+    ("docs/fetching.md#pages-that-need-javascript", "sh"): (
         "installs packages; tests/integration/pipeline/test_rendering.py needs and uses them"
     ),
-    ("docs/scale.md", "sh"): MEASURES,
-    ("docs/tracing.md", "sh"): "installs packages; tests/system/test_traces.py needs and uses them",
+    ("docs/performance.md#scale", "sh"): MEASURES,
+    (
+        "docs/operations.md#traces",
+        "sh",
+    ): "installs packages; tests/system/test_traces.py needs and uses them",
     ("packages/richpins/README.md", "sh"): "installs the wheel; `make libraries` tests it",
     ("packages/urlspelling/README.md", "sh"): "installs the wheel; `make libraries` tests it",
     ("packages/zengraph/README.md", "sh"): "installs the wheel; `make libraries` tests it",
@@ -339,9 +340,9 @@ BLOCKS = all_blocks()
 def row_of(block: Block) -> tuple[str, str] | None:
     """The key of the block's row in the two tables."""
     fitting = [
-        key for key in (*RUN_BY, *NOT_RUN) if key[0] == block.page and block.name.startswith(key[1])
+        key for key in (*RUN_BY, *NOT_RUN) if block.is_of(key[0]) and block.name.startswith(key[1])
     ]
-    return max(fitting, key=lambda key: len(key[1]), default=None)
+    return max(fitting, key=lambda key: ("#" in key[0], len(key[1])), default=None)
 
 
 @cache
@@ -369,7 +370,8 @@ def test_every_row_is_about_a_block():
 def test_the_test_of_a_block_exists_and_reads_the_page(row, test):
     path, _, name = test.partition("::")
     source = (ROOT / path).read_text()
-    page, language = row[0].rpartition("/")[2], row[1].partition(":")[0]
+    page = row[0].rpartition("/")[2].partition("#")[0]
+    language = row[1].partition(":")[0]
 
     assert name in functions(path)
     assert page in source or f'pages_with("{language}")' in source

@@ -73,15 +73,6 @@ FIGURES = {
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
         f"batches of priority 0 to {messages.URGENT}",
     ],
-    "changes.md": [
-        f"up to {webhooks.MOST_CHANGES} changes, with these headers",
-        f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
-        f"at most {LONGEST_FEED_WAIT_MS:,}",
-        (
-            f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
-            f" hours, {DEFAULTS.webhooks.max_attempts} times"
-        ),
-    ],
     "cli.md": [
         f"| {exit_status.BAD_LINES} | part of the input could not be used",
         f"| {exit_status.ABSENT} | the answer is no: `show`, `content`: the URL has no record",
@@ -91,6 +82,9 @@ FIGURES = {
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
+        f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
+        f"by the next caller, at most {in_flight.TAKEN_OVER_AFTER_S} s later",
+        f"longer than {enqueue.LONGEST_LINE_BYTES // KIB} KiB",
     ],
     "extending.md": [
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
@@ -110,14 +104,10 @@ FIGURES = {
         f"text and JSON from {compression.LEAST_BYTES // KIB} KiB on",
         f"ends, after {server.DRAIN_S} s at most",
     ],
-    "thrift.md": [
-        f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
-        (
-            f"At most {100 * hedging.EXTRA_SHARE:g} % of reads are sent twice, and at least"
-            f" {100 * hedging.WARM_SHARE:g} %"
-        ),
-        f"quiet for {QUIET_S} s, and ends within {thrift_server.DRAIN_S:g} s",
-        f"(after {job_queues.CLAIM_MS // 1000} s unless it asks for more)",
+    "operations.md": [
+        f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
+        f"From {100 * memory_limit.REFUSED_FROM:.0f} % on",
+        f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "performance.md": [
         f"crawls real pages on {page_sets.HOSTS} loopback hosts",
@@ -127,11 +117,10 @@ FIGURES = {
         f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"a tag of more than {markup_limits.MAX_TAG_BYTES // KIB} KiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
-    ],
-    "operations.md": [
-        f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"From {100 * memory_limit.REFUSED_FROM:.0f} % on",
-        f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
+        f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
+        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",
+        f"took {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
+        f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],
     "politeness.md": [
         f"gets {DEFAULTS.politeness.qps:g} requests a second (`politeness.qps`)",
@@ -150,25 +139,25 @@ FIGURES = {
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",
         f"`politeness.robots_usable_s` ({DEFAULTS.politeness.robots_usable_s / DAY_S:g} days)",
-    ],
-    "producers.md": [
-        f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
-        f"by the next caller, at most {in_flight.TAKEN_OVER_AFTER_S} s later",
-        f"longer than {enqueue.LONGEST_LINE_BYTES // KIB} KiB",
+        f"the body applies, up to {parse.MAX_BYTES // KIB} KiB",
+        f"| distinct rules of one agent | {parse.MAX_RULES:,} |",
+        f"| work of one check | {match.MAX_WORK // 10**6} million character comparisons",
     ],
     "refresh.md": [
+        f"up to {webhooks.MOST_CHANGES} changes, with these headers",
+        f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
+        f"at most {LONGEST_FEED_WAIT_MS:,}",
+        (
+            f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
+            f" hours, {DEFAULTS.webhooks.max_attempts} times"
+        ),
         f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
         f"due again after {refresh.CLAIM_S / 60:g} minutes",
         f"a sample of {freshness.SAMPLE:,} rows",
         f"at most {crawl_budget.LONGEST_WAIT_S / DAY_S:g} days",
     ],
-    "robots.md": [
-        f"the body applies, up to {parse.MAX_BYTES // KIB} KiB",
-        f"| distinct rules of one agent | {parse.MAX_RULES:,} |",
-        f"| work of one check | {match.MAX_WORK // 10**6} million character comparisons",
-    ],
-    "safety.md": [f"kept for {dns.TTL_S:g} s (a failure for {dns.FAILURE_TTL_S:g} s)"],
     "security.md": [
+        f"kept for {dns.TTL_S:g} s (a failure for {dns.FAILURE_TTL_S:g} s)",
         f"{cookies.MAX_COOKIES} cookies, {cookies.MAX_HEADER_BYTES // KIB} KB a header",
         (
             f"{parse.MAX_BYTES // KIB} KiB; {parse.MAX_RULES:,} rules of one agent;"
@@ -181,12 +170,17 @@ FIGURES = {
         f"it waits {'ten' if repair.GRACE_S == 600 else '?'} minutes before it removes",
         f"again every {'ten' if damaged.WAIT_MS == 600_000 else '?'} minutes",
     ],
-    "canonical.md": [f"over more than {canonical.MAX_STEPS} URLs"],
-    "scale.md": [
-        f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
-        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",
-        f"took {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
-        f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
+    "thrift.md": [
+        f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
+        (
+            f"At most {100 * hedging.EXTRA_SHARE:g} % of reads are sent twice, and at least"
+            f" {100 * hedging.WARM_SHARE:g} %"
+        ),
+        f"quiet for {QUIET_S} s, and ends within {thrift_server.DRAIN_S:g} s",
+        f"(after {job_queues.CLAIM_MS // 1000} s unless it asks for more)",
+    ],
+    "urls.md": [
+        f"over more than {canonical.MAX_STEPS} URLs",
     ],
 }
 
@@ -222,18 +216,23 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (first_visit_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
-        (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),
+        (feed.SETTLE_MS, 2000, "refresh.md", "two seconds later"),
         (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
         (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
         (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
-        (beat_schedule["refresh URLs that are due"]["schedule"], 5, "scale.md", "in five seconds"),
+        (
+            beat_schedule["refresh URLs that are due"]["schedule"],
+            5,
+            "performance.md",
+            "in five seconds",
+        ),
         (
             beat_schedule["refresh robots.txt about to expire"]["schedule"],
             60,
-            "scale.md",
+            "performance.md",
             "files a minute",
         ),
-        (RetryPolicy().max_attempts, 10, "brokers.md", "FAILED after 10 attempts"),
+        (RetryPolicy().max_attempts, 10, "deployment.md", "FAILED after 10 attempts"),
     ],
 )
 def test_a_number_in_words_is_that_of_the_code(constant, value, page, statement):
@@ -303,7 +302,7 @@ def test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table():
 def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
     result = CliRunner().invoke(main, ["plan", "--urls", "1e9", "--domains", "1e7"])
 
-    assert " ".join(result.output.split()) in text_of("scale.md")
+    assert " ".join(result.output.split()) in text_of("performance.md")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +325,7 @@ def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
 
 def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
     measured = crawl_costs()["docs"]["aragog"] * COSTS["reference"].value / reference_ms()
-    stated = re.search(r"A whole page takes ([\d.]+) ms on SQLite", text_of("scale.md"))
+    stated = re.search(r"A whole page takes ([\d.]+) ms on SQLite", text_of("performance.md"))
 
     assert float(stated[1]) == pytest.approx(measured, rel=0.03)
 
@@ -340,11 +339,11 @@ def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
     ],
 )
 def test_the_page_about_scale_states_what_a_core_sustains(cost, statement):
-    stated = re.search(statement.replace("{:,}", "([\\d,]+)"), text_of("scale.md"))
+    stated = re.search(statement.replace("{:,}", "([\\d,]+)"), text_of("performance.md"))
 
     assert int(stated[1].replace(",", "")) == pytest.approx(1000 / COSTS[cost].value, rel=0.04)
 
 
 @pytest.mark.parametrize("cost", ["compaction", "redis_shared", "redis_limiter"])
 def test_the_page_about_scale_states_the_cost(cost):
-    assert f"{COSTS[cost].value:g} ms" in text_of("scale.md")
+    assert f"{COSTS[cost].value:g} ms" in text_of("performance.md")

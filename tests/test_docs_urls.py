@@ -12,7 +12,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def rows(heading):
-    table = (DOCS / "urls.md").read_text().partition(heading)[2].partition("\n## ")[0]
+    table = (DOCS / "urls.md").read_text().partition(heading)[2].partition("\n###")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")][2:]
     return [
         [cell.strip() for cell in line.replace("\\|", "\0").strip("|").split("|")] for line in lines
@@ -23,7 +23,7 @@ def code(cell):
     return cell.strip("`").strip('"').replace("\\t", "\t").replace("\0", "|")
 
 
-@pytest.mark.parametrize(("step", "before", "after"), rows("## The steps"))
+@pytest.mark.parametrize(("step", "before", "after"), rows("\n### The steps\n"))
 def test_each_step_does_what_its_row_says(step, before, after):
     if after == "`InvalidUrl`":
         with pytest.raises(InvalidUrl):
@@ -33,7 +33,7 @@ def test_each_step_does_what_its_row_says(step, before, after):
 
 
 def test_a_url_may_be_as_long_as_the_page_says():
-    (row,) = [row for row in rows("## The steps") if row[1] == "a longer result"]
+    (row,) = [row for row in rows("\n### The steps\n") if row[1] == "a longer result"]
 
     assert row[0] == f"more than {MAX_URL_CHARS:,} characters rejected"
 
@@ -89,7 +89,7 @@ DISPUTED = {
 
 
 def test_every_disputed_question_has_an_example():
-    questions = {row[0].replace("\0", "|") for row in rows("## Where other crawlers disagree")}
+    questions = {row[0].replace("\0", "|") for row in rows("\n### Where other crawlers disagree\n")}
 
     assert questions == {*DISPUTED}
 
@@ -104,8 +104,8 @@ def test_a_disputed_url_is_normalized_as_the_page_says(url, result):
 
 
 def test_the_example_of_a_site_file_is_one():
-    (example,) = blocks("docs/urls.md", "toml")
+    (example,) = blocks("docs/urls.md#normalized-urls", "toml")
 
-    youtube, shop = site_rules(example, "docs/urls.md")
+    youtube, shop = site_rules(example, "docs/urls.md#normalized-urls")
 
     assert (youtube.drop, shop.keep, shop.sort) == ({"si", "feature"}, {"utm_source"}, False)

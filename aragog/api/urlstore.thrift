@@ -731,7 +731,7 @@ struct EnqueueOptions {
 struct EnqueueResult {
   /** The URL as given. */
   1: string input
-  /** accepted, already waiting, invalid, taken down, out of scope or over budget (docs/producers.md). */
+  /** accepted, already waiting, invalid, taken down, out of scope or over budget (docs/client.md#enqueue-urls). */
   2: string status
   /** The URL, normalized; absent if it is invalid. */
   3: optional string url

@@ -24,7 +24,7 @@ class QueueOptions:
         if kind_of(broker.url) != "pinlater":
             raise ConfigError(
                 f"broker.url: {broker.url.partition(':')[0]}:// has no queues to inspect; "
-                "use pinlater://, or that broker's own tools (docs/brokers.md)"
+                "use pinlater://, or that broker's own tools (docs/deployment.md#brokers)"
             )
         return broker
 

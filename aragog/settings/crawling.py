@@ -93,7 +93,7 @@ class FetchSettings:
     )
     """Media types that are read; others are Unreadable. A missing type is detected by sniffing."""
     file_types: tuple[str, ...] = ("image/*", "application/pdf")
-    """Media types of files of items (docs/items.md); others are Unreadable."""
+    """Media types of files of items (docs/own-fields.md#items); others are Unreadable."""
     allowed_ports: tuple[int, ...] = (80, 443)
     """Ports a fetch may connect to."""
     allowed_networks: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class FetchSettings:
     """
     proxy: SecretUrl = NO_URL
     """Proxy of URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
-    its login. The SSRF filter checks the target (docs/egress.md)."""
+    its login. The SSRF filter checks the target (docs/fetching.md#ways-out)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers sent to every host; no secrets. See `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class FetchSettings:
     Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
     """
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
-    """Origin of a site of your own to how crawls sign in there (docs/sign-in.md)."""
+    """Origin of a site of your own to how crawls sign in there (docs/fetching.md#sign-in)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
@@ -142,7 +142,7 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class RenderingSettings:
-    """Pages that are rendered by a browser (docs/rendering.md)."""
+    """Pages that are rendered by a browser (docs/fetching.md#pages-that-need-javascript)."""
 
     hosts: tuple[str, ...] = ()
     """Hosts and domains whose pages are rendered, including all hosts below them. Empty: none."""
@@ -250,7 +250,7 @@ class PipelineSettings:
     max_links_per_page: int = 1000
     """Outlinks stored per page."""
     max_files_per_page: int = 100
-    """Files of its items that are fetched for one page (docs/items.md)."""
+    """Files of its items that are fetched for one page (docs/own-fields.md#items)."""
     recognize_traps: bool = False
     """
     Stop following links whose kind of URL brings nothing new, such as the pages of an endless

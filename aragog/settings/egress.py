@@ -61,7 +61,7 @@ class EgressRule:
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
     """
-    Which way requests of the crawl leave (docs/egress.md).
+    Which way requests of the crawl leave (docs/fetching.md#ways-out).
 
     The first of `[[egress.rules]]` that matches a URL decides; without one it is `fetch.proxy`, if
     it is set, else `direct`. Each way has a table `[egress.ways.NAME]`.

@@ -143,7 +143,7 @@ class StoreSettings:
     """
     graphs: tuple[str, ...] = ()
     """
-    Graphs of applications beside the pages (docs/zen.md), each in tables of its own: up to 20
+    Graphs of applications beside the pages (docs/extending.md), each in tables of its own: up to 20
     lower-case letters, digits and underscores. After a change run `aragog store create-tables`.
     """
     graph_indexed: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class LogSettings:
 @dataclass(frozen=True, slots=True)
 class TracingSettings:
     """
-    Traces by OpenTelemetry (docs/tracing.md).
+    Traces by OpenTelemetry (docs/operations.md#traces).
 
     The `OTEL_` variables of the environment say where spans are sent.
     """

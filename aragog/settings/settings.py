@@ -51,7 +51,7 @@ class Settings:
     machines."""
     extract: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Host to field to rule: fields of that host's pages by CSS or XPath, as `site.FIELD`
-    (docs/own-fields.md). A table instead of a rule is a kind of items (docs/items.md)."""
+    (docs/own-fields.md). A table instead of a rule is a kind of items."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)

@@ -14,7 +14,7 @@ _REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.
 
 @dataclass(frozen=True, slots=True)
 class SignInSettings:
-    """Signing in to one origin by a form (docs/sign-in.md)."""
+    """Signing in to one origin by a form (docs/fetching.md#sign-in)."""
 
     form: str = ""
     """Path of the page with the form, such as `/login`."""

@@ -1,4 +1,4 @@
-# HBase with its Thrift 1 gateway in one container, for a trial. In production: docs/hbase.md.
+# HBase with its Thrift 1 gateway in one container, for a trial. In production: docs/deployment.md#hbase.
 FROM eclipse-temurin:17-jre-jammy
 # Built against Hadoop 3: the one that runs on Java 17. The tests run the same version.
 ARG HBASE_VERSION=2.6.1

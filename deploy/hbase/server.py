@@ -6,7 +6,7 @@ A private HBase with its Thrift 1 gateway, for the tests and for trying it out.
 runs one in the foreground until Ctrl-C or SIGTERM; its data stays in the folder. It needs Java 17
 or newer, and Maven once, to download the jars (117 MB) into the cache folder. One JVM holds
 ZooKeeper, master and region server (about 375 MB), each gateway is another (about 250 MB). It is
-ready after about 5 s. For a real cluster see docs/hbase.md.
+ready after about 5 s. For a real cluster see docs/deployment.md#hbase.
 """
 
 from __future__ import annotations

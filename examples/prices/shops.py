@@ -1,5 +1,5 @@
 """
-Three small shops on this machine, whose prices change every day: for docs/prices.md.
+Three small shops on this machine, whose prices change every day: for docs/tutorial.md.
 
     python examples/prices/shops.py [PORT]
 

@@ -1,4 +1,4 @@
-"""The cluster of docs/operations.md: its Redis user can do all that aragog does, others nothing."""
+"""The cluster of docs/deployment.md: its Redis user can do all that aragog does, others nothing."""
 
 import re
 from pathlib import Path
@@ -18,14 +18,14 @@ from pinlater.admin import Admin
 from pinlater.models import ClaimRequest, NewJob
 from tests.support.pipeline_stand import Sent
 
-OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
+DEPLOYMENT = Path(__file__).parents[2] / "docs/deployment.md"
 PASSWORD = "hunter2"
 
 
 @pytest.fixture
 def user_url(tcp_redis):
     """The server as the documentation sets it up."""
-    commands = re.findall(r"`(ACL SETUSER [^`]+)`", OPERATIONS.read_text())
+    commands = re.findall(r"`(ACL SETUSER [^`]+)`", DEPLOYMENT.read_text())
     assert [command.split()[2] for command in commands] == ["aragog", "default"]
     # One connection, which stays authenticated when its user is turned off.
     with redis.Redis.from_url(tcp_redis.url, single_connection_client=True) as client:

@@ -40,19 +40,21 @@ def changed(shell):
             store.write_pages([page(CHANGED, at_ms, seen=seen, fields=fields)])
 
 
-@pytest.mark.parametrize("name", ["docs/crawls.md", "docs/robots.md", "docs/scale.md"])
+@pytest.mark.parametrize(
+    "name", ["docs/crawls.md", "docs/politeness.md#robotstxt", "docs/performance.md#scale"]
+)
 def test_the_commands_of_a_page_print_what_it_says(shell, name):
     wrong = shell.wrong(name)
     assert not wrong, wrong
 
 
 def test_changes_and_webhooks_print_what_the_page_says(changed, shell):
-    wrong = shell.wrong("docs/changes.md")
+    wrong = shell.wrong("docs/refresh.md#the-change-feed")
     assert not wrong, wrong
 
 
 def test_a_change_is_as_the_page_shows_it(changed, shell):
-    (shown,) = map(json.loads, blocks("docs/changes.md", "json"))
+    (shown,) = map(json.loads, blocks("docs/refresh.md#the-change-feed", "json"))
 
     line = json.loads(shell.run("aragog changes --json").splitlines()[-1])
 
@@ -63,7 +65,7 @@ def test_a_change_is_as_the_page_shows_it(changed, shell):
 def test_the_store_page_exports_in_parts(shell, tmp_path):
     with closing(url_store(load_settings())) as store:
         store.write_pages([page(CHANGED, fields={"page.title": b'"T"'}, content=body("T"))])
-    (command,) = blocks("docs/store.md", "sh")
+    (command,) = blocks("docs/store.md#bulk-access", "sh")
     shell.instead = {"/data/urls": str(tmp_path / "urls")}
 
     shell.run(command.strip())

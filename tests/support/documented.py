@@ -33,12 +33,17 @@ INSTEAD = Path(__file__).with_name("commands")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block: its page, first line and language, "" without one, None if it is indented."""
+    """
+    A code block: its page, first line and language, "" without one, None if it is indented.
+
+    `sections` are the anchors of the headings above it, from the page's title inwards.
+    """
 
     page: str
     line: int
     language: str | None
     text: str
+    sections: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -46,24 +51,46 @@ class Block:
         first, _, _ = self.text.partition("\n")
         return f"{self.language}: {first}"
 
+    def is_of(self, place: str) -> bool:
+        """Whether it stands on the page, or with `page.md#anchor` below that heading."""
+        page, _, section = place.partition("#")
+        return self.page == page and (not section or section in self.sections)
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor of a heading, as GitHub and MkDocs make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
 
 @cache
 def _blocks_of(page: str) -> tuple[Block, ...]:
     tokens = MarkdownIt().parse((ROOT / page).read_text("utf-8"))
-    return tuple(
-        Block(page, token.map[0] + 1, token.info if token.type == "fence" else None, token.content)
-        for token in tokens
-        if token.type in ("fence", "code_block") and token.map
-    )
+    found: list[Block] = []
+    sections: list[str] = []
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == "heading_open" and following:
+            sections[int(token.tag[1]) - 1 :] = [anchor_of(following.content)]
+        elif token.type in ("fence", "code_block") and token.map:
+            language = token.info if token.type == "fence" else None
+            line = token.map[0] + 1
+            found.append(Block(page, line, language, token.content, tuple(sections)))
+    return tuple(found)
 
 
 def blocks(page: str, language: str | None = None, start: str = "") -> list[str]:
-    """The texts of a page's code blocks of a language, those that begin with `start`."""
-    return [
+    """
+    The texts of a page's code blocks of a language, those that begin with `start`.
+
+    `page.md#anchor` is the part of a page below one heading.
+    """
+    found = [
         block.text
-        for block in _blocks_of(page)
-        if block.language == language and block.text.startswith(start)
+        for block in _blocks_of(page.partition("#")[0])
+        if block.is_of(page) and block.language == language and block.text.startswith(start)
     ]
+    if not found and "#" in page and not any(b.is_of(page) for b in all_blocks()):
+        raise ValueError(f"{page}: no such section with a block")
+    return found
 
 
 def all_blocks(pages: list[str] = PAGES) -> list[Block]:

@@ -1,4 +1,4 @@
-"""What docs/producers.md, README.md and examples/ print is what they say; others: test_demo_crawl.py."""
+"""What docs/client.md#enqueue-urls, README.md and examples/ print is what they say; others: test_demo_crawl.py."""
 
 import doctest
 import gzip
@@ -22,8 +22,8 @@ def test_every_command_has_its_place_on_a_page():
 
 
 def test_the_producers_page_does_what_it_says(monkeypatch):
-    session = "\n".join(blocks("docs/producers.md", "pycon"))
-    test = doctest.DocTestParser().get_doctest(session, {}, "producers.md", None, 0)
+    session = "\n".join(blocks("docs/client.md#enqueue-urls", "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, "client.md", None, 0)
     with producer_home() as home:
         monkeypatch.setenv("ARAGOG_DATA_DIR", str(home.folder))
 
@@ -53,7 +53,7 @@ def test_the_readme_enqueues_from_code():
 
 def test_the_producers_page_sends_tasks_from_an_app_of_its_own():
     """A chain after a fetch, with the app of an example."""
-    (code,) = blocks("docs/producers.md", "python", "chain(")
+    (code,) = blocks("docs/client.md#enqueue-urls", "python", "chain(")
     setup = """
 from celery import chain
 from examples.celery_producer import app, look_at as mine
@@ -67,7 +67,7 @@ url = "http://a.test/"
 
 
 def test_the_producers_page_enqueues_from_the_shell(tmp_path):
-    (script,) = blocks("docs/producers.md", "sh")
+    (script,) = blocks("docs/client.md#enqueue-urls", "sh")
     (tmp_path / "urls.txt").write_text("http://a.test/1\n")
     (tmp_path / "urls.gz").write_bytes(gzip.compress(b"http://a.test/2\nhttp://a.test/1\n"))
 

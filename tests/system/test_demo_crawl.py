@@ -240,10 +240,17 @@ def shell(crawled, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/cli.md", "docs/tutorial.md", "docs/politeness.md", "docs/http.md"]
+    "name",
+    [
+        "README.md",
+        "docs/cli.md",
+        "docs/tutorial.md#from-nothing-to-a-pages-metadata",
+        "docs/politeness.md#rates",
+        "docs/http.md",
+    ],
 )
 def test_the_commands_of_a_page_print_what_it_says(shell, name):
-    lines = [f"http://news.test/?from={name}{n}" for n in range(3)]
+    lines = [f"http://news.test/?from={quote(name)}{n}" for n in range(3)]
     (shell.folder / "urls.txt").write_text("\n".join(lines))
 
     # Those that start and stop a system: test_standalone_lifecycle.py.
@@ -251,7 +258,7 @@ def test_the_commands_of_a_page_print_what_it_says(shell, name):
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md#from-nothing-to-a-pages-metadata"])
 def test_a_page_crawls_a_list_of_urls(shell, name):
     (script,) = blocks(name, "sh", "export")
     url = f"http://news.test/?from={name}"

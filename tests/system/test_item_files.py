@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-DOCS = "docs/items.md"
+DOCS = "docs/own-fields.md#items"
 (RULES,) = (text for text in blocks(DOCS, "toml") if "files = [" in text)
 RUN, EXPORT = blocks(DOCS, "sh")[1].splitlines()
 (SHOWN,) = map(json.loads, blocks(DOCS, "json"))

@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-DOCS = "docs/items.md"
+DOCS = "docs/own-fields.md#items"
 RULES = blocks(DOCS, "toml")[0].replace('.example"', '.test"')
 COMMAND, *_ = blocks(DOCS, "sh")
 PAGES, EACH = 3, 20

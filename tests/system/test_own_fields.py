@@ -18,7 +18,7 @@ from tests.support.standalone import free_port
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
 LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
-DOCS = "docs/own-fields.md"
+DOCS = "docs/own-fields.md#fields-of-pages"
 SECRET = "8f14e45fceea167a"
 RULES, LOGIN = (
     block.replace("https://books.example", "http://books.test").replace('.example"', '.test"')

@@ -1,4 +1,4 @@
-"""docs/prices.md, whole: three shops, a week of crawls, a table in DuckDB, and the answer."""
+"""docs/tutorial.md#the-prices-of-three-shops-over-a-week, whole: three shops, a week of crawls, a table in DuckDB, and the answer."""
 
 import contextlib
 import importlib.util
@@ -17,7 +17,7 @@ from tests.support.standalone import standalone
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-PAGE = "docs/prices.md"
+PAGE = "docs/tutorial.md#the-prices-of-three-shops-over-a-week"
 URLS, CRONTAB, PRINTED = blocks(PAGE, "text")
 
 

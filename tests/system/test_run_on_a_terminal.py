@@ -23,7 +23,7 @@ def terminal(tmp_path):
     """The process of `make run` on a pseudo-terminal, and a function that returns its screen."""
     (first,), (second,) = (
         blocks("README.md", "sh", "make run"),
-        blocks("docs/tutorial.md", "sh", "make"),
+        blocks("docs/tutorial.md#from-nothing-to-a-pages-metadata", "sh", "make"),
     )
     _, *arguments = shlex.split(recipe(first.splitlines()[0]))
     assert recipe(second).split()[1:] == arguments

@@ -1,4 +1,4 @@
-"""What Scrapy's people use beside it, with the add-on: the table of docs/from-scrapy.md."""
+"""What Scrapy's people use beside it, with the add-on: the table of docs/coming-from.md#scrapy."""
 
 import json
 import struct
@@ -14,7 +14,7 @@ from tests.support.spiders import DATA, spiders_of
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PAGE = "docs/from-scrapy.md"
+PAGE = "docs/coming-from.md#scrapy"
 ADDONS = {"aragog.addons.scrapy.addon.AragogAddon": 0}
 FIRST = {f"Author-{number}" for number in range(quotes_site.AUTHORS_A_PAGE)}
 

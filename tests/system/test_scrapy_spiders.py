@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PAGE = "docs/from-scrapy.md"
+PAGE = "docs/coming-from.md#scrapy"
 QPS, PROCESSES = 20, 3
 NOISE_MS = 2.0
 

@@ -50,7 +50,7 @@ def documented_settings():
     """The settings of the two commands: those with the add-on, and those without it."""
     return [
         dict(part.split("=", 1) for part in shlex.split(block) if "=" in part)
-        for block in blocks("docs/from-scrapy.md", "sh", "scrapy crawl quotes -s")
+        for block in blocks("docs/coming-from.md#scrapy", "sh", "scrapy crawl quotes -s")
     ]
 
 

@@ -1,4 +1,4 @@
-"""Kafka: changes to a topic, and URLs from one (docs/kafka.md)."""
+"""Kafka: changes to a topic, and URLs from one (docs/refresh.md#kafka)."""
 
 COMMANDS = {
     "kafka": (

@@ -1,4 +1,4 @@
-"""The operations as tools for language models: `aragog mcp` (docs/mcp.md)."""
+"""The operations as tools for language models: `aragog mcp` (docs/http.md)."""
 
 COMMANDS = {
     "mcp": (

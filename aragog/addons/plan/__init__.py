@@ -1,4 +1,4 @@
-"""The machines and storage that a crawl needs: `aragog plan` (docs/scale.md)."""
+"""The machines and storage that a crawl needs: `aragog plan` (docs/performance.md#scale)."""
 
 COMMANDS = {
     "plan": (

@@ -88,7 +88,7 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 @click.option(
     "--prices",
     type=click.Path(path_type=Path),
-    help="A TOML file with prices and costs of your own (docs/scale.md).",
+    help="A TOML file with prices and costs of your own (docs/performance.md#scale).",
 )
 @click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
 @as_json_option
@@ -96,7 +96,7 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     """
     Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first bottleneck.
 
-    It uses measured costs and list prices, and asks no server. docs/scale.md explains the figures.
+    It uses measured costs and list prices, and asks no server (docs/performance.md).
     """
     if demand["refresh_changed"] + demand["not_modified"] > 1:
         raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")

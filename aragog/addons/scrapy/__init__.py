@@ -1,7 +1,7 @@
 """
 Components for Scrapy: spiders whose processes share their requests and this cluster's politeness.
 
-It needs the extra `scrapy`; nothing else of aragog imports it. docs/from-scrapy.md is the guide.
+It needs the extra `scrapy`; nothing else of aragog imports it. docs/coming-from.md is the guide.
 
     addon.py             one line in a project's settings puts all the others in place
     scheduler.py         `SCHEDULER`: requests are jobs of pinlater; a job ends with its callback

@@ -1,4 +1,4 @@
-"""A table of pages or items that stays current: Delta Lake, here or in S3 (docs/table.md)."""
+"""A table of pages or items that stays current: Delta Lake, here or in S3 (docs/exports.md)."""
 
 COMMANDS = {
     "table": (

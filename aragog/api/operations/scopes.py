@@ -11,7 +11,7 @@ from aragog.errors import AccessDenied, BadInput
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
-"""What a token may be allowed; `read@pins` and `write@pins` are about one graph (docs/zen.md)."""
+"""What a token may do; `read@pins` and `write@pins` are of one graph (docs/extending.md)."""
 GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
 ANY = ""
 """The scope of calls that every token may make."""

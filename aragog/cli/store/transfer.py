@@ -65,7 +65,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--items",
     type=FieldNames(),
-    help="Write a row for each item of these kinds, separated by commas (docs/items.md).",
+    help="Write a row for each item of these kinds, separated by commas (docs/own-fields.md).",
 )
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--crawl", help="Only the pages of this crawl.")

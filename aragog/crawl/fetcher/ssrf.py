@@ -4,7 +4,7 @@ The SSRF filter: which URLs may be fetched and which addresses a connection may 
 A crawler fetches untrusted URLs, inside a network whose hosts may trust each other. The filter
 therefore allows only http(s) on allowed ports, without credentials, to globally reachable
 addresses, whatever their spelling; and the connection uses exactly the address that was checked. It
-applies to every URL, every redirect target and every connection. docs/safety.md lists what is
+applies to every URL, every redirect target and every connection. docs/security.md lists what is
 denied and how to allow a network.
 """
 

@@ -12,7 +12,7 @@ Reader = Callable[[str, bytes], Any]
 
 
 def plain(change: Change, read: Reader) -> dict[str, Any]:
-    """A change as readers get it (docs/changes.md); field values by their declared formats."""
+    """A change as readers get it (docs/refresh.md); field values by their declared formats."""
     more: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

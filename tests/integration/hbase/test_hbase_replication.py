@@ -1,4 +1,4 @@
-"""A standby cluster gets what aragog writes, set up as docs/hbase.md says."""
+"""A standby cluster gets what aragog writes, set up as docs/deployment.md#hbase says."""
 
 import shutil
 import subprocess

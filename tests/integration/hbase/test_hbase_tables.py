@@ -37,8 +37,8 @@ def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing
 
 
 def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_settings, tmp_path):
-    (settings,) = blocks("docs/hbase.md", "toml")
-    make, show = blocks("docs/hbase.md", "sh", "aragog")
+    (settings,) = blocks("docs/deployment.md#hbase", "toml")
+    make, show = blocks("docs/deployment.md#hbase", "sh", "aragog")
     file = tmp_path / "aragog.toml"
     file.write_text(settings.replace("127.0.0.1:9090", hbase_server.gateways[0]))
     environ = {

@@ -1,4 +1,4 @@
-"""The commands and records of docs/kafka.md, on a broker."""
+"""The commands and records of docs/refresh.md#kafka, on a broker."""
 
 import json
 import os
@@ -21,7 +21,9 @@ URL = "https://shop.example/p/1"
 
 def test_the_commands_and_records_are_as_the_page_shows_them(cli_environ, make_topic, tmp_path):
     changes, wanted = make_topic(), make_topic()
-    wanted.put([blocks("docs/kafka.md", "json")[1].replace(', "crawl": "shops"', ""), URL + "?b"])
+    wanted.put(
+        [blocks("docs/refresh.md#kafka", "json")[1].replace(', "crawl": "shops"', ""), URL + "?b"]
+    )
     clock = ManualClock(SystemClock().now_ms() - 60_000)
     with closing(url_store(load_settings(), clock)) as store:
         store.schedule.watch(URL, "shop")
@@ -36,8 +38,8 @@ def test_the_commands_and_records_are_as_the_page_shows_them(cli_environ, make_t
     }
     shell = replace(Shell(dict(os.environ), tmp_path), instead=instead)
 
-    assert not (wrong := shell.wrong("docs/kafka.md")), wrong
-    shown = json.loads(blocks("docs/kafka.md", "json")[0])
+    assert not (wrong := shell.wrong("docs/refresh.md#kafka")), wrong
+    shown = json.loads(blocks("docs/refresh.md#kafka", "json")[0])
     sent = json.loads(changes.records()[-1].value())
     unlike = {"id": "", "cursor": "", "at_ms": 0}
     assert {**sent, **unlike} == {**shown, **unlike}

@@ -241,11 +241,11 @@ def test_inspect_tells_how_many_urls_wait_for_which_domain(punctual_origin, tmp_
 
 def test_the_producer_of_the_documentation_reaches_the_workers(tmp_path, monkeypatch):
     """Ten lines as printed, beside the data folder of `aragog up`."""
-    (code,) = blocks("docs/producers.md", "python", "import os")
+    (code,) = blocks("docs/client.md#enqueue-urls", "python", "import os")
     with producer_home() as home:
         (tmp_path / "var").symlink_to(home.folder)
         monkeypatch.chdir(tmp_path)
-        exec(compile(code, "docs/producers.md", "exec"), {})
+        exec(compile(code, "docs/client.md#enqueue-urls", "exec"), {})
         jobs = home.jobs()
 
     urls = [arguments(job.body)[0] for job in jobs]

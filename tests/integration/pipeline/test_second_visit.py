@@ -102,7 +102,7 @@ NOT_EXACT = (
 
 
 def test_the_document_has_the_table():
-    docs = Path(__file__).parents[3] / "docs" / "correctness.md"
+    docs = Path(__file__).parents[3] / "docs" / "reliability.md"
     assert document() in docs.read_text(), "python -m tests.support.second_visit.document"
 
 

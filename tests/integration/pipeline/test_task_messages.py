@@ -151,7 +151,7 @@ def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
         if how == "task":
             it.app.send_task(Destination.ROBOTS.task, (f"{it.base}/",), queue=Queue.ROBOTS.value)
         else:
-            (line,) = blocks("docs/robots.md", "sh")
+            (line,) = blocks("docs/politeness.md#robotstxt", "sh")
             words = line.replace("https://site.test/", it.base).split()[1:]
             done = CliRunner().invoke(main, words, env=it.environ)
             assert done.stdout == f"{it.base}/robots.txt is fetched again\n"

@@ -15,7 +15,7 @@ from aragog.settings import load_settings
 from tests.support import quotes_site
 from tests.support.documented import blocks
 
-PAGE = "docs/from-scrapy.md"
+PAGE = "docs/coming-from.md#scrapy"
 TITLE = """
 from web_poet import WebPage, field
 

@@ -236,7 +236,7 @@ def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
 
 
 def test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel(renderer, tmp_path):
-    (text,) = blocks("docs/rendering.md", "sh", "#!/bin/sh")
+    (text,) = blocks("docs/fetching.md#pages-that-need-javascript", "sh", "#!/bin/sh")
     script = tmp_path / "chromium-without-network"
     script.write_text(text.replace("chromium-headless-shell", chromium_or_skip()))
     script.chmod(0o755)

@@ -32,7 +32,7 @@ def test_a_server_that_was_started_before_its_block_is_started_once(tmp_path):
 
 
 def test_the_settings_that_make_s3_prints_work(tmp_path, monkeypatch):
-    (command,) = blocks("docs/s3.md", "sh")
+    (command,) = blocks("docs/deployment.md#page-content-in-s3", "sh")
     _, *arguments = shlex.split(recipe(command))
     arguments += ["--folder", str(tmp_path), "--port", str(free_port())]
     start_or_skip(binary, S3)

@@ -23,7 +23,7 @@ from zengraph import OUT
 from zengraph.records import count_column
 from zengraph.tables.memory import MemoryTables
 
-DOCS = "docs/zen.md"
+DOCS = "docs/extending.md#graphs-of-your-own"
 
 
 @pytest.fixture

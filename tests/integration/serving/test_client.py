@@ -559,7 +559,7 @@ def test_the_example_counts(part, served):
 
 
 def test_the_example_of_the_documentation_does_what_it_says(part, served):
-    (code,) = blocks("docs/client.md", "python")
+    (code,) = blocks("docs/client.md#the-python-client", "python")
     names: dict[str, Any] = {"urls": [URL, "http://unknown.example/"]}
 
     with served(part) as address:

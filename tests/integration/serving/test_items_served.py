@@ -12,7 +12,7 @@ from tests.support.stores import NOW_MS, page, stand
 from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/c/lamps"
-(EXAMPLE,) = blocks("docs/items.md", "python", "from aragog.client")
+(EXAMPLE,) = blocks("docs/own-fields.md#items", "python", "from aragog.client")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def server():
 def test_the_example_of_the_page_prints_the_items(server, capsys):
     code = EXAMPLE.replace("http://127.0.0.1:8100", f"http://127.0.0.1:{server.port}")
 
-    exec(compile(code, "docs/items.md", "exec"), {})
+    exec(compile(code, "docs/own-fields.md#items", "exec"), {})
 
     assert capsys.readouterr().out == f"L-1 5.00 {URL}\n"
 

@@ -63,8 +63,8 @@ def served():
 
 
 def over_stdio(port, token):
-    """The official client of a real `aragog mcp`, as docs/mcp.md configures it."""
-    (block,) = blocks("docs/mcp.md", "json")
+    """The official client of a real `aragog mcp`, as docs/http.md#tools-for-language-models configures it."""
+    (block,) = blocks("docs/http.md#tools-for-language-models", "json")
     entry = json.loads(block)["mcpServers"]["aragog"]
     assert entry["command"] == "aragog"
     return Client(

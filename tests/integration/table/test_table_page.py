@@ -1,4 +1,4 @@
-"""docs/table.md: its commands keep a table, and its programs read it."""
+"""docs/exports.md#a-table-that-stays-current: its commands keep a table, and its programs read it."""
 
 import shlex
 from contextlib import closing
@@ -18,7 +18,7 @@ from tests.support.documented import blocks
 from tests.support.stores import page
 from tests.support.waiting import wait_until
 
-PAGE = "docs/table.md"
+PAGE = "docs/exports.md#a-table-that-stays-current"
 
 
 def run(*arguments, code=0):
@@ -46,7 +46,9 @@ def put(store, number, price):
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     settings = tmp_path / "aragog.toml"
-    settings.write_text("".join([blocks(PAGE, "toml")[0], *blocks("docs/items.md", "toml")[:1]]))
+    settings.write_text(
+        "".join([blocks(PAGE, "toml")[0], *blocks("docs/own-fields.md#items", "toml")[:1]])
+    )
     monkeypatch.setenv("ARAGOG_SETTINGS", str(settings))
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     with closing(url_store(load_settings())) as opened:

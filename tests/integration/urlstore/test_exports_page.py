@@ -55,7 +55,7 @@ def test_duckdb_and_pandas_read_exports(data):
     out, names = io.StringIO(), {}
 
     with contextlib.redirect_stdout(out):
-        for block in blocks(PAGE, "python"):
+        for block in blocks(f"{PAGE}#duckdb-and-pandas", "python"):
             exec(compile(block.replace("/data", str(data)), PAGE, "exec"), names)
 
     assert out.getvalue().splitlines() == [

@@ -128,7 +128,7 @@ def test_the_commands_of_the_page_import_files(tmp_path, monkeypatch):
     (tmp_path / "dump" / "part-r-00000").write_text(TEXT.partition("http://a.example/broken")[0])
     (tmp_path / "segment.warc.gz").write_bytes(warc(response("http://shop.example/", body=LAMP)))
     (tmp_path / "index.cdxj").write_text(ELEVEN)
-    (block,) = blocks("docs/from-nutch.md", "sh")
+    (block,) = blocks("docs/coming-from.md#nutch", "sh")
 
     for command in block.splitlines():
         if command.startswith("aragog store "):

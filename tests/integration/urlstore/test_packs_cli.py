@@ -1,4 +1,4 @@
-"""Content that moves into packs, and earlier versions of it, by the commands of docs/packs.md."""
+"""Content that moves into packs, and earlier versions of it, by the commands of docs/store.md#content-in-packs."""
 
 import shlex
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ def place(tmp_path):
 
 
 def test_the_commands_of_the_page_move_objects_and_show_an_earlier_version(place):
-    pack, export, at = (one.strip() for one in blocks("docs/packs.md", "sh"))
+    pack, export, at = (one.strip() for one in blocks("docs/store.md#content-in-packs", "sh"))
     place.store("<p>of October", FIRST_MS, AS_OBJECTS)
     assert not place.files("*.warc.zst")
 

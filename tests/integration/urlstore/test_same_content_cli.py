@@ -46,7 +46,7 @@ def test_near_copies_are_listed_with_the_bits_that_differ(run):
 
 
 def test_the_commands_of_the_page_list_pages(run):
-    (block,) = blocks("docs/same-content.md", "sh")
+    (block,) = blocks("docs/store.md#pages-with-the-same-content", "sh")
     same, near = (line.split() for line in block.splitlines())
 
     assert same[:3] == near[:3] == ["aragog", "links", A]

@@ -1,5 +1,5 @@
 """
-The table as docs/correctness.md shows it.
+The table as docs/reliability.md#correctness-without-labels shows it.
 
     python -m tests.support.second_visit.document    # prints it
 """

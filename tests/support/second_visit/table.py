@@ -1,8 +1,8 @@
 """
 The table of the second visit: rows are what is stored, columns what comes next.
 
-Each cell names an `Expected`. The expectations follow docs/canonical.md, changes.md, fetching.md,
-store.md, refresh.md and standing.md. docs/correctness.md shows the same table (`document`).
+Each cell names an `Expected`. The expectations follow docs/urls.md, fetching.md, store.md,
+refresh.md and standing.md. docs/reliability.md shows the same table (`document`).
 """
 
 from __future__ import annotations

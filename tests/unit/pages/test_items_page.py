@@ -1,4 +1,4 @@
-"""The examples of docs/items.md do what the page says."""
+"""The examples of docs/own-fields.md#items do what the page says."""
 
 import tomllib
 
@@ -8,7 +8,7 @@ from aragog.pages.items import PageItems
 from tests.support.byte_streams import html_result
 from tests.support.documented import blocks
 
-DOCS = "docs/items.md"
+DOCS = "docs/own-fields.md#items"
 CARDS, FROM_PARENT, _, BY_PYTHON = blocks(DOCS, "toml")
 (PYTHON,) = blocks(DOCS, "python", "from dataclasses")
 LISTING = (

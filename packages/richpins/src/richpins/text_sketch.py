@@ -20,7 +20,7 @@ from itertools import pairwise
 from zlib import crc32
 
 LEAST_ALIKE = 0.9
-"""Texts with at least this Dice coefficient are near the same; docs/canonical.md has figures."""
+"""Texts with at least this Dice coefficient are near the same; docs/urls.md has figures."""
 LEAST_WORDS = 30
 """A shorter text has no sketch: pages that a script fills all say the same few words."""
 MOST_WORDS, MOST_CHARS = 5_000, 40_000

@@ -3,7 +3,7 @@ Recognize texts that stand where a page should name its canonical URL, but name 
 
 Templates whose variable was not filled in, values of programs that are not there (`undefined`), and
 hosts without a scheme, which a URL parser reads as a path. All pages of a site with such a text
-would share one record. docs/canonical.md has the figures of real pages.
+would share one record. docs/urls.md#canonical-urls has the figures of real pages.
 """
 
 from __future__ import annotations

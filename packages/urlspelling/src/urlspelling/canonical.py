@@ -4,7 +4,7 @@ The canonical URL of a page: `decide` computes it from the evidence, with reason
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
 is worse than none, because two pages would share one record. So a declaration must pass the guards:
 it must be plausible without a fetch; unknown facts make the decision provisional, and known
-contradictions reject it. docs/canonical.md lists the order of trust and the guards.
+contradictions reject it. docs/urls.md#canonical-urls lists the order of trust and the guards.
 """
 
 from __future__ import annotations
