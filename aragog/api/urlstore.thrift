@@ -895,7 +895,10 @@ struct CrawlView {
   /** The address that is told when it is done or ends; empty: none. */
   25: string notify
   26: optional double notify_error_rate
-  /** Of what was stored: unchanged, and duplicate of another canonical URL. */
+  /**
+   * Of what was stored: unchanged, and duplicate of another canonical URL. Of links that were not
+   * enqueued: trap were left out as parts of traps, held may still be followed.
+   */
   27: map<string, i64> notes
   /** Its share of a domain's slots beside other crawls of its token. */
   28: double weight

@@ -162,9 +162,10 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
 
 def _line(status: CrawlStatus) -> str:
     counts = status.counts
+    held = f", {counts.held:,} links held" if counts.held else ""
     return (
         f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
-        f"{counts.waiting:,} waiting, {counts.stored:,} stored{_next(status)}"
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held}{_next(status)}"
     )
 
 
@@ -329,8 +330,7 @@ def cancel(
         raise click.UsageError("give a URL, --host, --domain or --pattern")
     control = _control()
     if dry_run:
-        count = sum(control.waiting(kind, values) for kind, values in given.items())
-        echo(f"{count:,} URLs wait")
+        echo(f"{control.waiting(given):,} URLs wait")
         return
     for kind, values in given.items():
         control.cancel_urls(kind, values)

@@ -68,7 +68,7 @@ class OpenHosts:
         self._tail_ms = tail_ms
 
     def ask(self, crawl: int, most: int, hosts: Sequence[str]) -> AskedHosts:
-        """Request places for hosts whose URLs could be sent; without hosts, only open the next ones."""
+        """Request places for hosts whose URLs could be sent; without hosts, only open new ones."""
         with redis_errors("redis, open hosts"):
             count, *found = load_script("aragog.crawl.politeness", "hosts_ask").run(
                 self._redis,

@@ -71,7 +71,7 @@ class CrawlRounds:
 
     def _begin(self, record: CrawlRecord, now_ms: int) -> None:
         before = self.counts.of([record.number])
-        if before.waiting:
+        if before.open:
             return
         self.counts.forget_hosts([record.number])
         begun = self.registry.note(
