@@ -176,7 +176,7 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
 
 class TakedownSharing:
     """
-    Tells the rest of the system that the takedowns of a store changed.
+    Notifies the rest of the system that the takedowns of a store changed.
 
     Args:
         settings: of Redis and the broker.

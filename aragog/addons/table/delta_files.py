@@ -51,7 +51,7 @@ class TableState:
     host: str | None = None
     """Only items of pages of this host and those below it; None: of all."""
     types: str = ""
-    """Tells the types of its columns from others; empty: as of a version that did not say it."""
+    """Identifies the types of its columns; empty: written by an earlier version."""
     number: int = 0
     """Commits of aragog so far; two writers cannot commit the same."""
 

@@ -28,7 +28,7 @@ _ADVANCE_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """How a table is to be; None keeps what it is."""
+    """The wanted state of a table; None keeps the present value."""
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
@@ -77,7 +77,7 @@ class TableKeeper:
         files: the table.
         types: of the fields of pages.
         kinds: of items.
-        wanted: how the table is to be.
+        wanted: the state of the table.
         kept_s: how long the feed keeps changes.
         keep_h: how long files that the table no longer has stay for its readers.
         now_ms: the store's time.

@@ -63,7 +63,7 @@ Explain = Callable[[str], "Explanation"]
 
 
 class TakedownsChanged(Protocol):
-    """Tells the rest of the system that the takedowns changed."""
+    """Notifies the rest of the system that the takedowns changed."""
 
     def __call__(self, *, purge: bool) -> object: ...
 

@@ -115,13 +115,13 @@ class Api:
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
-        """Answer the requests that wait for a fetch; not from a signal handler, as it locks."""
+        """Answer the requests that wait for a fetch. Not for signal handlers: it takes a lock."""
         if self._fetching is not None:
             self._fetching.drain()
 
     @property
     def running_calls(self) -> int:
-        """How many store calls are still running; after a drain, the abandoned ones."""
+        """The number of store calls that still run; after a drain, the abandoned ones."""
         return self._calls.running
 
     def close(self) -> None:
