@@ -51,7 +51,7 @@ class UseStatement(NamedTuple):
 
 
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
-"""Notes among the statements of a site that its file was asked for; what it says stands beside."""
+"""Notes among the statements of a site that its file was requested; what it says stands beside."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
 """Notes that was not requested the robots.txt of a page."""
 

@@ -134,7 +134,7 @@ class BadWarc(ValueError):
 
 @dataclass(slots=True)
 class WarcRecord:
-    """One record; its block is read before the next record is asked for."""
+    """One record; its block is read before the next record is requested."""
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""

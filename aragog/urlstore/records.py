@@ -299,7 +299,7 @@ class FieldValues(NamedTuple):
     values: tuple[bytes | None, ...]
     """The values in the order of the requested fields; None: the page has no such field."""
     facts: bytes | None = None
-    """JSON; like those below None if it was not asked for or is not stored."""
+    """JSON; like those below None if it was not requested or is not stored."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""

@@ -1,4 +1,4 @@
-"""A stage that stands still stops fetching before the spool is full; nothing is asked for twice."""
+"""A stage that stands still stops fetching before the spool is full; nothing is requested twice."""
 
 from collections import Counter
 from dataclasses import dataclass

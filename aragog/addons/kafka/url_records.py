@@ -19,7 +19,7 @@ _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.htt
 
 @dataclass(frozen=True, slots=True)
 class WantedUrl:
-    """A URL, and what is asked for it."""
+    """A URL with its options of enqueuing."""
 
     url: str
     arguments: EnqueueArguments

@@ -3,7 +3,7 @@ URLs from a topic: each is enqueued, and its offset committed after that was ack
 
 A record's offset is committed after the broker of jobs has accepted its URL, so a process that is
 killed reads some records again, and none is left out. A URL that still waits is not enqueued twice;
-one that is stored in the meantime ends as known, unless `refresh` was asked for.
+one that is stored in the meantime ends as known, unless `refresh` was requested.
 
 While jobs are not accepted (memory is nearly full, a server is away, `most_in_flight` is reached),
 the partitions are paused and the batch is kept: the consumer stays in its group, whatever time that

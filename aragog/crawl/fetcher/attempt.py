@@ -154,7 +154,7 @@ class FetchAttempt:
 
     def _signs_again(self, response: HttpResponse) -> bool:
         """
-        Whether to repeat the request with the signature that a 403 asks for (Accept-Signature).
+        Whether to repeat the request with the signature that a 403 requests (Accept-Signature).
 
         At most once in a fetch, and at a slot of its own; not if that is far.
         """

@@ -94,7 +94,7 @@ class RequestSigner:
             wanted: what its server asked to be signed; the usual components are covered as well.
 
         Raises:
-            UnsignableError: the request lacks a component that was asked for.
+            UnsignableError: the request lacks a component that was requested.
             ConfigError: the key file cannot be used, no key is in its time, or the extra
                 `identity` is missing.
         """

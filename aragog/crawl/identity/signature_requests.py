@@ -20,7 +20,7 @@ MOST_NONCE_CHARS = 512
 
 @dataclass(frozen=True, slots=True)
 class SignatureRequest:
-    """A signature that a server asks for."""
+    """A signature that a server requests."""
 
     label: str
     components: tuple[Component, ...]

@@ -4,7 +4,7 @@ What the robots cache holds of an origin: the state of its rules, and their reco
 The validity is that of RFC 9309, sections 2.3.1 and 2.4:
 
     2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
-    429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
+    429, 5xx, no answer nothing may be fetched; requested again after `robots_error_s`; older good
                         rules stay in use while they are usable
 
 A record is a head of 37 bytes, what a conditional request needs, and the packed, compressed rules.
@@ -99,7 +99,7 @@ class RobotsResult(NamedTuple):
     validators: Validators = NO_VALIDATORS
     """Of a 2xx."""
     tdm: tuple[TdmRule, ...] | None = None
-    """The rules of the origin's tdmrep.json; None: it was not asked for."""
+    """The rules of the origin's tdmrep.json; None: it was not requested."""
     failure: str | None = None
     """Why there is no status, one of `FAILURES`; None: another reason, or there is one."""
 

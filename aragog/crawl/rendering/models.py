@@ -21,7 +21,7 @@ class PlainPage:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """A GET that a page's script asks for: a script, or data."""
+    """A GET that a page's script requests: a script, or data."""
 
     url: str
     """The URL as the page spelled it: absolute, without a fragment."""

@@ -42,7 +42,7 @@ class RequestKind(Enum):
     """The kind of a request."""
 
     PAGE = "page"
-    """A page, or what the scripts of a page ask for."""
+    """A page, or what the scripts of a page request."""
     SITEMAP = "sitemap"
     """A sitemap: no content to be used, so no purpose of the crawl is asked about."""
     ROBOTS = "robots"

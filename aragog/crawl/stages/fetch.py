@@ -289,7 +289,7 @@ class _Run:
             self.wait_for([following])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
-        """Another attempt once robots.txt could be fetched, or when it is asked for again."""
+        """Another attempt once robots.txt could be fetched, or when it is requested again."""
         until_ms = self._until(verdict.retry_at_ms)
         following = self.stage.returning_jobs.next_attempt(job, until_ms)
         if following is None:

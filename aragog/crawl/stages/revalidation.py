@@ -3,7 +3,7 @@ Revalidation: select the jobs of a batch to fetch, and their validators, by what
 
 What a 304 then does to the stored page is in `not_modified`.
 
-Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
+Dropped are URLs that are stored already (unless a refresh is requested) and URLs that were taken
 down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
 are followed as the store has them.
 """

@@ -92,7 +92,7 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # A sampler of the environment is asked for each URL; the SDK reads it by itself.
+    # A sampler of the environment is called for each URL; the SDK reads it by itself.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 

@@ -160,7 +160,7 @@ class WritePlanner:
         """
         Leave the record of a canonical URL that was never fetched to the pages that agreed with it.
 
-        For a page that sent it and is another one by now. True if there were any such pages.
+        For pages that sent it and have other content now. True if there were any.
         """
         if is_failed_fetch(page):
             return False

@@ -320,7 +320,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
 
     A name that is no coding of `ACCEPT_ENCODING` has none: servers send charsets and media types
     (`UTF-8`, `binary`, `text/html`), and browsers and HTTP libraries pass such a body through. The
-    body of a coding that was not asked for (`compress`) passes as well; what reads it decides.
+    body of a coding that was not requested (`compress`) passes as well; what reads it decides.
 
     Raises:
         TransportError: more than five codings.

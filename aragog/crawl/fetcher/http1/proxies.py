@@ -43,7 +43,7 @@ _SOCKS_REFUSES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""The next bytes, at most as many as asked for; b"" at the end. OSError past the time limit."""
+"""The next bytes, at most as many as requested; b"" at the end. OSError past the time limit."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:

@@ -141,7 +141,7 @@ class _StoredRow:
         self._ahead_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
-        """Raises _Changed if the row is another one by now."""
+        """Raises _Changed if the row has changed."""
         at = offset - self._ahead_at
         if not 0 <= at <= at + size <= len(self._ahead):
             _, version, self._ahead = self._get(offset, max(size, _AHEAD_BYTES))
