@@ -185,11 +185,11 @@ class AliasMerger:
             is_needed: it is due at once, whoever wants it: what it was read as is deleted.
         """
         own = self._properties.get(self._zen.node_id(alias))
-        leaving = text(own, nodes.LEAVING)
-        canonical = leaving or alias_of(own, alias)
+        detaching = text(own, nodes.LEAVING)
+        canonical = detaching or alias_of(own, alias)
         if canonical is None:
             return
-        if not leaving:
+        if not detaching:
             self._properties.put(
                 self._zen.node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
             )
@@ -201,7 +201,7 @@ class AliasMerger:
         self._give_back(alias, own, canonical, now_ms, inherits=inherits)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
-        begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
+        begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
