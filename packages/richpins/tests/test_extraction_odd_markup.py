@@ -38,7 +38,7 @@ def test_a_table_of_attributes_in_a_manual_is_no_recipe():
 
 
 @pytest.mark.parametrize("text", ["-PT10M", "-10 min", "−PT1H"])
-def test_a_negative_duration_is_none(text):
+def test_a_negative_duration_is_ignored(text):
     assert durations.minutes(text) is None
     assert durations.seconds(text) is None
 

@@ -81,13 +81,13 @@ def test_a_table_that_lays_out_a_page_is_no_table_of_markdown():
     assert tree.css_first("pre").text() == "a = 1\nb = 2\n"
 
 
-def test_a_link_around_a_heading_stands_within_it():
+def test_a_link_around_a_heading_is_written_inside_it():
     card = f"<a href=/sow><h2>Sowing</h2><p>{SENTENCE}</p></a>"
 
     assert texts(rendered(card), "h2 > a[href='https://docs.example/sow']") == ["Sowing"]
 
 
-def test_the_caption_of_a_table_stands_before_it():
+def test_the_caption_of_a_table_is_written_before_it():
     table = (
         "<table><caption>Work by month</caption><tr><td>May</td><td>plant them</td></tr></table>"
     )

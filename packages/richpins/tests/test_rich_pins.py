@@ -189,7 +189,7 @@ def test_titles_lose_the_name_of_the_site():
     assert pin("<title>Soup - Salad</title>").title == "Soup - Salad"
 
 
-def test_a_site_is_called_after_its_host_where_the_title_says_so():
+def test_a_site_is_named_after_its_host_if_the_title_has_that_name():
     assert (
         pin("<title>Soup | Bong Eats</title>", "https://www.bongeats.com/soup").site_name
         == "Bong Eats"

@@ -46,7 +46,7 @@ def test_a_host_before_an_absolute_address_is_taken_off():
     assert rich_pin.image.url == "https://cdn.test/a.jpg"
 
 
-def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it():
+def test_without_offered_images_the_one_with_the_name_of_the_page_is_used():
     rich_pin = pin(
         '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
         '<img data-src="/b.jpg" alt="leek soup in green">'
@@ -100,7 +100,7 @@ def test_a_size_relative_to_the_window_is_no_small_image(size):
     assert rich_pin.image.width is None
 
 
-def test_without_any_name_a_large_image_stands_for_the_page():
+def test_without_any_name_a_large_image_is_used():
     html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
     assert pin(html).image.url == "https://www.longpot.test/b.jpg"
 
@@ -113,7 +113,7 @@ def test_a_recipe_without_author_has_that_of_the_post_around_it():
     assert rich_pin.authors == ("Ann Lee",)
 
 
-def test_a_date_is_read_where_its_class_says_so():
+def test_a_date_is_read_from_an_element_with_a_class_for_dates():
     rich_pin = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
 
     assert rich_pin.published_at.isoformat() == "2016-05-26"

@@ -67,7 +67,7 @@ def test_an_ingredient_is_no_title_for_being_bold_or_explained(row: str) -> None
     assert len(recipe_of(f"<ul>{row}<li>1 l milk</li><li>1 pinch salt</li></ul>").ingredients) == 3
 
 
-def test_where_all_ingredients_are_bold_none_is_a_title() -> None:
+def test_if_all_ingredients_are_bold_no_line_is_a_title() -> None:
     names = ("flour", "water", "salt")
     rows = "".join(f"<li><b>{name}</b></li>" for name in names)
 
@@ -98,7 +98,7 @@ def test_where_all_ingredients_are_bold_none_is_a_title() -> None:
         "<p>Equipment</p><ul><li>1 bowl</li><li>1 whisk</li></ul>",
     ],
 )
-def test_a_line_beside_the_ingredients_is_none(line: str) -> None:
+def test_a_line_beside_the_ingredients_is_not_an_ingredient(line: str) -> None:
     assert recipe_of(ROWS + line).ingredients == ("500 g flour", "2 eggs")
 
 
@@ -185,7 +185,7 @@ def test_a_title_names_the_steps_of_the_list_after_it(title: str) -> None:
         "<figure><figcaption>A loaf on a board, with butter.</figcaption></figure>",
     ],
 )
-def test_a_line_after_the_steps_is_none(line: str) -> None:
+def test_a_line_after_the_steps_is_not_a_step(line: str) -> None:
     assert steps_of(f"<ol><li>{MIXED}</li><li>{BAKED}</li></ol>{line}") == (MIXED, BAKED)
 
 

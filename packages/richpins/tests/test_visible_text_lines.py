@@ -68,7 +68,7 @@ def test_paragraphs_in_a_list_without_items_are_its_entries() -> None:
     assert recipe(f"{AMOUNTS}<h2>Method</h2><ul>{blocks}</ul>").instructions == FIRST
 
 
-def test_a_paragraph_behind_the_numbered_steps_is_none() -> None:
+def test_a_paragraph_after_the_numbered_steps_is_not_a_step() -> None:
     assert steps("<p>If you have no milk, water works just as well.</p>") == FIRST
     assert steps("<div><p>We made it for our neighbors last year.</p></div>") == FIRST
 
@@ -173,7 +173,7 @@ def test_an_item_whose_class_calls_it_a_header_names_the_entries_after_it(called
     assert [group.name for group in found.ingredient_groups] == [None, "Sauce"]
 
 
-def test_an_amount_may_stand_behind_its_name_and_a_duration_is_none() -> None:
+def test_an_amount_may_follow_its_name_and_a_duration_is_not_an_amount() -> None:
     assert measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
     assert measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
 

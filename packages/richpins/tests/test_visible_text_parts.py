@@ -251,7 +251,7 @@ def test_a_heading_may_name_the_dish_beside_the_part():
     assert (len(rich_pin.recipe.ingredients), len(rich_pin.recipe.instructions)) == (4, 2)
 
 
-def test_a_heading_that_says_something_else_ends_no_search_for_steps():
+def test_an_unrelated_heading_does_not_end_the_search_for_steps():
     rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
 
     assert len(rich_pin.recipe.instructions) == 2

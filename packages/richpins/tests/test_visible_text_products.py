@@ -32,7 +32,7 @@ def product(markup):
         "<div><span>{} </span>:&nbsp;<span>{}</span></div>",
     ],
 )
-def test_a_value_stands_next_to_its_label(row):
+def test_a_value_is_found_next_to_its_label(row):
     shown = product("".join(row.format(*each) for each in (
         ("Brand", "Pot &amp; Co"), ("Art.-Nr.", "PK 17-b"), ("EAN", "4006381333931"),
         ("Model number", "KB/200"), ("Availability", "In stock"),

@@ -32,7 +32,7 @@ def reason(decision, url):
 # Nothing said, or the page named itself.
 
 
-def test_a_page_that_says_nothing_stands_for_itself():
+def test_a_page_without_statements_is_its_own_canonical_url():
     decision = of()
 
     assert decision == Decision(
@@ -200,7 +200,7 @@ def test_a_refresh_that_lets_the_page_be_read_first_is_not_a_redirect():
     assert of(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
 
 
-def test_a_page_that_reloads_itself_stands_for_itself():
+def test_a_page_that_reloads_itself_is_its_own_canonical_url():
     assert of(meta_refresh=(0.0, PAGE)).rule == "self"
 
 

@@ -135,7 +135,7 @@ def test_what_is_no_record_is_refused(data):
         (Ignore(), False, None, None),
     ],
 )
-def test_how_a_task_ended_says_what_its_job_becomes(error, retries, ack, reject):
+def test_the_end_of_a_task_decides_the_state_of_its_job(error, retries, ack, reject):
     assert [end and end.step for end in dispositions(error, retries=retries)] == [ack, reject]
 
 
