@@ -290,7 +290,7 @@ def test_a_failure_says_nothing_of_identity(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_a_page_that_says_it_stands_for_itself_is_no_alias_any_more(a_stand):
+def test_a_page_that_says_it_stands_for_itself_is_not_an_alias_any_more(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 

@@ -50,7 +50,7 @@ def test_an_amp_page_is_recognized():
     assert evidence("<html amp lang=en>").is_amp
 
 
-def test_candidates_that_are_no_url_are_kept_with_their_source():
+def test_candidates_that_are_not_urls_are_kept_with_their_source():
     facts = evidence(
         "<link rel=canonical href='http://['><meta property=og:url content='mailto:x'>"
     )

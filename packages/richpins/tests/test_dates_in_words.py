@@ -99,5 +99,5 @@ def test_all_names_of_a_byline_are_authors(byline):
     )  # fmt: skip
 
 
-def test_what_follows_a_comma_and_is_no_name_is_no_author():
+def test_what_follows_a_comma_and_is_not_a_name_is_not_an_author():
     assert published("<p class=byline>By Abby Goodwin, chief editor</p>")[1] == ("Abby Goodwin",)

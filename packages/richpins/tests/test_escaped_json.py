@@ -101,7 +101,7 @@ def test_json_in_a_text_of_json_ld_is_decoded():
 
 
 @pytest.mark.parametrize("broken", ['[{"@type":', "[{]", '{"text": "Chop"', "[{\n}]"])
-def test_broken_json_in_a_content_attribute_is_no_step(broken):
+def test_broken_json_in_a_content_attribute_is_not_a_step(broken):
     content = html.escape(broken)
     body = (
         "<div itemscope itemtype='http://schema.org/Recipe'><h1 itemprop=name>Soup</h1>"

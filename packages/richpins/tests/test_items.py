@@ -325,7 +325,7 @@ def test_files_are_fields_of_type_url(files, problem):
         kind_of("lamps", {"fields": fields, "files": files})
 
 
-def test_a_field_that_comes_from_the_parent_is_no_file():
+def test_a_field_that_comes_from_the_parent_is_not_a_file():
     fields = {"name": "css:h1", "image": {"from_parent": "cards.image", "type": "url"}}
 
     with pytest.raises(InvalidKind, match="files: 'image' is not a field of the page itself"):

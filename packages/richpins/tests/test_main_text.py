@@ -290,7 +290,7 @@ def test_a_code_span_next_to_another_is_not_one_with_it():
 
 
 @pytest.mark.parametrize("character", ["\x01", "\x0c", "\x1f", "\ufffe", "\uffff", "\x7f", "\x85"])
-def test_a_character_that_xml_has_not_is_no_fault(character):
+def test_a_character_that_xml_has_not_is_not_a_fault(character):
     strange = f"{character}<script>var a = '\\u200c{character}'</script><pre>a{character}\nb</pre>"
 
     text = found(

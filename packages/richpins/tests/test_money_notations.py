@@ -48,7 +48,7 @@ def test_a_price_that_is_understood_only_in_part_is_ignored(text):
 
 
 @pytest.mark.parametrize("text", ["3M views", "12k", "1.2万", "5 million", "1.25E700", "1'25"])
-def test_a_rounded_or_odd_number_is_no_count(text):
+def test_a_rounded_or_odd_number_is_not_a_count(text):
     assert numbers.count(text) is None
 
 

@@ -79,7 +79,7 @@ def test_a_section_between_a_title_and_the_site_is_cut(tag, title):
     assert pin(f"<title>{tag}</title>").title == title
 
 
-def test_a_soft_hyphen_is_no_blank():
+def test_a_soft_hyphen_is_not_a_blank():
     assert pin("<title>Heli&shy;kopter&#8203;platz</title>").title == "Helikopterplatz"
 
 

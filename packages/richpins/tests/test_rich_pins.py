@@ -249,7 +249,7 @@ def test_invalid_values_are_dropped_and_the_next_source_is_asked():
     }
 
 
-def test_the_name_of_a_step_is_no_step_of_its_own():
+def test_the_name_of_a_step_is_not_a_step_of_its_own():
     steps = [
         {"@type": "HowToStep", "name": "Mix", "text": "Put all in a bowl."},
         {"@type": "HowToStep", "name": "Bake", "text": "Bake for an hour."},

@@ -16,7 +16,7 @@ def test_a_logo_with_the_letters_of_the_host_names_the_site():
     assert rich_pin.site_name == "Long Pot"
 
 
-def test_a_host_in_small_letters_is_no_name_of_the_site():
+def test_a_host_in_small_letters_is_not_a_name_of_the_site():
     assert pin("<title>Soup</title><a href=/>longpot</a>").site_name is None
 
 
@@ -88,12 +88,12 @@ def test_a_picture_may_have_its_addresses_in_a_set_alone(attributes, name):
 
 
 @pytest.mark.parametrize("srcset", ["", " , ", "data:image/gif;base64,R0= 1w", "," * 30_000])
-def test_a_set_without_an_address_is_no_picture(srcset):
+def test_a_set_without_an_address_is_not_a_picture(srcset):
     assert pin(f"<h1>Leek soup</h1><img alt='Leek soup' srcset='{srcset}'>").image is None
 
 
 @pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
-def test_a_size_relative_to_the_window_is_no_small_image(size):
+def test_a_size_relative_to_the_window_is_not_a_small_image(size):
     rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")
 
     assert rich_pin.image.url.endswith("/soup.jpg")
@@ -200,7 +200,7 @@ def test_a_heading_that_repeats_the_shared_title_is_the_title():
     ["Untitled document", "Untitled Document", "untitled", "New Page 1", "{{title}}", "{{ page.title }}",
      "${title} {{site}}", "undefined", "Documento sin título", "Unbenanntes Dokument", "无标题文档"],
 )  # fmt: skip
-def test_what_a_program_calls_a_page_without_a_title_is_no_title(untitled):
+def test_what_a_program_calls_a_page_without_a_title_is_not_a_title(untitled):
     assert pin(f"<title>{untitled}</title><h1>Leeks in winter</h1>").title == "Leeks in winter"
     assert pin(f"<title>{untitled}</title><p>text").title is None
     og = f'<meta property=og:title content="{untitled}">'

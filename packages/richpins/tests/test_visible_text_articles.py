@@ -39,7 +39,7 @@ def test_an_author_is_found_in_an_address_or_in_bold_below_the_title(byline, nam
 @pytest.mark.parametrize(
     "text", ["Logout", "Sign out", "My Account", "Leek News", "Leek Town Times"]
 )
-def test_a_menu_or_a_publisher_is_no_author(text):
+def test_a_menu_or_a_publisher_is_not_an_author(text):
     assert article(f"<h1>Leeks</h1><span class=author>{text}</span>{STORY}").authors == ()
 
 

@@ -63,7 +63,7 @@ def test_bold_lines_of_a_paragraph_name_groups() -> None:
     "row",
     ["<li><b>500 g flour</b></li>", "<li><b>2 eggs</b></li>", "<li>For the dough, butter</li>"],
 )
-def test_an_ingredient_is_no_title_for_being_bold_or_explained(row: str) -> None:
+def test_an_ingredient_is_not_a_title_for_being_bold_or_explained(row: str) -> None:
     assert len(recipe_of(f"<ul>{row}<li>1 l milk</li><li>1 pinch salt</li></ul>").ingredients) == 3
 
 
@@ -189,7 +189,7 @@ def test_a_line_after_the_steps_is_not_a_step(line: str) -> None:
     assert steps_of(f"<ol><li>{MIXED}</li><li>{BAKED}</li></ol>{line}") == (MIXED, BAKED)
 
 
-def test_a_button_in_a_step_is_no_part_of_it() -> None:
+def test_a_button_in_a_step_is_not_a_part_of_it() -> None:
     done = "<label><span class=u-sr-only>Done</span></label><button>Start timer</button>"
 
     assert steps_of(f"<ol><li>{done}{MIXED}</li><li>{done}{BAKED}</li></ol>") == (MIXED, BAKED)

@@ -81,7 +81,7 @@ def test_a_paragraph_between_two_numbered_lists_and_below_a_heading_is_a_step() 
     assert steps(f"<h4>Step 3: Bake</h4><p>{last}</p>") == (*FIRST, last)
 
 
-def test_answers_to_choose_from_are_no_steps() -> None:
+def test_answers_to_choose_from_are_not_steps() -> None:
     answers = "".join(
         f"<li><label><input type=radio name=stars value={n}>{text}</label></li>"
         for n, text in enumerate(["Not for me at all, I am sorry.", "I loved it, and so did he."])
@@ -148,7 +148,7 @@ def test_a_list_whose_class_has_a_word_for_nutrients_as_its_style_is_read() -> N
     assert recipe(f"{AMOUNTS}<h2>Method</h2>{styled}").instructions == FIRST
 
 
-def test_the_name_of_the_recipe_is_no_entry_of_its_lists() -> None:
+def test_the_name_of_the_recipe_is_not_an_entry_of_its_lists() -> None:
     body = AMOUNTS.replace("<ul>", "<ul><li>Pancakes</li>")
     found = recipe(
         f"{body}<h2>Method</h2>{STEPS.format('').replace('<ol>', '<ol><li>Pancakes</li>')}"
@@ -157,7 +157,7 @@ def test_the_name_of_the_recipe_is_no_entry_of_its_lists() -> None:
     assert found.instructions == FIRST
 
 
-def test_amounts_of_ingredients_above_a_step_are_no_steps() -> None:
+def test_amounts_of_ingredients_above_a_step_are_not_steps() -> None:
     blocks = "<div><p>200 g flour</p><p>2 eggs</p><p>2 eggs are enough for four people.</p></div>"
     found = recipe(f"{AMOUNTS}<h2>Method</h2>{blocks}<p>Bake the dough for an hour.</p>")
     assert found.instructions == (

@@ -80,7 +80,7 @@ def test_numbers_are_known_in_many_languages(label, field):
         "<p>Hersteller: Kannenwerk GmbH, Am Markt 7</p>",
     ],
 )
-def test_what_is_not_next_to_its_label_is_no_brand(markup):
+def test_what_is_not_next_to_its_label_is_not_a_brand(markup):
     assert product(markup).brand is None
 
 

@@ -168,7 +168,7 @@ def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missi
     assert one.get(ORIGIN).state is RulesState.FRESH
 
 
-def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_client):
+def test_repeated_use_asks_redis_rarely_and_parses_once(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     first = cache.get(ORIGIN)
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
