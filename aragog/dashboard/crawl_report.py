@@ -143,9 +143,9 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
         "bytes": counts.bytes, "domains": len(report.domains),
         "unchanged since they were stored": counts.notes.get("unchanged", 0),
         "duplicates of another URL": counts.notes.get("duplicate", 0),
+        "links held until pages of their kind have come": counts.held,
+        "left out as traps": report.traps,
     }  # fmt: skip
-    if report.traps:
-        numbers["left out as traps"] = report.traps
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
 
 

@@ -45,9 +45,10 @@ from aragog.crawl.traps.trap_store import ClosedTemplate, TrapStore
 from aragog.errors import BadInput
 from aragog.urlstore.crawl_members import kept_because
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
 from pinlater.admin import Admin
 from urlspelling import normalize
-from urlspelling.domain import host, registered_domain
+from urlspelling.domain import registered_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +226,4 @@ def _spelled(kind: str, values: Sequence[str]) -> list[str]:
         return [normalize(value) for value in values]
     if kind == "pattern":
         return list(UrlFilter(include=tuple(values)).include)
-    return [host(normalize(f"http://{value}/")) for value in values]
+    return [site_name(value) for value in values]

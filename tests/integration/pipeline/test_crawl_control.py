@@ -196,9 +196,32 @@ def test_what_waits_for_a_deleted_crawl_stays_cancelled(control, redis_client):
     assert not redis_client.exists(f"t:crawl:{number}")
 
 
+def over(control, name):
+    """Start a crawl and let its deadline pass; returns its number."""
+    control.start(name, {"until_ms": int(time.time() + 3600) * 1000})
+    return control.registry.note(control.registry.get(name), until_ms=1).number
+
+
+def test_a_deadline_that_is_past_is_refused_and_starts_no_crawl(control):
+    """What was seen: `crawl start --until 2020-01-01T00:00Z` said `running` and fetched nothing."""
+    with pytest.raises(BadInput, match=r"until: 2020-01-01T00:00:00Z is past"):
+        control.start("docs", {"until_ms": 1_577_836_800_000})
+
+    assert "docs" not in control.registry.read().records
+
+
+def test_a_crawl_whose_deadline_is_over_goes_on_without_it(control):
+    number = over(control, "docs")
+
+    record = control.start("docs", {}).record
+
+    assert (record.state, record.until_ms) == (CrawlPhase.RUNNING, None)
+    assert record.number != number
+
+
 def test_upkeep_frees_what_waits_for_crawls_that_ended_and_counts_it_once(control, redis_client):
     in_flight = InFlightSet(redis_client, prefix="t:")
-    number = control.start("docs", {"until_ms": 1}).record.number
+    number = over(control, "docs")
     other = control.start("news", {}).record.number
     urls = [f"http://a.example/{n}" for n in range(10)]
     in_flight.mark(urls, wants=Wants(number))

@@ -1,5 +1,6 @@
 """Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE, Held, Question, UrlEnd
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import LineEntry, LineServer
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.release import MOST_WITHOUT_SLOTS
 from aragog.errors import BadInput
 from aragog.transfer.import_export import NodeSelection, export_urls
@@ -289,8 +290,8 @@ def test_a_second_delivery_counts_nothing(crawls):
 
 def test_a_crawl_ends_at_its_deadline(crawls):
     stand = crawls.stand
-    now_ms = crawls.registry.read().now_ms
-    crawls.start("docs", until_ms=now_ms + 1)
+    crawls.start("docs", until_ms=int(time.time() + 3600) * 1000)
+    crawls.registry.note(crawls.registry.get("docs"), until_ms=1)
     urls = [f"http://a.test/p{n}" for n in range(5)]
     stand.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.registry.read()
