@@ -351,7 +351,10 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
     (out,) = stand.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
 
     assert sorted(crawls.paths()) == ["/docs/", "/docs/a", "/docs/b"]
-    assert (out.status, out.reason) == ("out of scope", "out of scope: no rule")
+    assert (out.status, out.reason) == (
+        "out of scope",
+        "out of scope: no rule for domains, hosts or prefixes matches",
+    )
 
 
 @pytest.mark.parametrize(
