@@ -10,7 +10,7 @@ from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE, Held, Question, UrlEnding, Wants
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.politeness.lines import LineEntry, LineServer
+from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.release import MOST_WITHOUT_SLOTS
 from aragog.errors import BadInput
@@ -116,7 +116,7 @@ def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
     assert stand.pipeline.store.in_flight.count() == 0
 
 
-def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_stand, monkeypatch):
+def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_stand, redis_client):
     """A look at 200 lines asked Redis for 40,000 URLs in one script, which held it for 0.75 s."""
     crawls, of_slots = StandCrawls(crawl_stand({}, qps=2)), 2
     release, number = crawls.stand.pipeline.release, crawls.start("docs").number
@@ -130,17 +130,24 @@ def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_s
             for n in range(each)
         ]
     )
-    asked, take = [], LineServer.take
-
-    def noted(self, counts, costs=None):
-        asked.append(sum(counts.values()))
-        return take(self, counts, costs)
-
-    monkeypatch.setattr(LineServer, "take", noted)
+    noted = NotedServer(redis_client, "t:", TAKEN_LEASE_MS)
+    release.lines.servers = (noted,)
     release.run()
 
     assert release.lines.total() == 0
-    assert hosts * of_slots < max(asked) <= MOST_WITHOUT_SLOTS + hosts * of_slots
+    assert hosts * of_slots < max(noted.asked) <= MOST_WITHOUT_SLOTS + hosts * of_slots
+
+
+class NotedServer(LineServer):
+    """Notes how many entries each call asks for."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.asked = []
+
+    def take(self, counts, costs=None):
+        self.asked.append(sum(counts.values()))
+        return super().take(counts, costs)
 
 
 def test_many_urls_are_ended_and_stopped_a_few_at_a_time(crawls, redis_client):
