@@ -14,6 +14,7 @@ from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.release import MOST_WITHOUT_SLOTS
 from aragog.errors import BadInput
+from aragog.settings import RedisSettings
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.crawl_members import kept_because
 from tests.support.crawl_stand import StandCrawls, apart
@@ -130,7 +131,8 @@ def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_s
             for n in range(each)
         ]
     )
-    noted = NotedServer(redis_client, "t:", TAKEN_LEASE_MS)
+    assert release.lines.total() == each * hosts
+    noted = NotedServer(redis_client, RedisSettings().prefix, TAKEN_LEASE_MS)
     release.lines.servers = (noted,)
     release.run()
 
