@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 COMMANDS = (
     "backpressure", "busy_reads", "compactors", "crawl", "crawls memory",
+    "crawls faults --broker redis", "crawls faults --broker postgres",
     "enqueue", "extraction", "fan_out", "fetcher", "growth",
     "growth --engine hbase --content s3", "hedging", "host_keys", "invariants", "latency", "limiter",
     "main_text_sets", "messages", "pack_dictionaries", "packs",
