@@ -232,7 +232,9 @@ def test_a_labyrinth_costs_few_requests():
         if url == f"{SITE}/":
             return Writer("home").paragraph(6), [f"{SITE}/garden/"]
         name = url.removeprefix(SITE)
-        links = [f"{SITE}/garden/{Writer(f'{name} {n}').title().replace(' ', '')}/" for n in range(4)]
+        links = [
+            f"{SITE}/garden/{Writer(f'{name} {n}').title().replace(' ', '')}/" for n in range(4)
+        ]
         return Writer(name).paragraph(6), links
 
     assert len(fetch_all(HostBudget(), garden)) <= 22
