@@ -196,7 +196,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
         result = crawl.run(lambda: not stopped)
     else:
         if not keep:
-            system.check(settings)
+            system.check(settings, ports=False)
         front = system.FRONT_PROCESSES if keep else ("beat",)
         with running(settings, console, front=front) as supervisor:
             serving_from_s = math.inf if keep else time.monotonic() + FRONT_AFTER_S
@@ -206,7 +206,8 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 report_deaths(supervisor, console)
                 if time.monotonic() > serving_from_s:
                     serving_from_s = math.inf
-                    system.start_front(supervisor, settings)
+                    for problem in system.start_free_front(supervisor, settings):
+                        warn(console, problem)
                 return not stopped
 
             result = crawl.run(tick)

@@ -33,10 +33,14 @@ from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-SLICE = 2000
+SLICE = 500
 """URLs whose state is read at once."""
 LOOK_AT = 20_000
-"""URLs in flight that one call of `look` reads; with more, several calls go through all of them."""
+"""URLs in flight that one call of `look` reads at most."""
+LOOKS = 8
+"""A URL in flight is read by every eighth call of `look` at the latest, up to LOOKS * LOOK_AT."""
+MANY_DONE = 0.1
+"""A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
 PROBLEMS_KEPT = 1000
 MOST_ASKED = 1000
 """URLs that are asked for once more at a time: as many as the enqueuer sends at once."""
@@ -187,15 +191,21 @@ class RunTracker:
         """
         Find out which URLs are done, and what became of them; nothing while a server is down.
 
-        `ask` is called with those that the run wants once more.
+        A call goes on while it finds many that are done, so that it costs about what there is to
+        find; the next one begins where it ended. `ask` is called with those that the run wants once
+        more.
         """
         with suppress(*TRANSIENT):
-            for _ in range(0, min(len(self._left), LOOK_AT), SLICE):
+            left = len(self._left)
+            for looked_at in range(0, min(left, LOOK_AT), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
                 for url in urls:
                     self._left.popleft()
                     (self._left if url in in_flight else self._ended).append(url)
+                few_done = len(in_flight) > (1 - MANY_DONE) * len(urls)
+                if few_done and (looked_at + SLICE) * LOOKS >= left:
+                    break
             # A page is done after its links were held, and a held link is one no more after it was
             # listed here: in this order none is missed.
             if self._crawl:

@@ -19,7 +19,7 @@ from bench.traps.site import Answer, Site
 
 COMMAND = [sys.executable, "-m", "aragog.cli", "run", "--depth", "100", "--stop"]
 STOP_S = 60
-"""The system may take so long to stop."""
+"""The longest time that the system may take to stop."""
 
 
 @dataclass
@@ -119,12 +119,12 @@ def crawl(
     meanwhile: Callable[[Origin, int], None] = lambda _web, _pid: None,
 ) -> Origin:
     """
-    `aragog run` from the home pages of all sites, stopped after this many seconds.
+    Run `aragog run` from the home pages of all sites, and stop it after `for_s`.
 
     Args:
         sites: what is crawled.
         qps: requests a second of each domain.
-        for_s: how long.
+        for_s: seconds until it is stopped.
         meanwhile: called with the origin and the process id of the run, once it has started.
 
     Raises:

@@ -28,7 +28,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.clock import Clock
 from aragog.settings import (

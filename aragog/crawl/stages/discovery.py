@@ -24,7 +24,8 @@ from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.held_link_sweep import HeldLinkSweep
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.stages.crawl_checks import CrawlsNow
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.link_budgets import LinkBudgets, Review, closed_of, options_of
 from aragog.crawl.traps.held_links import HeldLink, Move
 from urlspelling.domain import registered_domain

@@ -22,7 +22,7 @@ import orjson
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.traps.held_links import HeldLink, HeldLinks, Move, Moved, MovedLink
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.page_weighing import judge, judge_stored

@@ -10,7 +10,7 @@ from aragog.crawl.pipeline.messages import ResultBatch
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.crawl_status import DONE, CrawlStatus
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.held_link_sweep import LOOK_AFTER_S
 from aragog.crawl.traps.held_links import HeldLinks, Move, MovedLink
 from aragog.crawl.traps.trap_store import TrapStore

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.shared_redis.nodes import RedisNodes
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets
 from aragog.crawl.traps.held_links import HeldLinks
 from aragog.crawl.traps.host_budget import LinkVerdict, TemplateDecision
