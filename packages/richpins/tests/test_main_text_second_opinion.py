@@ -59,7 +59,7 @@ def test_it_is_not_asked_where_little_was_left_out():
 
 
 @pytest.mark.parametrize("page", ["<body></body>", "<body><br></body>", "<html></html>"])
-def test_a_page_that_the_second_extractor_cannot_read_is_no_fault(page):
+def test_a_page_that_the_second_extractor_cannot_read_is_not_a_fault(page):
     tree = html.document_fromstring(page)
     texts = page_texts.texts_of(tree)
 
