@@ -54,7 +54,7 @@ FIRST = (
 )  # fmt: skip
 HIDDEN = (
     "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
-    "page.text_version",
+    "page.text_version", "page.rules_version",
 )  # fmt: skip
 MOST_ROWS = 12
 MOST_CHARS = 60
