@@ -20,7 +20,8 @@ from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading

@@ -9,7 +9,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.sitemap_reading import MOST_NEW_FILES
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.refresh_policy import Seen
