@@ -153,7 +153,7 @@ class ItemNews:
     def _is_shown(self, row: Row) -> bool:
         if nodes.SENTINEL not in row or nodes.is_taken_down(row):
             return False
-        upto_ms = nodes.withheld_upto_ms(row, self._clock.now_ms())
+        upto_ms = nodes.hidden_upto_ms(row, self._clock.now_ms())
         return int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
 
 

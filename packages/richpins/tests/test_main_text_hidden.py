@@ -85,3 +85,34 @@ def test_a_picture_without_a_caption_stands_alone(captions):
     text = found(f"<figure>{PICTURE}{captions}</figure>", MARKDOWN)
 
     assert "![Desk](https://a.test/a.jpg)\n\n" + LAST[:20] in text
+
+
+INVISIBLE = "<div style='color: red; visibility: hidden'><p>Secret. {}</p></div>"
+
+
+@pytest.mark.parametrize("form", [TEXT, MARKDOWN])
+def test_a_block_that_is_invisible_by_its_style_is_left_out(form):
+    text = found(INVISIBLE.format(FIRST), form)
+
+    assert "Secret" not in text
+    assert LAST.split(maxsplit=1)[0] in text
+
+
+def test_a_page_that_is_invisible_until_its_script_runs_keeps_its_text():
+    body = f"<body style='visibility:hidden'><article><h1>Leeks</h1><p>{MORE}</p></article></body>"
+
+    assert "two hundred years" in find(parse(body.encode(), url="https://a.test/x"), TEXT)
+
+
+def test_plain_text_has_no_heading_that_repeats_the_title_and_markdown_has_it():
+    assert found("<h2>Soil</h2>", TEXT).startswith(FIRST)
+    assert found("<h2>Soil</h2>", MARKDOWN).startswith("# Leeks")
+
+
+def test_a_page_with_nothing_but_its_title_has_it_as_text():
+    page = "<article><h1>Leeks are planted in spring and harvested in late summer</h1></article>"
+
+    assert find(parse(page.encode(), url="https://a.test/x"), TEXT) in (
+        "",
+        "Leeks are planted in spring and harvested in late summer",
+    )

@@ -68,9 +68,9 @@ FIGURE = "<figure><img src=/leeks.jpg></figure>"
         (f"<article><h1>Leeks</h1>{FIGURE}{STORY}</article>", "http://paper.test/leeks.jpg"),
         (f"<main><h1>Leeks</h1><div>{FIGURE}</div></main>", "http://paper.test/leeks.jpg"),
         (f"<article><h1>Leeks</h1>{FIGURE.replace('leeks', 'logo')}</article>", None),
-        (f"<article><h1>Leeks</h1><img src=/leeks.jpg>{STORY}</article>", None),
+        (f"<article><h1>Leeks</h1><img src=/leeks.gif>{STORY}</article>", None),
         (f"<h1>Leeks</h1><article>{FIGURE}</article><article>{FIGURE}</article>", None),
-        (f"<h1>Leeks</h1>{FIGURE}", None),
+        (f"<h1>Leeks</h1>{FIGURE}", "http://paper.test/leeks.jpg"),
     ],
 )
 def test_the_first_figure_of_the_article_is_its_image_where_none_is_offered(body, image):

@@ -24,7 +24,8 @@ from richpins.provenance import Candidate
 from richpins.rich_pins import RichPin
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
-from richpins.visible_text import bylines, shown_days
+from richpins.values.images import Image
+from richpins.visible_text import bylines, pictures, shown_days
 
 MAX_PROBLEMS = 100
 _ARTICLE_NAMES = ("name", "headline", "alternatename")
@@ -55,6 +56,8 @@ def extract_from(document: Document) -> RichPin:
         or not any(node.is_a(page_type.schema_types) for node in nodes),
         shown_names=_shown_names(sources, page_type),
         shown_dates=_shown_dates(sources, page_type),
+        shown_changes=_shown_changes(sources, page_type),
+        shown_pictures=_shown_pictures(sources, page_type),
         around=_articles_around(sources, nodes),
     )
     ledger = sources.ledger
@@ -111,6 +114,18 @@ def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candi
             shown_days.days_behind_heading(sources),
             shown_days.shown_times(sources, elsewhere=True),
         )
+
+
+def _shown_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+    if page_type is None or page_type.credits_authors:
+        yield from shown_days.changes_behind_heading(sources)
+
+
+def _shown_pictures(
+    sources: Sources, page_type: PageType | None
+) -> Iterator[tuple[Image, Candidate]]:
+    if page_type is article.PAGE_TYPE:
+        yield from pictures.pictures(sources)
 
 
 def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:

@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import logging
 import unicodedata
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from richpins.errors import MissingExtra
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 4
+TEXT_VERSION = 5
 """Incremented when the library is asked differently, or its answer is written differently."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _LEAST_FOUND = 0.9
@@ -67,7 +68,14 @@ def find(page: Document, form: str) -> str:
     except ModuleNotFoundError:
         raise MissingExtra("text", TRAFILATURA) from None
 
-    from richpins.article import composition, page_texts, preparation, selection, writing  # noqa: PLC0415 - lxml, of that extra
+    from richpins.article import (  # noqa: PLC0415 - lxml, of that extra
+        composition,
+        page_texts,
+        preparation,
+        second_opinion,
+        selection,
+        writing,
+    )
 
     # It logs a warning for each page without a text.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -94,9 +102,40 @@ def find(page: Document, form: str) -> str:
     texts = page_texts.texts_of(article.tree)
     share = selection.select(texts, page_texts.blocks_of(body))
     if share >= _LEAST_FOUND:
+        if second_opinion.may_be_cut(texts):
+            second_opinion.add(article.tree, texts)
         body = composition.compose(texts, article.images)
+        if form == TEXT:
+            _leave_out_title(body, page)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))
+
+
+def _leave_out_title(body: Any, page: Document) -> None:
+    """
+    Remove the heading that repeats the page's title from the start of a plain text.
+
+    Without marks of headings it would read as the first sentence; the title is a field of its own.
+    """
+    titles = {letters for each in page.headings[:_MAX_TITLES] if (letters := _squeezed(each))}
+    everything = _squeezed("".join(body.itertext()))
+    for heading in islice(body.iter("head"), _MAX_TITLES):
+        own = _squeezed("".join(heading.itertext()))
+        before = everything.find(own)
+        if own in titles and before <= _MOST_BEFORE_TITLE and len(own) < len(everything):
+            tail, heading.tail = heading.tail, None
+            heading.clear()
+            heading.tag, heading.tail = "div", tail  # it still ends what stands before it
+            return
+
+
+_MAX_TITLES = 3
+_MOST_BEFORE_TITLE = 200
+"""Letters of a trail, a section or a date above the title."""
+
+
+def _squeezed(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def _letters(body: Any) -> int:

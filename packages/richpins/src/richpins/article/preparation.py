@@ -111,6 +111,7 @@ def _remove_hidden(tree: Any) -> None:
     A text of its own stays: scripts show some later, and effects hide a text from screen readers
     that its label repeats.
     """
+    _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
         parent = element.getparent()
         if element.tag not in INLINE or element.get("hidden") == "until-found" or parent is None:
@@ -122,6 +123,27 @@ def _remove_hidden(tree: Any) -> None:
             element.drop_tree()
         else:
             _only_text(element, " ")  # it may be what divides two words
+
+
+def _remove_invisible(tree: Any) -> None:
+    """
+    Remove what is invisible by its own style, if paragraphs are left.
+
+    Some pages are invisible as a whole until their script has run.
+    """
+    elements = tree.xpath("//*[contains(@style, 'isibility')]")
+    invisible = [e for e in elements if _INVISIBLE_STYLE.search(e.get("style"))]
+    inside = {each for element in invisible for each in element.iter("p")}
+    left = (each.text_content() for each in tree.iter("p") if invisible and each not in inside)
+    if sum(map(len, left)) < _LEAST_LEFT:
+        return
+    for element in invisible:
+        if element.getparent() is not None:
+            element.drop_tree()
+
+
+_INVISIBLE_STYLE = re.compile(r"(?:\A|;|\s)visibility\s?:\s?hidden", re.IGNORECASE)
+_LEAST_LEFT = 200
 
 
 def _remove_advertisement_lines(tree: Any) -> None:

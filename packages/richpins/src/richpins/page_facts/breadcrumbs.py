@@ -23,7 +23,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     for trail in sources.graph.of_types(_LISTS):
         names = _names(trail)
-        if len(names) > 1 and _is_named(names[-1], name):
+        if len(names) > 1 and is_named(names[-1], name):
             names.pop()
         if len(names) > 1:
             yield Candidate(names[-1], trail.syntax, f"{trail.where}.itemlistelement")
@@ -42,7 +42,7 @@ def _place(crumb: tuple[int | None, Node]) -> int:
     return crumb[0] or 0
 
 
-def _is_named(crumb: str, name: str | None) -> bool:
+def is_named(crumb: str, name: str | None) -> bool:
     """Return True if a part of a trail has most words of the page's name, or is cut from it."""
     start = crumb.rstrip(".… ")
     if start != crumb and (name or "").startswith(start):

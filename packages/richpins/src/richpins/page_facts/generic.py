@@ -50,6 +50,8 @@ def read(
     prefers_shared_image: bool,
     shown_names: Iterable[Candidate],
     shown_dates: Iterable[Candidate],
+    shown_changes: Iterable[Candidate],
+    shown_pictures: Iterable[tuple[Image, Candidate]],
     around: list[Node],
 ) -> GenericPage:
     """
@@ -59,12 +61,17 @@ def read(
     `around` are the articles that contain it. `name_properties` are the properties that name such a
     thing, best first. With `prefers_shared_image`, the image that the page offers for sharing takes
     precedence over larger images in the markup, which often show an author or come later in the
-    page. `shown_names` and `shown_dates` are authors and dates in the visible text, for a page
-    whose markup has none.
+    page. `shown_names`, `shown_dates` and `shown_changes` are authors, dates and dates of a change
+    in the visible text, for a page whose markup has none, and `shown_pictures` its pictures, for
+    one that offers none.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
     image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
+    if image is None:
+        image, candidates = _best_of(sources, iter(shown_pictures))
+    if image is None:
+        _leave_out_tiles(sources)
     return GenericPage(
         title=title_of(sources, nodes, name_properties, site_name),
         description=_description(sources, nodes, pages),
@@ -77,7 +84,7 @@ def read(
         image=image,
         images=candidates,
         published_at=publication.published_at(sources, nodes, pages, shown=shown_dates),
-        modified_at=publication.modified_at(sources, nodes, pages),
+        modified_at=publication.modified_at(sources, nodes, pages, shown=shown_changes),
         keywords=_keywords(sources, nodes),
         icon_url=_icon(sources),
         oembed_url=_oembed(sources),
@@ -157,8 +164,6 @@ def _images(
         shown, shown_images = _best_of(sources, images.shown(sources))
         if shown is not None:
             image, everything = shown, (*shown_images, *everything)
-    if image is None:
-        _leave_out_tiles(sources)
     return image, everything
 
 

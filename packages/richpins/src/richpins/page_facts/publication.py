@@ -275,8 +275,10 @@ def _loose_dates(sources: Sources) -> tuple[str, ...]:
     return () if any(name in node.properties for node in items) else (name,)
 
 
-def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
-    """Return when the page was last changed."""
+def modified_at(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: Iterable[Candidate]
+) -> Moment | None:
+    """Return when the page was last changed; `shown` are dates in the visible text."""
 
     def candidates() -> Iterable[Candidate]:
         yield from sources.scalars(nodes, "datemodified")
@@ -284,4 +286,6 @@ def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Momen
         yield from sources.scalars(pages, "datemodified")
 
     parse = partial(dates.moment, language=sources.document.language)
-    return sources.ledger.pick("page.modified_at", parse, candidates(), expected="a date")
+    return sources.ledger.pick(
+        "page.modified_at", parse, candidates(), otherwise=shown, expected="a date"
+    )

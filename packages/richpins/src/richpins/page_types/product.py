@@ -22,7 +22,7 @@ from richpins.values.availability import Availability, availability, word_of
 from richpins.values.offers import Price, availability_of, price_of_offer
 from richpins.values.prices import ShownPrice, country_of, noted_price, offers_of, picked_price
 from richpins.values.ratings import Rating, rating_of
-from richpins.visible_text import product_details
+from richpins.visible_text import brands, product_details, trails
 from richpins.visible_text.price import shown_price
 from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
@@ -153,6 +153,7 @@ def _offered(reader: _Reader, product: Product) -> Product:
 def _identified(reader: _Reader, product: Product) -> Product:
     """Return the product with its brand and its numbers."""
     pick, own, meta = reader.pick, reader.own, reader.sources.meta
+    name = reader.name or reader.sources.document.heading
     gtins = (chain(own(name), reader.offered(name)) for name in _GTINS)
     return replace(
         product,
@@ -162,11 +163,9 @@ def _identified(reader: _Reader, product: Product) -> Product:
             own("brand", "manufacturer"),
             meta("product:brand", "og:brand"),
             expected="a name",
-            otherwise=product_details.brands,
+            otherwise=brands.brands,
         ),
-        sku=pick(
-            "sku", partial(sku, name=reader.name), own("sku", "productid"), otherwise=_shown_skus
-        ),
+        sku=pick("sku", partial(sku, name=name), own("sku", "productid"), otherwise=_shown_skus),
         gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
         mpn=pick("mpn", scalars.text, own("mpn"), otherwise=product_details.mpns),
     )
@@ -186,9 +185,14 @@ def _described(reader: _Reader, product: Product) -> Product:
             scalars.text,
             own("category"),
             reader.sources.meta("product:category"),
-            otherwise=partial(breadcrumbs.categories, name=name),
+            otherwise=partial(_categories, name=name),
         ),
     )
+
+
+def _categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
+    yield from breadcrumbs.categories(sources, name)
+    yield from trails.categories(sources, name)
 
 
 def _shown_skus(sources: Sources) -> Iterator[Candidate]:
@@ -300,8 +304,15 @@ _BRAND_LINK = re.compile(
 
 
 def sku(value: Any, name: str | None) -> str | None:
-    """Return a number of a product without its label and its name; None for the name alone."""
+    """
+    Return a number of a product without its label and its name; None for the name alone.
+
+    Of a URL it is the last part, if that has a digit.
+    """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
+    if "://" in text:
+        last = text.partition("?")[0].rstrip("/").rpartition("/")[2]
+        return last if any(map(str.isdigit, last)) else None
     if name is not None and " " in text and text.casefold().startswith(name.casefold()):
         rest = text[len(name) :].strip(" -–—:|#/()[]")
         return rest if any(map(str.isdigit, rest)) else None

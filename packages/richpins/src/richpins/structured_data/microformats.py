@@ -44,7 +44,7 @@ _NAMES = {
         "e-description": "description", "p-description": "description",
         "description": "description", "u-url": "url", "url": "url", "u-identifier": "sku",
         "p-identifier": "sku", "identifier": "sku", "p-sku": "sku", "p-price": "price",
-        "price": "price",
+        "price": "price", "p-review": "aggregaterating", "review": "aggregaterating",
     },
 }  # fmt: skip
 _PREFIX = re.compile(r"(?:p|u|dt|e)-")
@@ -97,7 +97,9 @@ def _is_item(element: LexborNode) -> bool:
 
 
 def _add(node: Node, name: str, element: LexborNode) -> None:
-    if name == "price":
+    if name == "aggregaterating":
+        _add_rating(node, element)
+    elif name == "price":
         offer = node.graph.node(
             ("Offer",), syntax=SYNTAX, where=f"{node.where}.price", parent=node, role="offers"
         )
@@ -112,6 +114,31 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
         node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
     else:
         node.add(name, _moment(element) if name in _DATES else _text(element))
+
+
+def _add_rating(node: Node, element: LexborNode) -> None:
+    """Add the average of an `h-review-aggregate`; one review is no rating of the product."""
+    if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
+        return
+    rating = node.graph.node(
+        ("AggregateRating",),
+        syntax=SYNTAX,
+        where=f"{node.where}.review",
+        parent=node,
+        role="aggregaterating",
+    )
+    for name, classes in _RATING.items():
+        part = element.css_first(",".join(f".{each}" for each in classes))
+        if part is not None:
+            rating.add(name, _text(part))
+    node.add("aggregaterating", rating)
+
+
+_RATING = {
+    "ratingvalue": ("p-average", "average", "p-rating", "rating"),
+    "bestrating": ("p-best", "best"),
+    "ratingcount": ("p-count", "count"),
+}
 
 
 def _lines(element: LexborNode) -> list[str]:

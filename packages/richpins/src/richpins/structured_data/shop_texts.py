@@ -29,7 +29,8 @@ MAKER_LABELS = (
     "メーカー", "제조사",
 )  # fmt: skip
 SKU_LABELS = (
-    "sku", "item sku", "product sku", "item number", "item no", "item code", "item id", "item #",
+    "sku", "asin", "item sku", "product sku", "item number", "item no", "item code", "item id",
+    "item #",
     "article number", "article no", "product code", "product id", "product number",
     "catalog number", "stock code", "artikelnummer", "artikel-nummer", "artikelnr", "artikel-nr",
     "art.-nr", "art. nr", "art.nr", "bestellnummer", "bestell-nr", "produktnummer", "référence",
@@ -41,6 +42,12 @@ SKU_LABELS = (
     "Ürün kodu", "stok kodu", "mã sản phẩm", "артикул", "Артикул", "код товара", "Код товара",
     "код товару", "Код товару", "商品コード", "品番", "商品编号", "商品編號", "货号", "상품번호",
     "κωδικός", "Κωδικός",
+)  # fmt: skip
+CATEGORY_LABELS = (
+    "category", "categories", "product category", "kategorie", "kategorien", "catégorie",
+    "catégories", "categoría", "categorías", "categoria", "categorias", "categorie", "categorieën",
+    "kategori", "kategorier", "kategoria", "kategória", "kategorija", "kategoorija", "категория",
+    "Категория", "категорія", "Категорія", "カテゴリー", "カテゴリ", "카테고리", "分类", "分類",
 )  # fmt: skip
 MPN_LABELS = (
     "mpn", "manufacturer part number", "manufacturer's part number", "manufacturer number",
@@ -68,6 +75,7 @@ STOCK_LABELS = (
 )  # fmt: skip
 LABELS = (
     *BRAND_LABELS, *MAKER_LABELS, *SKU_LABELS, *MPN_LABELS, *GTIN_LABELS, *STOCK_LABELS,
+    *CATEGORY_LABELS,
 )  # fmt: skip
 
 IN_STOCK = (

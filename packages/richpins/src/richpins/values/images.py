@@ -130,7 +130,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
         if not is_called and (large is not None or not attributes.get("width")):
             continue
-        url = _address(attributes, sources)
+        url = address(attributes, sources)
         if url is None:
             continue
         image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
@@ -153,7 +153,7 @@ def _of_the_article(sources: Sources) -> Image | None:
     around = articles[0] if len(articles) == 1 else tree.css_first("main")
     for node in around.css("figure img")[:MAX_SHOWN] if around is not None else ():
         attributes = node.attributes
-        url = _address(attributes, sources)
+        url = address(attributes, sources)
         image = (
             _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
             if url
@@ -164,7 +164,7 @@ def _of_the_article(sources: Sources) -> Image | None:
     return None
 
 
-def _address(attributes: dict[str, str | None], sources: Sources) -> str | None:
+def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
     """Return the absolute URL of an `img`: lazy ones first, the largest of a set last."""
     for name in ("data-src", "data-lazy-src", "src"):
         if url := sources.absolute(attributes.get(name) or ""):
@@ -187,6 +187,11 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
             return at.tag != "header" or at.css_first("h1") is None
         at = at.parent
     return False
+
+
+def sized(url: str, width: Any, height: Any) -> Image:
+    """Return an image with its declared size, or the one that its URL shows."""
+    return _sized(Image(url, _side(width), _side(height)))
 
 
 _WORD = re.compile(r"\w{3,}+")

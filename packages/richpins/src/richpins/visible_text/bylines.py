@@ -18,12 +18,15 @@ from richpins.values.scalars import MAX_NAME_CHARS
 from richpins.visible_text.places import behind_heading, is_elsewhere
 from richpins.visible_text.shown_days import before_date
 
-_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"]'
+_BYLINES = (
+    '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'
+    '[class~="signature"],[class~="firma"]'
+)
 _MAX_BYLINES = 30
 _BYLINE = re.compile(
-    r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
+    r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av|af)\s+)?"
     r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|and)\s+)*"
-    r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
+    r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*|\s+\S+@\S+)?"
 )
 _NAME = (
     r"[^\W\d_a-z][\w.’'\-]*(?:\s(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter)\s)*"
@@ -31,7 +34,8 @@ _NAME = (
 )
 _SEVERAL = re.compile(
     r"(?i:(?:written |words |story |posted |published )?by:?\s|(?:von|por|par|door)\s)"
-    rf"({_NAME}(?:,\s{_NAME}){{0,9}}(?:,\s|,?\s(?:and|und|y|et|en|&)\s){_NAME})"
+    rf"({_NAME}(?:,\s{_NAME}){{0,9}}(?:,\s|,?\s(?:and|und|y|et|en|e|och|og|&)\s){_NAME})"
+    r"(?:,\s(?:à|in|en|a|i|aus)\s.{2,40})?"
 )
 """`By A B, C D and E F`, in one element or in several."""
 
@@ -177,12 +181,19 @@ def _text_in(node: LexborNode) -> str | None:
     if several:
         return several[1]
     if len(text) <= MAX_NAME_CHARS:
-        match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text) or _one_of_parts(text)
         if match:
             return match[1]
         if text and _is_in_path(text, node.attributes.get("href") or ""):
             return text
     return _name_in_lines(node)
+
+
+def _one_of_parts(text: str) -> re.Match[str] | None:
+    """Return the only name between bars: `Redacción | Marta Ruiz`."""
+    parts = text.split(" | ") if " | " in text else []
+    names = [match for part in parts if (match := _BYLINE.fullmatch(part.strip()))]
+    return names[0] if len(names) == 1 else None
 
 
 def _name_in_lines(node: LexborNode) -> str | None:
@@ -212,8 +223,9 @@ def _around(node: LexborNode) -> set[int]:
     return {element.mem_id for element in elements if element is not None and element.tag in _LINES}
 
 
+_SIGNED = (b'"signature"', b'"firma"')
 _LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
-_BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
+_BY = re.compile(r"(?:by|von|por|par|di|door|av|af):?", re.IGNORECASE)
 _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _MAX_CHARS_WITH_SCRIPTS = 20_000
@@ -224,9 +236,10 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Return author or byline elements, those after the first h1 before those above it."""
     words = sources.words
+    is_signed = any(word in words.lowered for word in _SIGNED)
     called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]
     has_address = b"<address" in words.lowered
-    if not called and not has_address and not words.in_class("byline"):
+    if not called and not has_address and not is_signed and not words.in_class("byline"):
         return []
     named = [f'a[href*="/{word}" i],[class*="{word}" i]' for word in called]
     if has_address:

@@ -25,7 +25,8 @@ _GAP = r"[\s:=\-–|·•]{0,6}"
 _SERVES = re.compile(
     r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
     r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
-    r"份量)\b" + _GAP + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
+    r"porcj[ieę]|porcí|порц\w{1,3}|annosta|份量)\b" + _GAP + r"(?:(?:about|approx\w{0,9}\.?|around|"
+    r"roughly|etwa|ca\.?|circa|environ|ongeveer|ungefär|około)\s)?(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
     r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients|yields?|"
     r"serves|makes|for|per|pro|kcal|kj|nutrition|difficulty|min|mins|"
     r"minutes|minuten|h|hours?|hrs?|std|uur)\b)[^\W\d_]{3,15})?)",
@@ -112,11 +113,25 @@ def servings(shown: str) -> tuple[Yield, str] | None:
         for match in islice(pattern.finditer(shown), _MAX_TOKENS):
             if _lasts(shown, match) or _PER_PORTION.match(match[0]):
                 continue
+            if pattern is _SERVES and _counts_before(shown, match):
+                continue
             read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1])
             if read is not None and not _is_of_a_portion(read):
                 return read, match[0].strip()
     return None
 
+
+def _counts_before(shown: str, match: re.Match[str]) -> bool:
+    """Return True for `4 portioner 2 dl`, where the number is before the word."""
+    before = shown[max(0, match.start() - _MAX_NUMBER_CHARS) : match.start()]
+    return _COUNT_BEFORE.search(before) is not None and _COUNTED_WORD.match(match[0]) is not None
+
+
+_MAX_NUMBER_CHARS = 6
+_COUNT_BEFORE = re.compile(r"(?<!\d)\d{1,2}\s?\Z")
+_COUNTED_WORD = re.compile(
+    r"(?:serving|porti|pors|porc|porz|porç|raci|perso|порц|annos)", re.IGNORECASE
+)
 
 _PER_PORTION = re.compile(
     r"(?:per|pro|par|por)\b|(?:serving|portion)\b[\s:=–|·•-]{0,6}1(?!\d)"

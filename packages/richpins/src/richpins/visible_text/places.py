@@ -35,7 +35,7 @@ def is_elsewhere(node: LexborNode) -> bool:
 
 
 _TITLES = "h1,h2,h3,h4"
-_TEASER_ELEMENTS = frozenset({"article", "li", "section", "div"})
+_TEASER_ELEMENTS = frozenset({"article", "li", "ul", "ol", "section", "div"})
 _TEASER = re.compile(
     r"(?:^|[-_\s])(?:teaser|recommend\w*|read-?more|most-?read|popular|trending|latest|sidebar|"
     r"more-(?:from|on|stories|news)|mehr-zum|weitere)(?:$|[-_\s])",

@@ -23,14 +23,11 @@ from selectolax.lexbor import LexborNode
 from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.shop_texts import (
-    BRAND_LABELS,
     BUY,
     GTIN_LABELS,
     IN_STOCK,
     LABELED_IN_STOCK,
     LABELED_OUT_OF_STOCK,
-    LABELS,
-    MAKER_LABELS,
     MPN_LABELS,
     OUT_OF_STOCK,
     SKU_LABELS,
@@ -108,118 +105,8 @@ def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
     return cells <= 1 and closed <= _MAX_CLOSED and not others
 
 
-_MAX_NAME_CHARS = 40
-_MAX_NAME_WORDS = 5
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
 """A number of a product: up to four words, with a digit."""
-_NO_BRAND = frozenset(
-    "unbranded generic other others various none no-name noname markenlos unknown all yes".split()
-)
-_COMPANY = re.compile(
-    r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
-    re.IGNORECASE,
-)
-"""A text of a manufacturer that is its company and address, not the name of a brand."""
-
-
-def brands(sources: Sources) -> Iterator[Candidate]:
-    """Yield brands, then manufacturers that are shown as brands are."""
-    for each in labeled(sources, BRAND_LABELS):
-        if _is_name(each.value):
-            yield each
-    for each in labeled(sources, MAKER_LABELS):
-        if _is_name(each.value) and not _COMPANY.search(each.value):
-            yield each
-    yield from _brands_in_pictures(sources)
-    yield from _brands_in_links(sources)
-
-
-def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the one link to a brand's page after the first h1, if the page names it."""
-    if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
-        return
-    nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
-    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
-    near = nodes[max(0, first - _LINKS_BEFORE) : first + _MAX_PICTURES]
-    names = {
-        text.casefold(): text
-        for node in near
-        if node.tag != "h1" and not _is_framed(node)
-        if (text := _MORE_OF.sub("", normalize_space(node.text())).strip(" -:›»>"))
-        if _is_name(text) and _names(sources, text)
-    }
-    if len(names) == 1:
-        yield Candidate(next(iter(names.values())), "html", "link to a brand")
-
-
-_BRAND_WORDS = ("brand", "marke", "marque", "marca", "manufacturer", "hersteller")
-_BRAND_LINKS = ",".join(
-    [
-        *(
-            f'a[href*="/{word}" i],a[class*="{word}" i],[class*="{word}" i] a'
-            for word in _BRAND_WORDS
-        ),
-    ]
-)
-_LINKS_BEFORE = 3
-_MORE_OF = re.compile(
-    r"\A(?:visit\sthe|shop\s(?:all|the)|(?:view|see|show)\s(?:all|more)(?:\s(?:from|by|of))?|more\s(?:from|by|of)|by|"
-    r"brand|mehr\s(?:von|aus)|alle\s(?:artikel|produkte)\svon|von|marke|marca|marque|merk|"
-    r"tous\sles\sproduits|voir\splus\sde|par|plus\sde)\s?:?\s|\s(?:store|shop)\Z",
-    re.IGNORECASE,
-)
-
-
-def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the one picture that is called a brand, if the page names it."""
-    if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
-        return
-    nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
-    names = {
-        text.casefold(): text
-        for node in nodes[:_MAX_PICTURES]
-        if node.tag == "img" and not _is_framed(node)
-        if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
-    }
-    name = next(iter(names.values()), "") if len(names) == 1 else ""
-    if name and _is_name(name) and _names(sources, name):
-        yield Candidate(name, "html", "img of a brand")
-
-
-def _names(sources: Sources, brand: str) -> bool:
-    """Return True if the title, the heading or the description of a page has the brand's name."""
-    document = sources.document
-    texts = (
-        document.title,
-        document.heading,
-        sources.metas.first("og:title"),
-        document.description,
-    )
-    return any(brand.casefold() in text.casefold() for text in texts if text)
-
-
-_BRAND_PICTURES = (
-    '[class*="brand" i] img[alt],img[class*="brand" i][alt],a[href*="/brand" i] img[alt]'
-)
-_MAX_PICTURES = 40
-_LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
-
-
-def _is_framed(node: LexborNode) -> bool:
-    at = node.parent
-    while at is not None and at.tag != "body":
-        if at.tag in _OUTSIDE:
-            return True
-        at = at.parent
-    return False
-
-
-def _is_name(text: str) -> bool:
-    is_short = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
-    return is_short and text.lower() not in _NO_BRAND and text.lower() not in _LABEL_WORDS
-
-
-_LABEL_WORDS = frozenset(map(str.lower, LABELS))
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
@@ -254,7 +141,7 @@ _BUTTONS = (
 _AMOUNT = re.compile(
     r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
 )
-_OUTSIDE = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
+OUTSIDE = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
 _OFF = re.compile(
     r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
     r"|related|similar|recommend"
@@ -325,7 +212,7 @@ def _is_of_others(node: LexborNode) -> bool:
         if at is None or at.tag in {"main", "body"}:
             return False
         names = f"{at.attributes.get('class') or ''} {at.attributes.get('id') or ''}".lower()
-        if at.tag in _OUTSIDE or _OTHERS.search(names):
+        if at.tag in OUTSIDE or _OTHERS.search(names):
             return True
         if at.tag in {"li", "article"} and at.css_first("a[href]") and not at.css_first("h1"):
             return True
@@ -372,7 +259,7 @@ def _is_usable(node: LexborNode) -> bool:
         off = "disabled" in attributes or "hidden" in attributes
         off = off or attributes.get("aria-disabled") == "true" or _OFF.search(named) is not None
         style = attributes.get("style") or ""
-        if off or at.tag in _OUTSIDE or _UNSHOWN.search(style):
+        if off or at.tag in OUTSIDE or _UNSHOWN.search(style):
             return False
         at = at.parent
     return True

@@ -96,14 +96,57 @@ def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate
 
 
 def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield dates that are the only text of an element shortly after the first h1."""
-    for match in behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
-        text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
-        if dates.moment(text, sources.document.language) is not None:
-            yield Candidate(text, "html", "behind the h1")
+    """Yield dates that are the only text of an element, or follow a name, shortly after the h1."""
+    for pattern in (_DAY_ALONE, _DAY_BEHIND_NAME):
+        candidate = _first_day(sources, pattern)
+        if candidate is not None:
+            yield candidate
             return
 
 
+def changes_behind_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield a date behind a word such as `Updated`, shortly after the first h1."""
+    candidate = _first_day(sources, _CHANGED)
+    if candidate is not None:
+        yield candidate
+
+
+def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
+    most = min(_bytes_of_the_article(sources), _MAX_BYTES_BEFORE_DAY)
+    for match in behind_heading(sources, pattern, most):
+        text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
+        if dates.moment(text, sources.document.language) is not None:
+            return Candidate(text, "html", "behind the h1")
+    return None
+
+
+def _bytes_of_the_article(sources: Sources) -> int:
+    """Return how many bytes after the first h1 stand before comments or related articles."""
+    start = max(0, sources.heading_end)
+    other = _OTHERS.search(sources.words.body, start, start + _MAX_BYTES_BEFORE_DAY)
+    return other.start() - start if other else _MAX_BYTES_BEFORE_DAY
+
+
+_OTHERS = re.compile(
+    rb"<[a-z0-9]{2,10}\s[^<>]{0,200}(?:class|id)=[\"']?[^\"'<>]{0,100}"
+    rb"(?:(?<![a-z-])related|recommended|read-?more|most-?read|(?<![a-z-])comments?-?(?:list|date|s|body)?[\"'\s])",
+    re.IGNORECASE,
+)
+
+
+_DAY = (
+    rb"((?:[A-Z\x80-\xff][A-Za-z\x80-\xff-]{1,19}[.,]?\s)?"
+    rb"(?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
+    rb"|[.,]?\s[A-Za-z\x80-\xff]{3,20}\.?\s[0-3]?\d(?![\d:])\.?"
+    + r"|年[01]?\d月[0-3]?\d日".encode()
+    + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
+    rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
+    rb"|[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:de\s|of\s)?[A-Za-z\x80-\xff]{3,20}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
+    rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
+    rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
+    + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
+    + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)"
+)
 _DAY_ALONE = re.compile(
     rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
     rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
@@ -113,17 +156,20 @@ _DAY_ALONE = re.compile(
     "입력|등록일|등록)".encode()
     + "\\s?(?::|：)?\\s?".encode()
     + rb")?"
-    rb"((?:[A-Z\x80-\xff][A-Za-z\x80-\xff-]{1,19}[.,]?\s)?"
-    rb"(?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
-    rb"|[.,]?\s[A-Za-z\x80-\xff]{3,20}\.?\s[0-3]?\d(?![\d:])\.?"
-    + r"|年[01]?\d月[0-3]?\d日".encode()
-    + rb"|\.\s[01]?\d\.\s[0-3]?\d\."
-    + rb")|[0-3]?\d(?:\.[01]?\d\.|/[01]?\d/|\.\s[01]?\d\.\s)(?:19|20)\d\d"
-    rb"|[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:de\s|of\s)?[A-Za-z\x80-\xff]{3,20}\.?\s(?:de\s)?(?:19|20)\d\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
-    rb"(?:[0-3]?\d,\s)(?:19|20)\d\d)"
-    rb"(?:(?:,?\s{1,3}|\s-\s|\s\xc3\xa0s?\s|\sat\s|\sum\s)[012]?\d"
-    + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
-    + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)(?=[\s<,])[^<>]{0,40}<"
+    + _DAY
+    + rb"(?=[\s<,])[^<>]{0,40}<"
+)
+_DAY_BEHIND_NAME = re.compile(
+    rb">\s{0,40}+(?:[Bb]y|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor|[Dd]i|[Aa]v|[Aa]f)\s[^<>]{5,80}?"
+    rb"\s?(?:\xe2\x80[\x93\x94]|\xc2\xb7|\||,|-)\s" + _DAY + rb"(?=[\s<,])[^<>]{0,40}<"
+)
+_CHANGED = re.compile(
+    rb"(?i:(?:last\s|zuletzt\s|derni\xc3\xa8re\s)?(?:updated|modified|aktualisiert|ge\xc3\xa4ndert|mis\s\xc3\xa0\sjour|"
+    rb"mise\s\xc3\xa0\sjour|actualizado|actualizaci\xc3\xb3n|atualizad[oa]|aggiornato|bijgewerkt|uppdaterad|"
+    rb"oppdatert|opdateret|zaktualizowano|aktualizacja|aktualizov\xc3\xa1no))"
+    rb"(?:\s(?:on|am|le|el|il|op|den|em|dnia))?\s?:?\s{0,5}(?:<[^<>]{1,200}>\s{0,20}){0,3}"
+    + _DAY
+    + rb"(?=[\s<,])"
 )
 _MAX_BYTES_BEFORE_DAY = 3_000
 

@@ -152,15 +152,15 @@ class CellTable(Protocol):
         """
         return extents_of(self.sizes_many(rows))
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         """
         Up to `limit` cells of a row whose columns begin with `prefix`, in the order of columns.
 
-        Only those behind the column `behind`. `prefix` begins with a family and its colon. Engines
+        Only those after the column `beyond`. `prefix` begins with a family and its colon. Engines
         that can, read no other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
-        columns = sorted(c for c in sizes if c.startswith(prefix) and c > behind)[:limit]
+        columns = sorted(c for c in sizes if c.startswith(prefix) and c > beyond)[:limit]
         found = self.get(row, columns) if columns else {}
         return {column: found[column] for column in columns if column in found}
 

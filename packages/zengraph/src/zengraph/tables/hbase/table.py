@@ -104,15 +104,15 @@ class HBaseTable(CellTable):
             if size < MAX_BATCH_ROWS:
                 size = min(_next_size(size, results), MAX_BATCH_ROWS)
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
         # A name is UTF-8, which has no byte 0xff.
-        low, high = max(name, behind.partition(b":")[2]), after(name) or b"\xff"
+        low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
             _quoted(low),
-            b"false" if behind else b"true",
+            b"false" if beyond else b"true",
             _quoted(high),
             limit,
         )

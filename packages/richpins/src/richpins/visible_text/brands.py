@@ -1,0 +1,160 @@
+"""
+Find the brand of a product in a page's visible text: next to a label, in a link or in a picture.
+
+These are used only where the markup of a product has none.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
+
+from richpins.document import normalize_space
+from richpins.provenance import Candidate
+from richpins.structured_data.shop_texts import BRAND_LABELS, LABELS, MAKER_LABELS
+from richpins.structured_data.sources import Sources
+from richpins.visible_text.places import behind_heading
+from richpins.visible_text.product_details import OUTSIDE, labeled
+
+_MAX_NAME_CHARS = 40
+_MAX_NAME_WORDS = 5
+_NO_BRAND = frozenset(
+    "unbranded generic other others various none no-name noname markenlos unknown all yes".split()
+)
+_COMPANY = re.compile(
+    r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
+    re.IGNORECASE,
+)
+"""A text of a manufacturer that is its company and address, not the name of a brand."""
+
+
+def brands(sources: Sources) -> Iterator[Candidate]:
+    """Yield brands, then manufacturers that are shown as brands are."""
+    for each in labeled(sources, BRAND_LABELS):
+        if _is_name(each.value):
+            yield each
+    for each in labeled(sources, MAKER_LABELS):
+        if _is_name(each.value) and not _COMPANY.search(each.value):
+            yield each
+    yield from _brands_in_pictures(sources)
+    yield from _brands_in_links(sources)
+    yield from _brands_behind_heading(sources)
+
+
+def _brands_behind_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one link to a brand's page shortly after the first h1."""
+    start = max(0, sources.heading_end)
+    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_BEHIND_HEADING)
+    most = end.start() - start if end else _MAX_BYTES_BEHIND_HEADING
+    links = behind_heading(sources, _BRAND_LINK, most)
+    texts = (html.unescape(link[1].decode("utf-8", "replace")) for link in links)
+    names = {
+        name.casefold(): name
+        for text in texts
+        if (name := _MORE_OF.sub("", normalize_space(text)).strip(" -:›»>"))
+    }
+    name = next(iter(names.values())) if len(names) == 1 else ""
+    if name and _is_name(name):
+        yield Candidate(name, "html", "link to a brand behind the h1")
+
+
+_BRAND_LINK = re.compile(
+    rb"<a\s[^<>]{0,300}href=[\"']?[^\"'<>\s]{0,200}/(?:brands?|marken?|marques?|marcas?|merk(?:en)?|"
+    rb"stores|vendors?|manufacturers?|hersteller)/[^<>]{0,400}>([^<>]{2,80})</a",
+    re.IGNORECASE,
+)
+_MAX_BYTES_BEHIND_HEADING = 3_000
+_FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
+
+
+def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one link to a brand's page after the first h1, if the page names it."""
+    if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
+        return
+    nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
+    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
+    near = nodes[max(0, first - _LINKS_BEFORE) : first + _MAX_PICTURES]
+    names = {
+        text.casefold(): text
+        for node in near
+        if node.tag != "h1" and not _is_framed(node)
+        if (text := _MORE_OF.sub("", normalize_space(node.text())).strip(" -:›»>"))
+        if _is_name(text) and _names(sources, text)
+    }
+    if len(names) == 1:
+        yield Candidate(next(iter(names.values())), "html", "link to a brand")
+
+
+_BRAND_WORDS = ("brand", "marke", "marque", "marca", "manufacturer", "hersteller")
+_BRAND_LINKS = ",".join(
+    [
+        *(
+            f'a[href*="/{word}" i],a[class*="{word}" i],[class*="{word}" i] a'
+            for word in _BRAND_WORDS
+        ),
+    ]
+)
+_LINKS_BEFORE = 3
+_MORE_OF = re.compile(
+    r"\A(?:visit\sthe|shop\s(?:all|the)|(?:view|see|show)\s(?:all|more)(?:\s(?:from|by|of))?|more\s(?:from|by|of)|by|"
+    r"brand|mehr\s(?:von|aus)|alle\s(?:artikel|produkte)\svon|von|marke|marca|marque|merk|"
+    r"tous\sles\sproduits|voir\splus\sde|par|plus\sde|(?:bekijk\s)?(?:alle|meer)\s(?:producten\s)?van|"
+    r"(?:ver\s)?(?:todos\slos\sproductos|más)\sde|(?:vedi\s)?(?:tutti\si\sprodotti|altro)\s(?:di|da))"
+    r"\s?:?\s|\s(?:store|shop)\Z",
+    re.IGNORECASE,
+)
+
+
+def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of the one picture that is called a brand, if the page names it."""
+    if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
+        return
+    nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
+    names = {
+        text.casefold(): text
+        for node in nodes[:_MAX_PICTURES]
+        if node.tag == "img" and not _is_framed(node)
+        if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
+    }
+    name = next(iter(names.values()), "") if len(names) == 1 else ""
+    if name and _is_name(name) and _names(sources, name):
+        yield Candidate(name, "html", "img of a brand")
+
+
+def _names(sources: Sources, brand: str) -> bool:
+    """Return True if the title, the heading or the description of a page has the brand's name."""
+    document = sources.document
+    texts = (
+        document.title,
+        document.heading,
+        sources.metas.first("og:title"),
+        document.description,
+    )
+    return any(brand.casefold() in text.casefold() for text in texts if text)
+
+
+_BRAND_PICTURES = (
+    '[class*="brand" i] img[alt],img[class*="brand" i][alt],a[href*="/brand" i] img[alt]'
+)
+_MAX_PICTURES = 40
+_LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
+
+
+def _is_framed(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None and at.tag != "body":
+        if at.tag in OUTSIDE:
+            return True
+        at = at.parent
+    return False
+
+
+def _is_name(text: str) -> bool:
+    is_short = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
+    return is_short and text.lower() not in _NO_BRAND and text.lower() not in _LABEL_WORDS
+
+
+_LABEL_WORDS = frozenset(map(str.lower, LABELS))
