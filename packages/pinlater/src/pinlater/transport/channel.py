@@ -84,8 +84,8 @@ class Channel(QueueChannel):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if not envelope.is_job(message):
-            super()._put(queue, message, **kwargs)
-            self._expire_replies(queue)
+            with self._expiring(queue):
+                super()._put(queue, message, **kwargs)
             return
         priority, now = self._get_message_priority(message), datetime.now(UTC)
         batch = kwargs.get("_publish_batch")
