@@ -152,9 +152,9 @@ FIGURES = {
     ],
     "security.md": [
         f"kept for {dns.TTL_S:g} s (a failure for {dns.FAILURE_TTL_S:g} s)",
-        f"{cookies.MAX_COOKIES} cookies, {cookies.MAX_HEADER_BYTES // KIB} KB a header",
+        f"{cookies.MAX_COOKIES} cookies, {cookies.MAX_HEADER_BYTES // KIB} KB per header",
         (
-            f"{parse.MAX_BYTES // KIB} KiB; {parse.MAX_RULES:,} rules of one agent;"
+            f"{parse.MAX_BYTES // KIB} KiB; {parse.MAX_RULES:,} rules for one agent;"
             f" {match.MAX_WORK // 10**6} million comparisons"
         ),
         f"{sitemaps.MAX_BYTES // MIB} MB, {sitemaps.MAX_URLS:,} URLs",
