@@ -148,7 +148,7 @@ class RunTracker:
 
     @property
     def is_done(self) -> bool:
-        """Whether every URL is done, and no link can become one any more."""
+        """Whether every URL is done, and no link can become one anymore."""
         return not self.in_flight and not self.held
 
     @property

@@ -92,7 +92,7 @@ class ServingSettings:
     content_deadline_ms: int = 10_000
     """Limit for one request of page content, and for one call of the broker."""
     head_timeout_s: float = 10.0
-    """Limit for receiving the headers of a request, for receiving its body, and for a TLS
+    """Limit for receiving a request's headers, for receiving its body, and for a TLS
     handshake."""
     send_timeout_s: float = 30.0
     """A client that reads nothing of its response for this long is disconnected."""

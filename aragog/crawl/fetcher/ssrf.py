@@ -198,7 +198,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_why(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the text of a host without a mapping is denied; None if it is not."""
+        """Return why a host's text without a mapping is denied; None if it is not."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():

@@ -1,5 +1,5 @@
 """
-The requests of a batch, side by side, each at its slot.
+A batch's requests, side by side, each at its slot.
 
 A defect of aragog in one fetch becomes an outcome, so that the rest of the batch succeeds.
 """

@@ -20,7 +20,7 @@ class PackPointer(NamedTuple):
     """A record in a pack; it never matches other bytes than those it was made for."""
 
     pack: str
-    """The name of the pack."""
+    """The pack's name."""
     offset: int
     length: int
     """Of the compressed record, in bytes."""

@@ -1,5 +1,5 @@
 """
-The bodies of a batch: what each page writes of its body, and what becomes of the one before.
+A batch's bodies: what each page writes of its body, and what becomes of the one before.
 
 Bodies are put before anything points to them. Of a batch that was packed before its pages are
 planned (`packing`), some records turn out to be of no use, because something newer is stored or the
@@ -193,7 +193,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """What the record of a page is made of."""
+    """What a page's record is made of."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,

@@ -170,7 +170,7 @@ class Takedown:
 
         A later fetch may bring it back, one of that time or before may not; watches and the next
         fetch stay. The change feed has an entry for it, written before anything is deleted, and
-        shows no earlier values any more.
+        shows no earlier values anymore.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:

@@ -218,7 +218,7 @@ def connect(
 
     Args:
         peer: the origin; its host is the name in SNI and in the certificate.
-        addresses: allowed addresses of the origin, or the addresses of the proxy.
+        addresses: allowed addresses of the origin, or the proxy's addresses.
         deadline: limits every step.
         tls: None for plain HTTP.
         tunnel: the target of the proxy's tunnel; None without a proxy.
