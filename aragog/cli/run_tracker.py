@@ -38,7 +38,7 @@ SLICE = 500
 LOOK_AT = 20_000
 """URLs in flight that one call of `look` reads at most."""
 LOOKS = 8
-"""A URL in flight is read by every eighth call of `look` at the latest, up to LOOKS * LOOK_AT."""
+"""A URL in flight is read by at least every eighth call of `look`, up to LOOKS * LOOK_AT."""
 MANY_DONE = 0.1
 """A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
 PROBLEMS_KEPT = 1000

@@ -82,7 +82,7 @@ class Packs:
         dictionary of its pack, if it has one that is not kept.
 
         Raises:
-            CorruptContent: it is not there, or other bytes are.
+            CorruptContent: it is missing, or its bytes are different.
         """
         frame = self.files.read(pointer.pack, pointer.offset, pointer.length)
         if frame is None:
@@ -179,7 +179,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An object that is whole, but another one than its node names: it may be a newer one."""
+    """An object that is whole, but not the one that its node names: it may be newer."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)

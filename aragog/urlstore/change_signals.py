@@ -195,7 +195,7 @@ class Reading:
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
         self.brought = 0.0
-        """How many refreshes it asks for, each as far as it is believed."""
+        """How many refreshes it asks for, each as far as it is trusted."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """

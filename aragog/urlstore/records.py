@@ -118,7 +118,7 @@ class PackedContent(NamedTuple):
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """True: the record only says that the body did not change; another one has it."""
+    """True: the record only says that the body did not change; another record has it."""
     shared: SharedBody | None = None
     """Another page's body, which is the same; None: the body is the page's own."""
 

@@ -12,13 +12,13 @@ Where every date is that of today, pages change as often as without dates, so `p
 the host is not trusted at all.
 
 Silence counts as well, as far as the host names its changes: `recall` is the share of the changes
-found on pages of its files that were named before the fetch. Where silence can be believed, the
+found on pages of its files that were named before the fetch. Where silence can be trusted, the
 interval by the clock has to cover the other changes alone, and grows by the square root
 (`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling Algorithm
 Utilizing Noisy Change-Indicating Signals, 2025), with the two shares estimated for each host.
 
 Evidence halves in 30 days, and at most about 200 fetches are remembered, so a host that changes its
-ways is believed accordingly, and one that was not believed is tried again.
+ways is trusted accordingly, and one that was not trusted is tried again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
 MOST_CHECKED = 200.0
 LEAST_BELIEF = 0.1
-"""Hosts whose signals are true less often are believed nothing."""
+"""Hosts whose signals are true less often are not trusted at all."""
 PROVEN_ROOM = 3.0
 """Evidence, in fetches that no rate explains, from which a host is trusted by that alone."""
 UNPROVEN_BELIEF = 0.5

@@ -225,7 +225,7 @@ class SsrfFilter:
 
     def _vet_other_reading(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser reads from the same text, if it is another one.
+        Check the host that an RFC 3986 parser reads from the same text, if it is different.
 
         The fetch uses the WHATWG parser, so only deceptive URLs are denied here.
         """

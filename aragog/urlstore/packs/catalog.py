@@ -34,7 +34,7 @@ _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i
 MOST_HOSTS = 32
 """Of a pack: the hosts with the most bytes, whose records may share a dictionary."""
 BUSY_MS = 600_000
-"""How long a process has for one rewrite before another one may begin it."""
+"""How long a process has for one rewrite before another process may begin it."""
 
 
 class PackCatalog:
@@ -83,7 +83,7 @@ class PackCatalog:
 
     def share(self, pointer: PackPointer, url: str) -> None:
         """
-        Note that the page of a URL has a record that was written for another one.
+        Note that the page of a URL has a record that was written for another page.
 
         The URL and not its id: a copy of the store may give it another id.
         """

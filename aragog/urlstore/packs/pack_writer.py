@@ -253,7 +253,7 @@ class PackWriter:
 
     def close(self) -> None:
         """
-        Put the open pack, and end the thread that would; at the latest as the process ends.
+        Put the open pack, and end the thread that would; at the end of the process if not before.
 
         The writer can be used again, and is closed again then.
         """

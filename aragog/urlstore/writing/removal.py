@@ -7,7 +7,7 @@ refuses URLs that were never seen. In both cases the marker is written first, so
 progress cannot restore the data; then everything else is deleted: fields, history, content,
 watches, and entries in the change feed, the link journal and other pages' inlinks.
 
-A redirect, a canonical URL or a merge may have stored what a URL sent under another one. That data
+A redirect, a canonical URL or a merge may have stored what a URL sent under another URL. That data
 is found by its sender and deleted as well; those URLs are not refused.
 
 Safe to repeat. Killed anywhere, it is completed by the next: the list in which a takedown finds a

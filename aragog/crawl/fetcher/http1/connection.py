@@ -65,7 +65,7 @@ class HttpConnection:
         address: the IP address of the origin, also behind a proxy; None where that resolves names.
         tls: TLS version; None for plain TCP.
         alpn: the protocol that the server chose of those offered; None if it chose none.
-        protocol: HTTP/1.1, until the adapter sets another one.
+        protocol: HTTP/1.1, until the adapter sets a different one.
         used: number of requests sent on it.
         on_close: called when it is closed.
         keep_tls: called with its TLS state, which has its session, after it was closed.
