@@ -143,7 +143,7 @@ class StoreSettings:
     """
     graphs: tuple[str, ...] = ()
     """
-    Graphs of applications beside the pages (docs/extending.md), each in tables of its own: up to 20
+    Application graphs next to the pages (docs/extending.md), each in its own tables: up to 20
     lower-case letters, digits and underscores. After a change run `aragog store create-tables`.
     """
     graph_indexed: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class StoreSettings:
     """
     graph_ordered: tuple[str, ...] = ()
     """
-    `graph:type`: the types of edges of a graph that have an order beside their score, and sort by
+    `graph:type`: a graph's edge types that have an order in addition to their score, and sort by
     both. After a change run `aragog store repair-graph`.
     """
     graph_sorted: tuple[str, ...] = ()

@@ -43,7 +43,8 @@ class ServingSettings:
     (docs/http.md); a field without an entry is open to every token with scope write."""
     quotas: Mapping[str, str] = field(default_factory=dict)
     """Token to what it may use: some of `urls_a_day=N`, `waiting_urls=N`, `bytes_a_day=N` and
-    `weight=W`, its share of a domain's slots beside other tokens (docs/crawls.md). It must be the
+    `weight=W`, its share of a domain's slots relative to other tokens (docs/crawls.md). It must be
+    the
     same on all machines, because workers follow links."""
     tls_cert_file: Path | None = None
     """PEM file with the certificate and its chain; with it HTTP and Thrift use only TLS."""
