@@ -62,7 +62,7 @@ def compact(tables: Tables, start: object) -> None:
 
 
 def measured(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrite]) -> Round:
-    """Until so many processes on each of these stores have compacted these pages in each."""
+    """Measure how long `compactors` processes on each store take to compact these pages."""
     start = FORK.Event()
     # Forked before anything is written: a store that has written has a thread, which may hold a
     # lock of SQLite at that moment.

@@ -38,7 +38,7 @@ LIMIT_S = 3600
 
 
 def fill(graph: Graph, followers: int) -> None:
-    """Let so many users follow the hub."""
+    """Let a number of users follow the hub."""
     for first in range(0, followers, AT_ONCE):
         users = range(first, min(followers, first + AT_ONCE))
         hub = url_key(HUB)

@@ -62,7 +62,7 @@ class Cpu(NamedTuple):
 
 
 def written_bytes() -> int:
-    """What this process has sent to the disk so far."""
+    """The bytes that this process has written to the disk until now."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
@@ -102,7 +102,7 @@ class Writers:
             self._processes.append(process)
 
     def write(self, first: int, count: int) -> Cpu:
-        """What all processes take for so many pages."""
+        """The resources that all processes use for a number of pages."""
         taken: list[Cpu] = []
         chunks = list(range(first, first + count, CHUNK))
         while chunks:

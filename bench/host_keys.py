@@ -30,7 +30,7 @@ def places_of(number: int) -> list[float]:
 
 
 def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]:
-    """The share of all pages in each region, with hosts at so many places each."""
+    """The share of all pages in each region, with each host at `places` places."""
     weights = [1 / (n + 1) ** exponent for n in range(hosts)]
     total, shares = sum(weights), [0.0] * regions
     for number, weight in enumerate(weights):

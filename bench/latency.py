@@ -180,7 +180,7 @@ class Run:
         return min((b - a for a, b in pairwise(self.sent_s)), default=0.0)
 
     def latency_s(self, share: float, from_s: float) -> float:
-        """The latency that so many of the responses since `from_s` did not exceed."""
+        """The latency that a share of the responses since `from_s` did not exceed."""
         since = sorted(took for at, took in self.latencies if at >= from_s)
         return since[min(len(since) - 1, int(share * len(since)))] if since else 0.0
 
@@ -207,10 +207,10 @@ def simulate(
         _, replies = reserve(node, [KEY], [Ask(interval_us, 1e12, 0, False)])
         slot = Slot(KEY, next(iter(replies)).at_us, 0, interval_us, token)
         node.at_us = max(node.at_us, slot.at_us - 3_000)
-        decision = acquire_permit(node, slot, places=0, window_us=WINDOW_US)
+        decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
         while decision.verdict == "wait":
             node.at_us = max(node.at_us + 1, decision.at_us - 3_000)
-            decision = acquire_permit(node, slot, places=0, window_us=WINDOW_US)
+            decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
         if decision.verdict == "late":
             continue
         node.at_us = max(node.at_us, decision.at_us)

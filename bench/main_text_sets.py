@@ -108,7 +108,7 @@ SETS: dict[str, Callable[[Path], Iterator[tuple[bytes, Row]]]] = {
 
 
 STEPS = {"suite": 2, "web": 4}
-"""Of large sets only so many-th a page is taken."""
+"""Of a large set, only every n-th page is taken."""
 
 
 def maker_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:

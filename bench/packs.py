@@ -39,6 +39,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
+from aragog.crawl.stages.write_groups import MOST_PAGES
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
@@ -87,7 +88,7 @@ def pages(count: int, first: int = 0, kind: str = GENERATED) -> list[PageWrite]:
     if kind != GENERATED:
         made = [_with_body(page, _body(kind, n)) for n, page in enumerate(made, first)]
     made = [_with_digest(page) for page in made]
-    return [replace(page, report=_report(page)) for page in made]
+    return [fetched(page) for page in made]
 
 
 @cache
@@ -114,6 +115,11 @@ def _with_digest(page: PageWrite) -> PageWrite:
         return page
     digest = content_hash(decompress(page.content.body))
     return replace(page, content=replace(page.content, digest=digest))
+
+
+def fetched(page: PageWrite) -> PageWrite:
+    """With the response that brought it."""
+    return replace(page, report=_report(page))
 
 
 def _report(page: PageWrite) -> FetchRecord:
@@ -155,7 +161,7 @@ def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Co
         for first in range(0, count, BATCH * HELD):
             some = pages(min(BATCH * HELD, count - first), first, kind)
             before_s = time.process_time()
-            _write(store, some)
+            write_packed(store, some)
             cpu_s += time.process_time() - before_s
         rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         times = _read(store, count, reads)
@@ -164,15 +170,18 @@ def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Co
     pipe.send(Layout(cpu_s * 1000 / count, rss_mb, len(files), disk, tuple(times)))
 
 
-def _write(store: UrlStore, some: Sequence[PageWrite]) -> None:
-    batches = [some[at : at + BATCH] for at in range(0, len(some), BATCH)]
+def write_packed(store: UrlStore, some: Sequence[PageWrite], batch: int = BATCH) -> None:
+    """Put the bodies of batches into one pack, or as objects, and write the batches in groups."""
+    batches = [some[at : at + batch] for at in range(0, len(some), batch)]
     packing = [store.pack_pages(batch) for batch in batches]
     packs: Packs | None = store.bodies.packs
     if packs is not None:
         packs.writer.close()
-    for one in packing:
-        store.write_pages(one.wait())
-        one.settle()
+    count = max(1, MOST_PAGES // batch)
+    for group in (packing[at : at + count] for at in range(0, len(packing), count)):
+        store.write_pages([page for one in group for page in one.wait()])
+        for one in group:
+            one.settle()
 
 
 def _read(store: UrlStore, count: int, reads: int) -> list[float]:

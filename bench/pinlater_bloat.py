@@ -108,7 +108,7 @@ def tenths(title, samples, claims_s=()):
 
 
 def enqueue(shard, server, jobs):
-    """Enqueue so many jobs; a sample at each tenth."""
+    """Enqueue a number of jobs; take a sample after each tenth of them."""
     me, samples = [psutil.Process()], []
     for start in range(0, jobs, ENQUEUED):
         if start * 10 // jobs >= len(samples):

@@ -49,7 +49,7 @@ def measure(server: PostgresServer, jobs: int, workers: int, python: Path = PYTH
 
     Args:
         server: a private server.
-        jobs: so many no-op jobs, of 900 bytes.
+        jobs: the number of no-op jobs, of 900 bytes each.
         workers: procrastinate's jobs at once, as coroutines of one process; river has 1,000 goroutines,
             because it asks for at most as many jobs as are idle, with a pause after each time.
         python: a Python with procrastinate.

@@ -47,7 +47,7 @@ from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.crawl.stages.release import Releasing
 from aragog.fetch_record.outcome import Deferred, Gone, Outcome

@@ -208,7 +208,7 @@ def latencies(
 def writers(
     open_tables: Open, make_pages: Callable[..., list[Any]], count: int, each: int
 ) -> float:
-    """Pages a second of so many processes, each with pages of its own."""
+    """Pages per second of a number of processes, each with its own pages."""
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(each + 1)
     processes = [

@@ -10,8 +10,8 @@ the stored page equals the page, in the second half of the days. For the same nu
 prints one fixed interval for all pages (and how many more fetches it needs for the same freshness),
 and the optimum with every rate known (Cho and Garcia-Molina's allocation). No network, no clock.
 
-The scarce worlds are one domain each whose share of requests is one for each page every so many
-days, far fewer than its pages need. All due pages go through
+The scarce worlds are one domain each that may be sent one request per page every few days, far
+fewer than its pages need. All due pages go through
 `aragog.urlstore.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
 thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
 each takes); the second half of the cycles counts.
@@ -167,7 +167,7 @@ class Domain:
     Args:
         world: of `WORLDS`.
         urls: its pages.
-        every_days: one fetch a page in so many days is what it may be asked.
+        every_days: the days in which its domain may be sent one request per page.
         settings: of `decide`.
         seed: of its dice.
         true_rates: the price is asked with every page's true rate: what the mechanism alone is worth.
@@ -290,7 +290,7 @@ def needed(rates: Sequence[float], fresh: float, every_s: float) -> float:
 
 
 def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
-    """The best freshness of so many fetches a second, every rate being known."""
+    """The best freshness at a number of fetches per second, if every change rate is known."""
     binned = _binned(rates)
     low, high = 1e-9, max(rates) ** -1 * 1e9
     for _ in range(80):
@@ -391,7 +391,7 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cycles", type=float, default=12, help="of scarce worlds: fetches a page")
-    parser.add_argument("--scarce", type=float, help="one fetch a page in so many days; one world")
+    parser.add_argument("--scarce", type=float, help="days for one fetch per page; only this world")
     parser.add_argument(
         "--true-rates", action="store_true", help="scarce: with every true rate known"
     )

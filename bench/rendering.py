@@ -89,7 +89,7 @@ def pss_mb() -> float:
 
 
 def each_ms(call: Callable[[], object], times: int) -> float:
-    """CPU of one call, of so many in a row."""
+    """CPU of one call, measured over a number of calls in a row."""
     before = cpu_ms()
     for _ in range(times):
         call()

@@ -36,7 +36,7 @@ BUSY = 0.7
 
 
 def work(urls: list[str], jobs: int, number: int) -> float:
-    """Enqueue, claim and acknowledge so many jobs; returns the CPU seconds of this process."""
+    """Enqueue, claim and acknowledge a number of jobs; returns the CPU seconds of this process."""
     before = time.process_time()
     cluster = Cluster(connect_shards(urls, socket_timeout_s=60))
     queue, worker = f"q{number}", f"w{os.getpid()}"

@@ -32,7 +32,7 @@ from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from bench.crawl_shards import KINDS, shards
-from bench.crawls import System, origin
+from bench.crawl_system import System, origin
 from bench.quick import add_quick
 from bench.simulate.two_crawls import CrawlsOfADomain
 

@@ -28,7 +28,7 @@ from rich.table import Table
 from aragog.bootstrap.stages import connect
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.green_threads import GreenClock
 from aragog.settings import (
@@ -198,7 +198,7 @@ class OriginRun:
 
 
 def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
-    """Keep a served site fresh for so many days."""
+    """Keep a served site fresh for a number of days."""
     clock = ShiftedClock()
     start_ms, days = clock.now_ms(), options.days
     site = Site(options.site, "published shares", options.urls, options.seed, start_ms)

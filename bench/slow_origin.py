@@ -112,7 +112,7 @@ def _handler(origin: SlowOrigin) -> type[BaseHTTPRequestHandler]:
 
 
 def crawl(seconds: float, qps: float, service_s: float, most: float) -> SlowOrigin:
-    """Crawl one host for so long; what it saw."""
+    """Crawl one host for some seconds; returns the origin with the requests that it received."""
     origin = SlowOrigin(service_s)
     environ = {
         "ARAGOG_POLITENESS__QPS": f"{qps:g}",

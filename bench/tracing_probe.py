@@ -1,9 +1,9 @@
 """
 Crawl pages with the code that PYTHONPATH names and the settings of the environment, for `bench.tracing`.
 
-Reads lines of a first number and a count of pages from standard input. For each it enqueues so many new
-URLs, runs every stage on what follows in this process, and writes the CPU seconds of that. It imports
-nothing else of `bench`, because it runs with the code of other commits.
+Reads lines of a first number and a count of pages from standard input. For each line it enqueues that
+many new URLs, runs every stage for them in this process, and writes the CPU seconds. It imports nothing
+else from `bench`, because it runs with the code of other commits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 from aragog.bootstrap.stages import connect
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.settings import load_settings
 
 try:

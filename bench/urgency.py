@@ -50,7 +50,7 @@ class Stand:
         return self.web.port
 
     def urls(self, name: str, count: int) -> list[str]:
-        """One URL of each of so many domains."""
+        """One URL of each of a number of domains."""
         return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
 
     def enqueue(self, urls: Iterator[str]) -> None:

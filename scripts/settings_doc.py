@@ -37,7 +37,8 @@ def page() -> str:
     for name, kind, _, _ in _fields(classes["Settings"]):
         if kind.endswith("Settings"):
             section = classes[kind]
-            parts += [f"## [{name}]\n", f"{ast.get_docstring(section)}\n", _table(_fields(section))]
+            text = _linked(ast.get_docstring(section))
+            parts += [f"## [{name}]\n", f"{text}\n", _table(_fields(section))]
             parts += _inner(name, section, classes)
     return "\n".join(parts)
 
@@ -50,7 +51,7 @@ def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -
             if inner in classes:
                 is_table = annotation.startswith("Mapping")
                 title = f"[{name}.{key}.NAME]" if is_table else f"[[{name}.{key}]]"
-                text = ast.get_docstring(classes[inner])
+                text = _linked(ast.get_docstring(classes[inner]))
                 parts += [f"### {title}\n", f"{text}\n", _table(_fields(classes[inner]))]
     return parts
 
@@ -75,9 +76,14 @@ def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:
 def _table(rows: list[tuple[str, str, str, str]]) -> str:
     lines = ["| setting | default | meaning |", "| --- | --- | --- |"]
     for name, _, default, meaning in rows:
-        text = " ".join(meaning.split()).replace("|", "\\|")
+        text = _linked(" ".join(meaning.split()).replace("|", "\\|"))
         lines.append(f"| `{name}` | {_shown(default)} | {text} |")
     return "\n".join(lines) + "\n"
+
+
+def _linked(text: str | None) -> str:
+    """The pages that a docstring names, as links: it names them from the root of the sources."""
+    return re.sub(r"docs/([\w-]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text or "")
 
 
 def _shown(default: str) -> str:

@@ -39,7 +39,6 @@ def sweep() -> None:
     maintenance = pipeline().maintenance
     maintenance.sweep_crawls()
     maintenance.sweep_in_flight()
-    maintenance.sweep_held_links()
     maintenance.sweep_spool()
     maintenance.sweep_changes()
     maintenance.share_takedowns()
@@ -48,8 +47,10 @@ def sweep() -> None:
 
 @periodic(CRAWLS_DUE)
 def crawls_due() -> None:
-    """Begin crawls again whose schedules say so, and tell of those that have ended or fail."""
-    pipeline().maintenance.begin_crawls()
+    """Decide about links that crawls hold; begin crawls again, or tell of those that ended."""
+    maintenance = pipeline().maintenance
+    maintenance.sweep_held_links()
+    maintenance.begin_crawls()
 
 
 @periodic(PACKS)

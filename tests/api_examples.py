@@ -28,6 +28,7 @@ from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
+from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.crawl_control import CrawlControl
@@ -185,6 +186,7 @@ def crawls_of(url: str, store: Any) -> CrawlControl:
         registry=CrawlRegistry(client, prefix=prefix),
         counts=CrawlCounters(client, prefix=prefix),
         lines=Lines(client, prefix=prefix),
+        in_flight=InFlightSet(client, prefix=prefix),
         admin=None,
         store=lambda: store,
         seeds=CrawlSeeds(client, prefix=prefix),

@@ -36,6 +36,7 @@ PAGE_OBJECTS = (
     "tests/integration/poet/test_page_objects.py::test_the_page_reads_authors_from_the_store"
 )
 PRICES = "tests/system/test_prices_tutorial.py::test_a_week_of_prices_answers_the_question"
+OWN_SITE = "tests/system/test_own_site_tutorial.py::test_the_crawl_ends_as_the_page_says"
 ZEN = "tests/integration/serving/test_application_graphs.py"
 ITEMS, ITEMS_PAGE = "tests/system/test_items.py", "tests/unit/pages/test_items_page.py"
 ITEM_FILES = (
@@ -271,6 +272,9 @@ RUN_BY = {
         "tests/system/test_run_on_a_terminal.py"
         "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
     ),
+    ("docs/tutorial.md#a-crawl-of-your-own-site", "console"): OWN_SITE,
+    ("docs/tutorial.md#a-crawl-of-your-own-site", "sh"): OWN_SITE,
+    ("docs/tutorial.md#a-crawl-of-your-own-site", "toml"): OWN_SITE,
     ("docs/urls.md#normalized-urls", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/urls.md#normalized-urls", "toml"): (
         "tests/test_docs_urls.py::test_the_example_of_a_site_file_is_one"

@@ -22,7 +22,7 @@ from aragog.cli import enqueue, exit_status, main
 from aragog.client import store_client
 from aragog.client.connect import POOL_SIZE
 from aragog.crawl.fetcher import body_limits, cookies, dns
-from aragog.crawl.fetcher.http1 import head, pool, reader
+from aragog.crawl.fetcher.http1 import head, reader
 from aragog.crawl.pipeline import (
     in_flight,
     memory_limit,
@@ -43,11 +43,9 @@ from aragog.settings import Settings
 from aragog.standalone.demo_sites import seeds
 from aragog.urlstore import crawl_budget, feed, freshness, repair
 from aragog.urlstore.usual_intervals import DAY_S, HOUR_S, USUAL_S
-from aragog.workers import preload
 from bench.crawl import page_sets
 from pinlater import flower_pages
 from pinlater.retry_policy import RetryPolicy
-from richpins import _markup_limits as markup_limits
 from tests.support.documented import blocks
 from urlspelling import canonical, normalize
 from urlspelling.domain import host
@@ -111,11 +109,7 @@ FIGURES = {
     ],
     "performance.md": [
         f"crawls real pages on {page_sets.HOSTS} loopback hosts",
-        f"A garbage collection every {preload.YOUNG_OBJECTS:,} objects",
-        f"after {1000 * preload.SWITCH_AFTER_S:g} ms instead of 5",
-        f"Connections kept to {pool.MAX_IDLE} hosts",
         f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
-        f"a tag of more than {markup_limits.MAX_TAG_BYTES // KIB} KiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",

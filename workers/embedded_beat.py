@@ -17,9 +17,9 @@ from celery.beat import Service
 from celery.signals import worker_ready, worker_shutting_down
 
 LONGEST_SLEEP_S = 1
-"""It looks so often whether it was stopped."""
+"""The longest time until it notices that it was stopped."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Between two attempts on a disk that is full, which ends no worker."""
+"""Seconds between two attempts while the disk is full, which does not end the worker."""
 
 log = logging.getLogger(__name__)
 

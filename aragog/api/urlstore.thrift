@@ -331,7 +331,7 @@ struct SamePages {
 struct SameContentOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** Also pages whose fingerprints (page.fingerprint) differ in so many of 64 bits at most, 0 to 3. Default: only pages with the same body. */
+  /** Also pages whose fingerprints (page.fingerprint) differ in at most this many of 64 bits, 0 to 3. Default: only pages with the same body. */
   2: optional i32 within
   /** Only pages whose sites do not refuse this use of them: search, ai-input, ai-train. Default: any. */
   3: optional string purpose
@@ -358,7 +358,7 @@ struct ContentOptions {
   1: optional i32 deadline_ms
   /** First byte to return; default 0. */
   2: optional i64 offset_bytes
-  /** At most so many bytes; default and maximum 15,000,000. */
+  /** The largest number of bytes to return; default and maximum 15,000,000. */
   3: optional i64 limit_bytes
   /** `original` (default), as it was fetched; or the page's main text as `text` or `markdown`, in UTF-8. */
   4: optional string form
@@ -766,7 +766,7 @@ struct BatchProgress {
 struct FetchOptions {
   /** How long to wait for the fetch; 0 to 60,000. Default: 10,000. The reply comes by then. */
   1: optional i32 max_wait_ms
-  /** Do not fetch what was confirmed at most so long ago. Default: 0, always fetch. */
+  /** Do not fetch a page that was confirmed within this time. Default: 0, always fetch. */
   2: optional i64 max_age_ms
   /** Fields to return in the record, up to 1,000. Default: all. */
   3: optional list<string> fields
@@ -887,7 +887,7 @@ struct CrawlView {
   19: string token
   20: i64 created_at_ms
   21: i64 changed_at_ms
-  /** It begins again so often; absent or 0: it does not. */
+  /** The time between two rounds; absent or 0: it runs once. */
   22: optional i64 every_s
   /** How often it has begun again, and when it does next (0: by no schedule). */
   23: i64 round
@@ -895,7 +895,10 @@ struct CrawlView {
   /** The address that is told when it is done or ends; empty: none. */
   25: string notify
   26: optional double notify_error_rate
-  /** Of what was stored: unchanged, and duplicate of another canonical URL. */
+  /**
+   * Of what was stored: unchanged, and duplicate of another canonical URL. Of links that were not
+   * enqueued: trap were left out as parts of traps, held may still be followed.
+   */
   27: map<string, i64> notes
   /** Its share of a domain's slots beside other crawls of its token. */
   28: double weight
@@ -976,7 +979,7 @@ struct CrawlOptions {
   10: optional i64 until_ms
   /** Requests a second to a domain, if that is fewer than the domain allows. */
   11: optional double rate
-  /** It begins again so often, from its seeds, with conditional requests; 0: not any more. */
+  /** The time between two rounds from its seeds, with conditional requests; 0: no more rounds. */
   12: optional i64 every_s
   /** The address that is told when it is done or ends, signed as webhooks are; empty: none. */
   13: optional string notify
@@ -1221,7 +1224,7 @@ struct NackOptions {
   1: optional i32 deadline_ms
   /** Why, for display. */
   2: optional string reason
-  /** Deliver again after so long. 0 to one year. Default: by the queue's retry policy. */
+  /** Deliver again after this time, 0 to one year. Default: by the queue's retry policy. */
   3: optional i64 delay_ms
   /** The job is FAILED now, and is not delivered again. Default: false. */
   4: optional bool fail
@@ -1641,7 +1644,7 @@ service Zen extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Remove the edges of a node of a graph behind the `keep` best of a type; returns how many. One call
+   * Remove the edges of a node of a graph except the `keep` best of a type; returns how many. One call
    * removes up to 10,000; of a longer list it raises Unavailable, and is to be repeated.
    */
   i64 trimEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 keep, 5: string direction, 6: TrimEdgesOptions options) throws (

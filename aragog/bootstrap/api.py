@@ -39,6 +39,7 @@ from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.errors import ConfigError
 from aragog.observability.tracing.tracer import tracer_of
+from aragog.pages.items import kind_names
 from aragog.runtime.extras import has
 from aragog.settings import ServingSettings, Settings
 from aragog.settings.extractor_names import prefix_of
@@ -218,6 +219,7 @@ def other_parts(
             explain=explainer(settings, store),
             texts=texts,
             graphs=graphs,
+            kinds=kind_names(settings.extract),
             tracer=tracer_of(settings),
             takedowns_changed=TakedownSharing(settings, store),
         )

@@ -26,6 +26,7 @@ def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlCon
         registry=shared.crawls,
         counts=shared.crawl_counts,
         lines=lines_of(settings),
+        in_flight=shared.in_flight,
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         store=cache(lambda: store or url_store(settings)),
         seeds=shared.crawl_seeds,

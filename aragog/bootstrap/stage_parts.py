@@ -41,6 +41,7 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlLimits
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.held_link_sweep import HeldLinkSweep
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.link_budgets import LinkBudgets
 from aragog.crawl.stages.page_limits import RunMarks
@@ -81,6 +82,7 @@ class StageParts:
     signer: RequestSigner | None
     traces: UrlTraces
     link_budgets: LinkBudgets | None
+    held_links: HeldLinkSweep
     egress: Egress
 
     @property
@@ -100,6 +102,7 @@ class StageParts:
             followed_pages=self.followed_pages,
             checks=self.checks,
             budgets=self.link_budgets,
+            held_links=self.held_links,
         )
 
 
@@ -124,6 +127,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
     store = url_store(settings, clock)
     waiting, counters = waiting_jobs(settings), shared.counters
     traces = UrlTraces(tracer_of(settings))
+    budgets = LinkBudgets(shared.traps, shared.held_links, counters)
     return StageParts(
         settings=settings,
         clock=clock,
@@ -154,9 +158,13 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
-        link_budgets=LinkBudgets(shared.traps, counters)
-        if settings.pipeline.recognize_traps
-        else None,
+        link_budgets=budgets if settings.pipeline.recognize_traps else None,
+        held_links=HeldLinkSweep(
+            budgets,
+            shared.crawl_counts,
+            shared.crawls,
+            recognizes_traps=settings.pipeline.recognize_traps,
+        ),
         egress=egress_of(settings, client, clock),
     )
 

@@ -80,7 +80,9 @@ def _control() -> CrawlControl:
     multiple=True,
     help="What the crawl is for; repeatable. Default: preferences.purposes.",
 )
-@click.option("--every", type=Duration(), help="Begin again so often: 12h, 1d; 0: not any more.")
+@click.option(
+    "--every", type=Duration(), help="Time between two rounds: 12h, 1d; 0: no more rounds."
+)
 @click.option("--notify", metavar="URL", help="Post there when the crawl is done or ends.")
 @click.option("--notify-secret", type=Utf8Text(), help="Signs what is posted. Default: a new one.")
 @click.option(
@@ -160,9 +162,10 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
 
 def _line(status: CrawlStatus) -> str:
     counts = status.counts
+    held = f", {counts.held:,} links held" if counts.held else ""
     return (
         f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
-        f"{counts.waiting:,} waiting, {counts.stored:,} stored{_next(status)}"
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held}{_next(status)}"
     )
 
 
@@ -327,8 +330,7 @@ def cancel(
         raise click.UsageError("give a URL, --host, --domain or --pattern")
     control = _control()
     if dry_run:
-        count = sum(control.waiting(kind, values) for kind, values in given.items())
-        echo(f"{count:,} URLs wait")
+        echo(f"{control.waiting(given):,} URLs wait")
         return
     for kind, values in given.items():
         control.cancel_urls(kind, values)

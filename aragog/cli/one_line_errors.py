@@ -45,7 +45,7 @@ class OneLineErrors(LazyGroup):
         try:
             status = super().main(*arguments, **options | {"standalone_mode": False})
         except click.ClickException as error:
-            error.show()
+            _show(error)
             return error.exit_code
         except click.Abort as error:
             if not isinstance(error.__context__, EOFError):
@@ -70,6 +70,14 @@ def _code_of(error: Exception) -> int:
     if isinstance(error, TakenDown):
         return ABSENT
     return UNUSABLE if isinstance(error, BAD_INPUT) else FAILED
+
+
+def _show(error: click.ClickException) -> None:
+    """Report a wrong use of a command as every other error, after its usage as click prints it."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+    _say(error.format_message())
 
 
 def _report(error: Exception) -> None:

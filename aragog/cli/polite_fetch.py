@@ -21,7 +21,7 @@ from aragog.crawl.fetcher.user_agent import check_user_agent
 from aragog.crawl.identity.request_signer import request_signer
 from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
 from aragog.crawl.stages.page_analysis import named_agent
-from aragog.crawl.stages.robots import status_of
+from aragog.crawl.stages.robots_outcomes import status_of
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Outcome
 from aragog.runtime.clock import SystemClock

@@ -56,7 +56,7 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
         RobotsRules.parse(file.read()) if file else robots_cache(settings).get(origin(url)).rules
     )
     if rules is None:
-        echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
+        echo(f"aragog: robots.txt of {origin(url)} is not known yet; try --file", err=True)
         sys.exit(WAITING)
     opinions = {engine.name: engine.opinion(rules, user_agent, url) for engine in ENGINES}
     if as_json:

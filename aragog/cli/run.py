@@ -196,7 +196,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
         result = crawl.run(lambda: not stopped)
     else:
         if not keep:
-            system.check(settings)
+            system.check(settings, ports=False)
         front = system.FRONT_PROCESSES if keep else ("beat",)
         with running(settings, console, front=front) as supervisor:
             serving_from_s = math.inf if keep else time.monotonic() + FRONT_AFTER_S
@@ -206,7 +206,8 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 report_deaths(supervisor, console)
                 if time.monotonic() > serving_from_s:
                     serving_from_s = math.inf
-                    system.start_front(supervisor, settings)
+                    for problem in system.start_free_front(supervisor, settings):
+                        warn(console, problem)
                 return not stopped
 
             result = crawl.run(tick)
@@ -259,9 +260,12 @@ class Crawl:
         with closing(url_store(self.settings)) as store:
             output, refresh = self.options.output, self.options.refresh
             on_stored = partial(output.add, store=store) if output else None
-            tracker = RunTracker(self.settings, store, on_stored, refresh=refresh)
+            record = self._start()
+            tracker = RunTracker(
+                self.settings, store, on_stored, refresh=refresh, crawl=record.number
+            )
             with closing(tracker), Aragog(self.settings) as client:
-                changes = RunChanges(self.settings, store, self._start())
+                changes = RunChanges(self.settings, store, record)
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 ask = partial(self._ask, client, tracker)
                 causes = self._causes(tracker)
@@ -277,7 +281,7 @@ class Crawl:
             if said:
                 self.console.print(said, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
-            finished = enqueued_all and not tracker.in_flight
+            finished = enqueued_all and tracker.is_done
             if finished and self.options.says_changes:
                 changes.tell(self.options.changes)
             if finished:
@@ -290,7 +294,7 @@ class Crawl:
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
         """Ask for what is stored and the run has not reached; returns how many URLs that are."""
-        if tracker.in_flight or not self.options.says_changes:
+        if not tracker.is_done or not self.options.says_changes:
             return 0
         wait = partial(_wait_for_room, tick, self.console)
         return changes.ask_for_unlinked(client, tracker, wait, priority=self.options.priority)
@@ -398,9 +402,10 @@ class Crawl:
         count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
         print_outcomes(tracker.outcomes, console)
-        if tracker.in_flight:
-            text = f"{tracker.in_flight} URLs still wait; `{program} up` continues with them"
-            warn(console, text)
+        if not tracker.is_done:
+            held = f" and {tracker.held} links are held" if tracker.held else ""
+            waiting = f"{tracker.in_flight} URLs still wait{held}"
+            warn(console, f"{waiting}; `{program} up` continues with them")
         example_url = _show_best(store, first, console) or next(iter(first), "URL")
         console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
         look = f"look:    {program} show '{example_url}'"

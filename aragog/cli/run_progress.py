@@ -49,6 +49,8 @@ class Snapshot:
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
     """What URLs in flight wait for; those that are not in it are in work."""
+    held: int = 0
+    """Links that wait until pages of their kind have come."""
 
     @property
     def done(self) -> int:
@@ -63,6 +65,7 @@ class Snapshot:
     def line(self) -> str:
         """One line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
+        parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
         return (
             f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting{causes}, {', '.join(parts)}, "
@@ -138,19 +141,20 @@ def watch(
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     elapsed_s = time.monotonic() - started_s
-    return Snapshot(tracker.total, tracker.in_flight, tracker.endings.copy(), elapsed_s)
+    endings, held = tracker.endings.copy(), tracker.held
+    return Snapshot(tracker.total, tracker.in_flight, endings, elapsed_s, held=held)
 
 
 def _changes(
     tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
-    """A snapshot every 250 ms; the last one when no URL is in flight or `tick` returned False."""
+    """A snapshot every 250 ms; the last one when all URLs are done or `tick` returned False."""
     going = True
     while going:
         going = tick()
         tracker.look(ask)
         yield _snapshot(tracker, started_s)
-        going = going and bool(tracker.in_flight)
+        going = going and not tracker.is_done
         if going:
             time.sleep(LOOK_EVERY_S)
 

@@ -4,6 +4,9 @@ What becomes of the URLs of one run, whatever other producers enqueue meanwhile.
 A URL is done when it is no longer in flight; its outcome is then in the store. The links and
 entries of sitemaps that workers follow for the run are URLs of it as well.
 
+Links that workers hold for the crawl until pages of their kind have come may still become URLs of
+the run (`pipeline.recognize_traps`), so it is not done while there are some.
+
 A URL of the run may be in flight for somebody else, such as a run that was stopped earlier. The run
 waits for it, and then asks for it once more: its page is stored by then, and its links are followed
 from the store.
@@ -30,10 +33,14 @@ from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-SLICE = 2000
+SLICE = 500
 """URLs whose state is read at once."""
 LOOK_AT = 20_000
-"""URLs in flight that one call of `look` reads; with more, several calls go through all of them."""
+"""URLs in flight that one call of `look` reads at most."""
+LOOKS = 8
+"""A URL in flight is read by every eighth call of `look` at the latest, up to LOOKS * LOOK_AT."""
+MANY_DONE = 0.1
+"""A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
 PROBLEMS_KEPT = 1000
 MOST_ASKED = 1000
 """URLs that are asked for once more at a time: as many as the enqueuer sends at once."""
@@ -89,6 +96,7 @@ class RunTracker:
         store: where their outcomes are read.
         on_stored: called with the canonical URL of each URL that is stored.
         refresh: the run fetches again what is stored.
+        crawl: the number of the crawl that the run is; 0: it has none.
     """
 
     def __init__(
@@ -98,10 +106,12 @@ class RunTracker:
         on_stored: Callable[[str], object] | None = None,
         *,
         refresh: bool = False,
+        crawl: int = 0,
     ) -> None:
         settings = settings.resolved()
         shared = SharedState.of(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
+        self._counts, self._crawl = shared.crawl_counts, crawl
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
         self._kinds = load_kinds(settings.extract)
         self._store, self._on_stored, self._refresh = store, on_stored, refresh
@@ -116,6 +126,8 @@ class RunTracker:
         self._unasked: list[tuple[str, Wish]] = []
         self.request_id = self._followed.begin()
         """The request id of the calls that enqueue the URLs of the run."""
+        self.held = 0
+        """Links of the crawl that may still be followed."""
         self.total = 0
         """Different URLs that were added."""
         self.not_accepted = 0
@@ -133,6 +145,11 @@ class RunTracker:
     def in_flight(self) -> int:
         """URLs that are not done yet, or whose outcome was not read yet."""
         return len(self._left) + len(self._ended) + len(self._unasked)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every URL is done, and no link can become one any more."""
+        return not self.in_flight and not self.held
 
     @property
     def usable(self) -> int:
@@ -174,15 +191,25 @@ class RunTracker:
         """
         Find out which URLs are done, and what became of them; nothing while a server is down.
 
-        `ask` is called with those that the run wants once more.
+        A call goes on while it finds many that are done, so that it costs about what there is to
+        find; the next one begins where it ended. `ask` is called with those that the run wants once
+        more.
         """
         with suppress(*TRANSIENT):
-            for _ in range(0, min(len(self._left), LOOK_AT), SLICE):
+            left = len(self._left)
+            for looked_at in range(0, min(left, LOOK_AT), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
                 for url in urls:
                     self._left.popleft()
                     (self._left if url in in_flight else self._ended).append(url)
+                few_done = len(in_flight) > (1 - MANY_DONE) * len(urls)
+                if few_done and (looked_at + SLICE) * LOOKS >= left:
+                    break
+            # A page is done after its links were held, and a held link is one no more after it was
+            # listed here: in this order none is missed.
+            if self._crawl:
+                self.held = self._counts.of([self._crawl]).held
             # Workers list what they follow before the page that has the links is done.
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)

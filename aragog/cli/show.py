@@ -180,7 +180,7 @@ def _shown(name: str, value: Any) -> str:
 @click.option(
     "--within",
     type=click.IntRange(0, MOST_DISTANCE),
-    help="With --same-content: also pages whose fingerprints differ in so many bits at most.",
+    help="With --same-content: also pages whose fingerprints differ in at most this many bits.",
 )
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
 @click.option(

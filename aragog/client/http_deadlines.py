@@ -1,28 +1,33 @@
-"""Connections of urllib3 on which the deadline of a call counts to the end of the body."""
+"""
+An adapter for requests that keeps `Timeout(total=…)` to the end of the response's body.
+
+urllib3 gives each read of a response the time that was left when its headers were requested, so a
+server that sends a byte now and then could hold a call forever.
+"""
 
 from __future__ import annotations
 
 import io
 import socket
 import time
+from functools import cache
 from http.client import HTTPResponse
 from typing import Any
 
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 
 class DeadlineAdapter(HTTPAdapter):
-    """Sends requests whose `Timeout(total=…)` is kept to the end of the response's body."""
+    """Sends requests whose total timeout includes reading the whole response."""
 
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **options)
+        pool.ConnectionCls = _with_deadline(type(pool).ConnectionCls)
+        return pool
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads a socket until its timeout, which counts from now, is over."""
+    """Reads a socket until the timeout that it had at the start is over."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
         left_s = sock.gettimeout()
@@ -52,35 +57,14 @@ class _DeadlineResponse(HTTPResponse):
         self.fp: Any = io.BufferedReader(_DeadlineReader(sock, self.fp.detach()))
 
 
-class _DeadlineHttpConnection(HTTPConnection):
-    response_class = _DeadlineResponse
+@cache
+def _with_deadline(connection_class: Any) -> Any:
+    """A connection class of urllib3, plain or TLS, whose responses are read by a deadline."""
 
-    def request(self, *args: Any, **options: Any) -> None:
-        _renew_timeout(self)
-        super().request(*args, **options)
+    def request(self: Any, *args: Any, **options: Any) -> None:
+        if self.sock is not None:  # reused: the socket still has the timeout of the last response
+            self.sock.settimeout(self.timeout)
+        connection_class.request(self, *args, **options)
 
-
-class _DeadlineHttpsConnection(HTTPSConnection):
-    response_class = _DeadlineResponse
-
-    def request(self, *args: Any, **options: Any) -> None:
-        _renew_timeout(self)
-        super().request(*args, **options)
-
-
-def _renew_timeout(connection: HTTPConnection) -> None:
-    """Reset the timeout of a reused connection: its socket still has that of the last response."""
-    if connection.sock is not None:
-        connection.sock.settimeout(connection.timeout)
-
-
-class HttpPool(HTTPConnectionPool):
-    """Its name is in messages of errors."""
-
-    ConnectionCls = _DeadlineHttpConnection
-
-
-class HttpsPool(HTTPSConnectionPool):
-    """The same with TLS."""
-
-    ConnectionCls = _DeadlineHttpsConnection
+    members = {"response_class": _DeadlineResponse, "request": request}
+    return type(connection_class.__name__, (connection_class,), members)

@@ -72,6 +72,12 @@ class Aragog:
     """
     A producer's connection. Safe to use from many threads; create a new one after a fork.
 
+    >>> with Aragog(settings) as client:
+    ...     for result in client.enqueue(["http://Shop.example:80/", "mailto:kim@shop.example"]):
+    ...         print(result.status, result.url)
+    accepted http://shop.example/
+    invalid None
+
     Args:
         settings: None: those of the system that runs in the data folder; without one, the
             file and the environment (`process_settings`).

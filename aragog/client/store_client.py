@@ -99,6 +99,13 @@ class Client(AbstractContextManager["Client"]):
 
     A method returns None where nothing is stored.
 
+    >>> version = client.put("HTTP://Shop.example/p/1?utm_source=mail", {"note": b"cheap"})
+    >>> record = client.get("http://shop.example/p/1", ["note"])
+    >>> record.url, record.fields, record.version == version
+    ('http://shop.example/p/1', {'note': b'cheap'}, True)
+    >>> client.get("http://shop.example/p/2") is None
+    True
+
     Args:
         backend: carries the calls.
         deadline_s: limit of each call, its retries included. Without a server it only ends the

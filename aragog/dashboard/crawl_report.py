@@ -15,6 +15,7 @@ from aragog.observability.formatting import at, span
 MOST_ROWS = 100
 HOUR_MS = 3_600_000
 WIDTH, HEIGHT = 720, 160
+STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
 _HIDDEN = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
     "told_ms",
@@ -26,7 +27,6 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 svg { width: 100%; height: auto; }
-rect { fill: #2a6fb0; } rect.other { fill: #b0512a; } text { fill: currentColor; font-size: 11px; }
 """
 
 
@@ -143,6 +143,7 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
         "bytes": counts.bytes, "domains": len(report.domains),
         "unchanged since they were stored": counts.notes.get("unchanged", 0),
         "duplicates of another URL": counts.notes.get("duplicate", 0),
+        "links held until pages of their kind have come": counts.held,
         "left out as traps": report.traps,
     }  # fmt: skip
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
@@ -168,7 +169,7 @@ def as_html(report: CrawlReport) -> str:
     name = escape(report.status.record.name)
     parts = [_html_table(("", ""), _facts(report))]
     if report.hours:
-        parts += ["<h2>URLs over time</h2>", _plot(report.hours)]
+        parts += ["<h2>URLs over time</h2>", hours_plot(report.hours)]
     for section in sections(report):
         parts += [f"<h2>{escape(section.title)}</h2>", _html_table(section.columns, section.rows)]
         if section.title == "Outcomes":
@@ -193,8 +194,8 @@ def _cell(value: str) -> str:
     return f"<td{' class=number' if is_number else ''}>{escape(value)}</td>"
 
 
-def _plot(hours: Mapping[int, Counter[str]]) -> str:
-    """Bars of an hour each: stored pages below, all other outcomes above them."""
+def hours_plot(hours: Mapping[int, Counter[str]]) -> str:
+    """Bars of an hour each as SVG: stored pages below, all other outcomes above them."""
     first, last = min(hours), max(hours)
     most = max(counts.total() for counts in hours.values())
     width = WIDTH / (last - first + 1)
@@ -203,30 +204,48 @@ def _plot(hours: Mapping[int, Counter[str]]) -> str:
         left, stored = (hour - first) * width, counts["stored"]
         low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
         title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
-        bars.append(_bar(left, HEIGHT - low, width, low, "", title))
-        bars.append(_bar(left, HEIGHT - high, width, high - low, ' class="other"', title))
+        bars.append(_bar(left, HEIGHT - low, width, low, STORED_COLOR, title))
+        bars.append(_bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title))
+    texts = [
+        _text(0, at(first * HOUR_MS), "start"),
+        _text(WIDTH, at((last + 1) * HOUR_MS), "end"),
+        *_legend(),
+    ]
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 20}" role="img" aria-label="URLs an hour, at most '
-        f'{most}">{"".join(bars)}<text x="0" y="{HEIGHT + 15}">{at(first * HOUR_MS)}</text>'
-        f'<text x="{WIDTH}" y="{HEIGHT + 15}" text-anchor="end">{at(last * HOUR_MS)}</text></svg>'
+        f'{most}">{"".join((*bars, *texts))}</svg>'
     )
+
+
+def _legend() -> Iterator[str]:
+    for left, color, name in (
+        (WIDTH / 2 - 80, STORED_COLOR, "stored"),
+        (WIDTH / 2, OTHER_COLOR, "other outcomes"),
+    ):
+        yield _bar(left, HEIGHT + 7, 9, 8, color, name)
+        yield _text(left + 12, name, "start")
+
+
+def _text(x: float, text: str, anchor: str) -> str:
+    place = f'x="{x:.0f}" y="{HEIGHT + 15}" text-anchor="{anchor}"'
+    return f'<text {place} fill="currentColor" font-size="11">{escape(text)}</text>'
 
 
 def _shares(outcomes: Mapping[str, int]) -> str:
     """A line for each outcome, as long as its share."""
     most, step = max(outcomes.values(), default=1), 18
     lines = [
-        _bar(0, n * step, WIDTH * count / most, step - 2, _mark(outcome), f"{outcome}: {count:,}")
+        _bar(0, n * step, WIDTH * count / most, step - 2, _color(outcome), f"{outcome}: {count:,}")
         for n, (outcome, count) in enumerate(outcomes.items())
     ]
     box = f'viewBox="0 0 {WIDTH} {step * len(lines)}"'
     return f'<svg {box} role="img" aria-label="URLs by outcome">{"".join(lines)}</svg>'
 
 
-def _mark(outcome: str) -> str:
-    return "" if outcome == "stored" else ' class="other"'
+def _color(outcome: str) -> str:
+    return STORED_COLOR if outcome == "stored" else OTHER_COLOR
 
 
-def _bar(x: float, y: float, width: float, height: float, mark: str, title: str) -> str:
+def _bar(x: float, y: float, width: float, height: float, color: str, title: str) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
-    return f"<rect{mark} {place}><title>{escape(title)}</title></rect>"
+    return f'<rect fill="{color}" {place}><title>{escape(title)}</title></rect>'

@@ -24,7 +24,7 @@ from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.host_templates import decide
 from aragog.dashboard.buttons_key import COOKIE, KEPT_DAYS
 from aragog.dashboard.components import Components
-from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
+from aragog.dashboard.crawl_report import as_html, hours_plot, plain_report, plain_status, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
@@ -200,7 +200,9 @@ class CrawlsPage(DashboardPage):
             self.show("", [plain_status(status) for status in found or ()], problem)
             return
         self.keep_fresh()
-        self.show("aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at)
+        self.show(
+            "aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at, plot=""
+        )
 
     async def _show_one(self, name: str) -> None:
         report, problem = await self.read(lambda: self._control().report(name))
@@ -213,6 +215,7 @@ class CrawlsPage(DashboardPage):
             self.show(
                 "aragog_crawls.html", [report.status] if report else [], problem, at=at,
                 crawl=report, sections=list(sections(report)) if report else (),
+                plot=hours_plot(report.hours) if report and report.hours else "",
             )  # fmt: skip
 
     @web.authenticated

@@ -80,7 +80,7 @@ class OutcomeKind(StrEnum):
     TOO_LARGE = "TooLarge"
     UNREADABLE = "Unreadable"
     RESERVED = "Reserved"
-    """The page does not allow itself to be used for what the crawl is for; it is not kept."""
+    """The page reserves the use for which the crawl collects pages, so it is not stored."""
 
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
@@ -88,7 +88,7 @@ class OutcomeKind(StrEnum):
         The outcome with that name; one that equals no member if a newer version knows it.
 
         Raises:
-            ValueError: it is no name.
+            ValueError: `name` is not an identifier, or is too long.
         """
         if name in cls.__members__.values():
             return cls(name)
@@ -100,7 +100,7 @@ class OutcomeKind(StrEnum):
 
 
 class UnreachableKind(StrEnum):
-    """Why there is no usable response."""
+    """Why a request got no usable response."""
 
     DNS = "dns"
     CONNECT = "connect"
@@ -136,7 +136,7 @@ class FetchRecord:
     status: int | None = None
     """The status of the last response; None without a usable response."""
     reason: str | None = None
-    """Why there is no page."""
+    """Why the fetch brought no page."""
     attempts: int = 1
     """Fetches that it took; all but the last failed for a passing reason."""
     headers: Headers = ()
@@ -266,7 +266,7 @@ def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutPage(FetchRecord):
-    """An outcome whose response, if there was one, is no page."""
+    """An outcome that brought no page: no response came, or one that is not a page."""
 
     error_body: bytes = b""
     """The start of the body of a 4xx or 5xx, decoded, for a caller that asked for it."""
@@ -341,7 +341,7 @@ class Blocked(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld(Failure):
-    """The page exists, but the origin does not give it to us; `outcome` is one of `WITHHELD`."""
+    """The page exists, but its server refused to send it (401, 402, 403 or 451)."""
 
 
 WITHHELD = {
@@ -350,7 +350,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome of each status that withholds an existing page."""
+"""The outcome of each status with which a server refuses to send a page that exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,7 +373,7 @@ class Busy(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """There is no usable response."""
+    """The request got no usable response."""
 
     outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind

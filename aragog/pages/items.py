@@ -304,6 +304,16 @@ def _kind(name: str, rules: Any, load: Load) -> ItemKind:
     return kind_of(name, table, None if source is None else load(str(source)))
 
 
+def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """The names of the kinds of all hosts in `extract`; loads none of their Python."""
+    return frozenset(
+        kind
+        for table in tables.values()
+        for kind, rules in table.items()
+        if not isinstance(rules, str)
+    )
+
+
 def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
     """
     The kinds of the settings; those of equal settings are made once.

@@ -139,7 +139,7 @@ def check_room(data_dir: Path) -> None:
         ) from error
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, *, ports: bool = True) -> None:
     """
     Check for problems that would only appear later, and then in every worker (`checks`).
 
@@ -149,7 +149,8 @@ def check(settings: Settings) -> None:
     Raises:
         ConfigError: names each problem with its setting or file.
     """
-    check_ports(settings)
+    if ports:
+        check_ports(settings)
     if threading.active_count() > 1:  # one of them may hold a lock, which a child would wait for
         _check_here(settings)
     else:
@@ -202,6 +203,22 @@ def start(
             command += ["--schedule", str(schedule_file(data_dir))]
         supervisor.start(Child(name, command, WORKERS, WORKER_STOP_S, after_kill=release))
     start_front(supervisor, settings, front)
+
+
+def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
+    """
+    Start the API and Flower, but not one whose port is in use; returns what is in the way.
+
+    For a system that is useful without them: its ports may have been taken since it started.
+    """
+    taken = dict(_in_use(settings))
+    blocked = {"flower" if one.name == "Flower" else "http" for one in taken}
+    start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
+    return [
+        f"{address.name} is not served: serving.{address.setting}: port {address.port} on "
+        f"{address.host} is in use ({reason})"
+        for address, reason in taken.items()
+    ]
 
 
 def start_front(

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+import orjson
 
 _WWW = re.compile(rb"www\d*\.")
 _PORTS = {"http": 80, "https": 443}
@@ -38,6 +40,11 @@ _QUERY_SESSIONS = tuple(
 )
 
 
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
+"""Most URLs: no port, parameters, escapes or empty segments, and nothing that removes a segment."""
+_escaping = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class Capture(NamedTuple):
     """A record of a WARC file."""
 
@@ -56,7 +63,6 @@ class Capture(NamedTuple):
 
 def line(capture: Capture) -> str:
     """The line of a capture, with its newline."""
-    timestamp = re.sub(r"\D", "", capture.date)
     values: dict[str, Any] = {
         "url": capture.url,
         "mime": capture.mime,
@@ -66,8 +72,23 @@ def line(capture: Capture) -> str:
         "offset": str(capture.offset),
         "filename": capture.file,
     }
-    shown = json.dumps({name: value for name, value in values.items() if value})
-    return f"{surt_key(capture.url)} {timestamp} {shown}\n"
+    shown = ascii_json({name: value for name, value in values.items() if value})
+    return f"{surt_key(capture.url)} {_timestamp(capture.date)} {shown}\n"
+
+
+@lru_cache(maxsize=4096)
+def _timestamp(date: str) -> str:
+    """The digits of a WARC-Date; many captures are of one second."""
+    return re.sub(r"\D", "", date)
+
+
+def ascii_json(values: Mapping[str, Any]) -> str:
+    """Values as JSON without spaces, with escapes for what is not ASCII."""
+    try:
+        encoded = orjson.dumps(values)
+    except TypeError:  # a lone surrogate
+        encoded = b"\xff"
+    return encoded.decode() if encoded.isascii() else _escaping(values)
 
 
 def write_index(path: Path, lines: Iterable[str]) -> None:
@@ -77,6 +98,12 @@ def write_index(path: Path, lines: Iterable[str]) -> None:
 
 def surt_key(url: str) -> str:
     """The key of a normalized URL."""
+    if plain := _PLAIN.fullmatch(url):
+        return f"{_name(plain[1]).decode()}){plain[2].lower() or '/'}"
+    return _key_of_parts(url)
+
+
+def _key_of_parts(url: str) -> str:
     parts = urlsplit(url)
     name = _name(parts.hostname or "")
     port = b":%d" % parts.port if parts.port not in (None, _PORTS.get(parts.scheme)) else b""

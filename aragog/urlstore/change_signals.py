@@ -46,9 +46,9 @@ if TYPE_CHECKING:  # whoever reads the store needs no parser of sitemaps
 FEED_LINK = "feed"
 """The fact of a page that links to a feed: its URL."""
 MOST_HOSTS = 100
-"""Hosts of one file whose pages are looked at; a file of more names the others in vain."""
+"""The most hosts of one file whose pages are looked at; further hosts are ignored."""
 LOOKED_AGAIN_MS = 7 * 86_400_000
-"""Sitemaps and feeds of a watched host are looked for so often."""
+"""The time between two searches for the sitemaps and feeds of a watched host."""
 _TRIES = 3
 _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,

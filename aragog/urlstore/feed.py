@@ -192,7 +192,7 @@ class Changes:
         served = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
         rows = self._nodes.read(served, [nodes.WITHDRAWN, nodes.SENTINEL]) if served else {}
         upto_ms = dict.fromkeys(urls, now_ms)
-        upto_ms |= {url: nodes.withheld_upto_ms(row, now_ms) for url, row in rows.items()}
+        upto_ms |= {url: nodes.hidden_upto_ms(row, now_ms) for url, row in rows.items()}
         return [
             replace(change, fields={}) if change.at_ms <= upto_ms.get(change.url, -1) else change
             for change in changes

@@ -244,8 +244,8 @@ def after_moves(row: Row, at_ms: int) -> int:
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
-def withheld_upto_ms(row: Row, now_ms: int) -> int:
-    """Up to when values of the page are no longer given out: it was withdrawn, or it expired."""
+def hidden_upto_ms(row: Row, now_ms: int) -> int:
+    """The time up to which values are hidden: the page was withdrawn or expired; -1: none is."""
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
         return now_ms

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from aragog.errors import CorruptContent
 from aragog.fetch_record.outcome import FetchRecord
-from aragog.urlstore.cdxj import Capture
+from aragog.urlstore.cdxj import Capture, ascii_json
 
 META = "WARC-JSON-Metadata"
 PAGES = "Aragog-Pages"
@@ -36,7 +36,6 @@ _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """What follows the body of a record."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
-_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +218,19 @@ def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture
     return Capture(
         url=block.url,
         date=block.fields.get("warc-date", ""),
-        mime=re.split(r"[;\s]", mime.strip(), maxsplit=1)[0] if mime else None,
+        mime=_media_type(mime) if mime else None,
         status=status_line.split(" ")[1] if " " in status_line else None,
         digest=block.fields.get("warc-payload-digest"),
         offset=offset,
         length=length,
         file=file.rpartition("/")[2],
     )
+
+
+@lru_cache(maxsize=1024)
+def _media_type(content_type: str) -> str:
+    """A Content-Type without parameters."""
+    return re.split(r"[;\s]", content_type.strip(), maxsplit=1)[0]
 
 
 def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
@@ -282,8 +287,13 @@ def one_line(value: str) -> str:
 
 def iso_date(at_ms: int) -> str:
     """An instant as WARC-Date has it, in whole seconds."""
-    instant = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _date_of_second(at_ms // 1000)
+
+
+@lru_cache(maxsize=4096)
+def _date_of_second(at_s: int) -> str:
+    """Many pages are fetched in one second."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _tls_number(version: str) -> str:
@@ -303,7 +313,7 @@ def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
         ("WARC-Payload-Digest", f"sha256:{page.digest}"),
         *network,
         *([(PAGES, _CONTROL.sub("", " ".join(page.pages)))] if page.pages else []),
-        (META, _compact(dict(page.meta))),
+        (META, ascii_json(dict(page.meta))),
     ]
 
 

@@ -50,7 +50,7 @@ def site_name(site: str) -> str:
         raise BadInput(f"{site!r} is more than a host: give it without port, path and user")
     port = text.rpartition(":")
     if port[1] and not text.endswith("]"):
-        raise BadInput(f"{site!r} has a port: a takedown is of all ports, give {port[0]!r}")
+        raise BadInput(f"{site!r} has a port: a host stands for all its ports, give {port[0]!r}")
     return name
 
 

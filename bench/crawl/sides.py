@@ -47,7 +47,7 @@ SIGNS = {
 """The kind of a process whose command line has these words."""
 WARM_UP_HOSTS = [f"warm{number}.test" for number in range(120)]
 MAX_LINKS = 1_000
-"""aragog keeps so many links of a page."""
+"""The most links of a page that aragog keeps."""
 
 
 @dataclass(frozen=True)

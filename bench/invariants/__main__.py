@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument(
         "--transform-every", type=int, default=20, help="0: no other ways of writing"
     )
-    parser.add_argument("--limit", type=int, help="at most about so many pages of a folder")
+    parser.add_argument("--limit", type=int, help="the most pages of a folder, approximately")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, default=3, help="examples of each violation")
     parser.add_argument("--checkout", type=Path, help="the code that is examined")

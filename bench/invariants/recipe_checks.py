@@ -11,9 +11,9 @@ from bench.invariants.reading import Reading
 
 INGREDIENTS = "the words of the ingredients are in the page, in that order"
 STEPS = "the words of the steps are in the page, in that order"
-WHOLE_INGREDIENT = "an ingredient stands in the page as a whole"
+WHOLE_INGREDIENT = "the page contains each ingredient as a whole"
 _MIN_LETTERS = 30
-"""A step of fewer letters may be the name of the one after it, which JSON can state behind its text."""
+"""A shorter step may be the heading of the next one, which JSON can state after its text."""
 _FIELDS = {INGREDIENTS: "recipe.ingredients", STEPS: "recipe.instructions"}
 
 

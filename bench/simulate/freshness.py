@@ -26,7 +26,7 @@ from bench.refresh import Domain, optimum, replay
 from bench.simulate.web import Web
 
 LARGEST = 40
-"""So many domains are looked at alone."""
+"""The number of domains that are also evaluated alone."""
 
 
 @dataclass(frozen=True, slots=True)

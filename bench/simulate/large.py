@@ -49,7 +49,7 @@ class LargeResult:
     """URLs that wait, in the mean over the time in which 99 % are done."""
 
     def share_done_s(self, share: float) -> float:
-        """When so many of the requests were done."""
+        """When a share of the requests was done."""
         before = (0.0, 0.0)
         for at_s, done in self.curve:
             if done >= share:

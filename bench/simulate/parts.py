@@ -117,5 +117,5 @@ class SmallResult:
     domains: list[SimulatedDomain] = field(default_factory=list)
 
     def share_done_s(self, share: float) -> float:
-        """When so many of the URLs were done."""
+        """When a share of the URLs was done."""
         return self.done_s[min(len(self.done_s) - 1, int(share * len(self.done_s)))]

@@ -27,8 +27,12 @@ PRODUCT = """
 <span class="price">${price}</span> <span class="stock">{stock}</span> <span class="sku">{sku}</span></div>
 """
 LEAST_SHARE_OF_WORDS = 0.5
+SITE_BEHIND = " — "
+"""What Python's documentation has between the title of a page and its own name."""
 LEAST_WORDS = 100
 """Of the paragraphs of a page that counts as documentation."""
+TARGET = re.compile(r"\]\([^()\s]*\)")
+"""Where a link of Markdown leads. It stands in the middle of a sentence that the page shows without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +129,24 @@ def _title(page: Path) -> str:
 def _same_title(row: Mapping[str, str], expected: str) -> bool:
     """Whether it is the page's title, with the name of the site behind it or without."""
     title = _spaced(row["title"])
-    return bool(title) and expected.startswith(title)
+    after = expected.removeprefix(title)
+    return bool(title) and (not after or (after != expected and after.startswith(SITE_BEHIND)))
 
 
 def documentation(folder: Path, pages: int) -> Job:
     """The pages of a documentation site that its contents link to, as Markdown."""
-    root = page_sets.docs().folder
+    root, contents = page_sets.docs().folder, folder / "index.html"
     expected: dict[str, Mapping[str, str]] = {}
     for document in sorted(_documents(), key=lambda path: path.stat().st_size, reverse=True):
         main = _main(document)
-        if len(expected) == pages or len(main["words"].split()) < LEAST_WORDS:
-            continue  # an index has no text of its own
         path = folder / document.relative_to(root)
+        if len(expected) == pages or path == contents or len(main["words"].split()) < LEAST_WORDS:
+            continue  # an index has no text of its own, and the contents replace the site's front
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(document, path)
         expected[f"docs.test/{document.relative_to(root)}"] = main
     links = "".join(f'<li><a href="/{key.partition("/")[2]}">{key}</a>' for key in expected)
-    (folder / "index.html").write_text(f"<html><title>Contents</title><ul>{links}</ul></html>")
+    contents.write_text(f"<html><title>Contents</title><ul>{links}</ul></html>")
     seeds = ("docs.test/",)
     return Job("documentation", folder, "", seeds, "documentation.jsonl", expected, _has_main_text)
 
@@ -157,7 +162,7 @@ def _main(page: Path) -> dict[str, str]:
 
 def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
     """Whether the text has the heading of the page, and most words of its paragraphs."""
-    text = _words(row.get("markdown") or "")
+    text = _words(TARGET.sub("]", row.get("markdown") or ""))
     words, found = expected["words"].split(), set(text.split())
     share = sum(word in found for word in words) / max(1, len(words))
     return expected["heading"] in text and share >= LEAST_SHARE_OF_WORDS

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from bench.traps.site import Answer, Site
 
 COMMAND = [sys.executable, "-m", "aragog.cli", "run", "--depth", "100", "--stop"]
 STOP_S = 60
-"""The system may take so long to stop."""
+"""The longest time that the system may take to stop."""
 
 
 @dataclass
@@ -48,6 +48,8 @@ class Origin:
     scores: dict[str, Score]
     seen: Counter[str] = field(default_factory=Counter)
     port: int = 0
+    exit_status: int | None = None
+    """Of `aragog run`; None: it was stopped."""
 
     @classmethod
     def of(cls, sites: Sequence[Site]) -> Origin:
@@ -109,9 +111,21 @@ class Origin:
         thread.join(5)
 
 
-def crawl(sites: Sequence[Site], *, qps: float, for_s: float) -> Origin:
+def crawl(
+    sites: Sequence[Site],
+    *,
+    qps: float,
+    for_s: float,
+    meanwhile: Callable[[Origin, int], None] = lambda _web, _pid: None,
+) -> Origin:
     """
-    `aragog run` from the home pages of all sites, stopped after so many seconds.
+    Run `aragog run` from the home pages of all sites, and stop it after `for_s`.
+
+    Args:
+        sites: what is crawled.
+        qps: requests a second of each domain.
+        for_s: seconds until it is stopped.
+        meanwhile: called with the origin and the process id of the run, once it has started.
 
     Raises:
         RuntimeError: it did not start, or fetched nothing.
@@ -127,7 +141,8 @@ def crawl(sites: Sequence[Site], *, qps: float, for_s: float) -> Origin:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
             try:
-                process.wait(for_s)
+                meanwhile(web, process.pid)
+                web.exit_status = process.wait(for_s)
             except subprocess.TimeoutExpired:
                 process.terminate()
                 process.wait(STOP_S)

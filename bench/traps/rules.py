@@ -1,4 +1,8 @@
-"""The rules alone, without servers: pages are requested in the order of their links, ten at a time."""
+"""
+The rules alone, without servers: pages are requested in the order of their links, ten at a time.
+
+When none is left, held links are offered once more, as `aragog.crawl.stages.held_link_sweep` does.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,20 @@ class _Crawl:
 
     def run(self) -> None:
         under_way: deque[str] = deque()
-        while (self.queue or under_way) and self.left:
+        while self.left and (self.queue or under_way or self._swept()):
             while self.queue and len(under_way) < AT_ONCE:
                 under_way.append(self.queue.popleft())
             self._page(under_way.popleft())
             self.left -= 1
+
+    def _swept(self) -> bool:
+        """Offer held links again when no page comes any more; whether one is followed."""
+        self.budget.forget_pending()
+        self._offer_held()
+        return bool(self.queue)
+
+    def _offer_held(self) -> None:
+        self._offer(sorted(self.held, key=lambda url: (url.count("&"), url.count("/"))))
 
     def _page(self, url: str) -> None:
         answer = self.web.answer(self.site.host, url.removeprefix(self.base))
@@ -45,7 +58,7 @@ class _Crawl:
         found = [link for link in found if link.startswith(f"{self.base}/")]
         if judge(self.budget, url, traits_of(page, url), found):
             self._offer(found)
-        self._offer(sorted(self.held, key=lambda url: (url.count("&"), url.count("/"))))
+        self._offer_held()
 
     def _offer(self, urls: list[str]) -> None:
         for url in urls:

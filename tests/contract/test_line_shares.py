@@ -32,7 +32,7 @@ def entries(share, count, priority=5, key="a.com"):
 
 
 def sent(server, count, costs=None, key="a.com"):
-    """How many requests of each crawl the next so many slots go to; all of them are sent."""
+    """Send the next requests; returns how many of them each crawl got."""
     token, taken = server.take({key: count}, {key: costs or {}})
     server.settle(token, [], {key: 0})
     return Counter(int(entry.payload.split(b".")[0]) for entry in taken)

@@ -1,7 +1,7 @@
 """
 Fuzz the response reader: any bytes from an origin are an answer within bounds, or a `Fault`.
 
-    python -m tests.fuzz.fuzz_http [inputs]     mutates its seeds so often
+    python -m tests.fuzz.fuzz_http [inputs]     number of mutations
 
 With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """

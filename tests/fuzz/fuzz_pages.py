@@ -1,7 +1,7 @@
 """
 Fuzz the reading of pages: `one_input` takes any bytes and must not raise.
 
-    python -m tests.fuzz.fuzz_pages [inputs]     mutates its seeds so often
+    python -m tests.fuzz.fuzz_pages [inputs]     number of mutations
 
 With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """

@@ -1,7 +1,7 @@
 """
 Fuzz the robots.txt parser: `one_input` takes any bytes and must not raise.
 
-    python -m tests.fuzz.fuzz_robots [inputs]     mutates its seeds so often
+    python -m tests.fuzz.fuzz_robots [inputs]     number of mutations
 
 With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """

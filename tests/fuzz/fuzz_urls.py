@@ -1,7 +1,7 @@
 """
 Fuzz everything of `urlspelling` that reads strangers' text: `one_input` takes any bytes.
 
-    python -m tests.fuzz.fuzz_urls [inputs]     mutates its seeds so often
+    python -m tests.fuzz.fuzz_urls [inputs]     number of mutations
 
 With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """

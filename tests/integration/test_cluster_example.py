@@ -11,7 +11,7 @@ from aragog.bootstrap.redis_services import robots_cache
 from aragog.bootstrap.stages import connect
 from aragog.cli import main
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from pinlater.admin import Admin

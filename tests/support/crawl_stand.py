@@ -28,7 +28,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
 from aragog.runtime.clock import Clock
 from aragog.settings import (
@@ -238,6 +238,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         fetch: dict[str, Any] | None = None,
         egress: EgressSettings | None = None,
         retry_first_s: float = 30.0,
+        recognize_traps: bool = False,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
     ) -> CrawlStand:
@@ -260,7 +261,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             rendering=rendering or RenderingSettings(),
             identity=identity or IdentitySettings(),
             egress=egress or EgressSettings(),
-            pipeline=PipelineSettings(retry_first_s=retry_first_s),
+            pipeline=PipelineSettings(retry_first_s=retry_first_s, recognize_traps=recognize_traps),
             webhooks=WebhookSettings(allowed_hosts=("127.0.0.1",)),
         )
         sent = Sent()

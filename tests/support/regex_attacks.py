@@ -29,7 +29,7 @@ _GIVE_UP_S = 0.6
 """Four times what the slowest linear pattern takes for the longest attack on a busy machine."""
 _MOST_ROUNDS = 10
 _MOST_STOPS = 2
-"""A match that was stopped so often is too slow; a linear one is not stopped even once."""
+"""A match that was stopped this many times is too slow; a linear one is never stopped."""
 _ENDS = ("", "\x00", "!", "<", "\n")
 _ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"
 _CATEGORIES = {

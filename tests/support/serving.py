@@ -10,7 +10,7 @@ import redis
 from aragog.api.operations.fetching import Fetching
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.urlstore.store import UrlStore
 from tests.support.pipeline_stand import PipelineStand
 from tests.support.stores import body, page

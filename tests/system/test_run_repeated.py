@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from collections import Counter
 
 import pytest
@@ -125,3 +126,20 @@ def test_a_run_that_stops_at_its_end_starts_the_servers_only_when_it_lasts(
     logs = {log.stem for log in (tmp_path / "var" / "logs").iterdir()}
     assert {"fetch", "store"} <= logs
     assert {"http", "flower"} <= logs if serves else not {"http", "flower"} & logs
+
+
+def test_a_run_that_stops_at_its_end_does_without_servers_whose_ports_are_in_use(start, tmp_path):
+    """What was seen: a run of five seconds was refused for Flower's port, which it never uses."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        process = start("-O", "docs.jsonl", front_after_s=0.0, ARAGOG_SERVING__FLOWER_PORT=port)
+        code, output = finished(process)
+
+    assert code == 0, output
+    assert (
+        f"Flower is not served: serving.flower_port: port {port} on 127.0.0.1 is in use" in output
+    )
+    assert urls_of(tmp_path / "docs.jsonl") == [ROOT]
+    logs = {log.stem for log in (tmp_path / "var" / "logs").iterdir()}
+    assert "http" in logs
+    assert "flower" not in logs

@@ -77,7 +77,7 @@ class StartCrawlRequest:
     every_s: Annotated[
         int | None,
         Option(
-            "It begins again so often, from its seeds, with conditional requests; 0: not any more.",
+            "Seconds between two rounds from its seeds, with conditional requests; 0: no more.",
             least=0,
             most=MOST_EVERY_S,
         ),

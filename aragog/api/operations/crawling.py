@@ -177,7 +177,7 @@ class GetFreshRequest:
     _: KW_ONLY
     max_age_s: Annotated[
         float | None,
-        Option("Fetch the page first if it was confirmed more than so many seconds ago; none: only "
+        Option("Fetch the page first if it was confirmed longer ago than this; none: only "
                "if it is unknown.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = None  # fmt: skip

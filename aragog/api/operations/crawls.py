@@ -43,7 +43,7 @@ class CrawlView(CrawlTerms):
 
     name: str
     state: str
-    """`running`, `done` (nothing waits), `paused`, `cancelled` or `ended`."""
+    """`running`, `done` (nothing waits and no link is held), `paused`, `cancelled` or `ended`."""
     reason: str
     enqueued: int
     waiting: int
@@ -63,7 +63,10 @@ class CrawlView(CrawlTerms):
     next_round_ms: int = 0
     """When it begins again; 0: by no schedule."""
     notes: Mapping[str, int] = field(default_factory=dict)
-    """Of what was stored: `unchanged`, and `duplicate` of another canonical URL."""
+    """
+    Of what was stored: `unchanged`, and `duplicate` of another canonical URL. Of links that were
+    not enqueued: `trap` were left out as parts of traps, `held` may still be followed.
+    """
 
 
 _SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}

@@ -15,7 +15,7 @@ from typing import Annotated
 from aragog.api.operations.options import Option, checked
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput
 from aragog.observability.tracing.context import PATTERN
 

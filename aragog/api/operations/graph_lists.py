@@ -94,7 +94,7 @@ class TrimEdgesRequest:
 )  # fmt: skip
 def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
     """
-    Remove the edges of a node behind the best ones of a type; returns how many. Safe to repeat.
+    Remove the edges of a node except the best ones of a type; returns how many. Safe to repeat.
 
     One call removes up to 10,000; of a list that is longer it fails as unavailable, and is to be
     repeated.

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.values import Cursor, Limit, Purpose
+from aragog.errors import BadInput
 from aragog.urlstore.item_reader import ItemVersion
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore
@@ -82,7 +83,8 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     Items of a kind, in no particular order; an item that several pages show comes once.
 
     Items without a key come together with all of their page, so a part may have more than its
-    limit. It may have fewer, or none, although there is more after its cursor.
+    limit. It may have fewer, or none, although there is more after its cursor. A kind that neither
+    `extract` nor the store of this host has is refused.
     """
     site = site_name(request.host)
 
@@ -99,7 +101,25 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
         )
 
     page = caller.read(read)
+    if not page.items and page.cursor is None:
+        _check_kind(caller, request.kind, site)
     return ItemPage(tuple(map(_record, page.items)), page.cursor)
+
+
+def _check_kind(caller: Caller, kind: str, site: str) -> None:
+    """
+    Return if `extract` has a kind, or items of it are stored, whose rules were removed.
+
+    Raises:
+        BadInput: neither; the text names the kinds that there are.
+    """
+    kinds = caller.parts.kinds
+    if kinds is None or kind in kinds:
+        return
+    stored = caller.read(lambda store: store.items.page(kind, site, limit=1))
+    if not stored.items and stored.cursor is None:
+        known = f"has {', '.join(sorted(kinds))}" if kinds else "has no kinds"
+        raise BadInput(f"kind: {kind!r} is none; `extract` {known}, and {site} has no such items")
 
 
 def _record(item: StoredItem) -> ItemRecord:
@@ -144,4 +164,7 @@ def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     def read(store: UrlStore) -> list[ItemVersion]:
         return store.items.history(request.kind, site, request.key, purpose=request.purpose)
 
-    return [PastItem(each.at_ms, each.values) for each in caller.read(read)]
+    versions = caller.read(read)
+    if not versions:
+        _check_kind(caller, request.kind, site)
+    return [PastItem(each.at_ms, each.values) for each in versions]

@@ -86,6 +86,7 @@ class OtherParts:
         crawls: controls crawls.
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
+        kinds: the names of the kinds of items in `extract`; None: they are not known here.
         explain: explains URLs.
         tracer: makes the spans of calls; None: tracing is off.
         takedowns_changed: called after each change of the takedowns, to tell producers, and with
@@ -101,6 +102,7 @@ class OtherParts:
     explain: Explain | None = None
     texts: PageTexts = dataclasses.field(default_factory=PageTexts)
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
+    kinds: frozenset[str] | None = None
     tracer: Tracer | None = None
     takedowns_changed: TakedownsChanged = unshared
 

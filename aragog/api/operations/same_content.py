@@ -33,8 +33,8 @@ class SameContentRequest:
     within: Annotated[
         int | None,
         Option(
-            "Also near copies: pages whose fingerprints (`page.fingerprint`) differ in so many of "
-            "64 bits at most. Without it only pages with the same body.",
+            "Also near copies: pages whose fingerprints (`page.fingerprint`) differ in at most "
+            "this many of 64 bits. Without it only pages with the same body.",
             least=0,
             most=MOST_DISTANCE,
         ),

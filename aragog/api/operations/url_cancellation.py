@@ -62,7 +62,7 @@ def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
     if not given:
         control.cancel_urls("url", ())  # refuses it
     if request.dry_run:
-        return CancelAnswer(sum(control.waiting(kind, values) for kind, values in given.items()))
+        return CancelAnswer(control.waiting(given))
     for kind, values in given.items():
         control.cancel_urls(kind, values)
     return CancelAnswer()

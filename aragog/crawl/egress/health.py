@@ -23,7 +23,7 @@ LONGEST_RETRY_S = 300.0
 TRIAL_S = 15.0
 """How long one request has for a trial before the next one may try."""
 SUSPICIOUS_DOMAINS = 5
-"""So many domains in a row that a proxy could not reach are its own failure."""
+"""A proxy that could not reach this many domains in a row counts as failed itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, assert_never
 
-from aragog.crawl.egress.choice import ANY
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
 from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
@@ -23,6 +21,7 @@ from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
 from aragog.crawl.fetcher.request import PoliteRequest
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
+from aragog.crawl.fetcher.request_options import RequestOptions
 from aragog.crawl.identity.signature_requests import SignatureRequest
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
@@ -59,13 +58,20 @@ class FetchAttempt:
         url: the URL to request, normalized.
         gate: admits redirect targets and grants send permits.
         hops: redirects that an earlier attempt followed.
+        options: what the caller chose about the requests.
     """
 
     def __init__(
-        self, defaults: RequestDefaults, url: str, gate: Gate, hops: tuple[Hop, ...]
+        self,
+        defaults: RequestDefaults,
+        url: str,
+        gate: Gate,
+        hops: tuple[Hop, ...],
+        options: RequestOptions,
     ) -> None:
         self._defaults = defaults
         self._gate = gate
+        self._options = options
         self._first_url = hops[0].url if hops else url
         self._url = url
         self._spelling = url
@@ -73,34 +79,21 @@ class FetchAttempt:
         self._hops = hops
         self._hops_before = len(hops)
         self._requested: set[str] = {hop.url for hop in hops}
-        self._validators: tuple[str | None, str | None] = (None, None)
-        self._validators_url = url
+        self._validators = _one_line(options.etag), _one_line(options.last_modified)
+        self._validators_url = options.validators_url or url
         self._conditional = False
-        """The last request asked only for a changed page."""
-        self.extra_headers: Mapping[str, str] = {}
-        """Sent with each request; values of one line only."""
-        self.egress = ANY
-        """What chooses the way out of each request."""
-        self.method = "GET"
-        self.body = b""
-        self.error_body_bytes = 0
-        """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
-        self.cookies: Cookies | None = (
-            Cookies(defaults.clock) if defaults.settings.cookies else None
-        )
+        """The last request carried validators, so a 304 answers it."""
+        self._cookies: Cookies | None = options.cookies
+        if self._cookies is None and defaults.settings.cookies:
+            self._cookies = Cookies(defaults.clock)
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._wanted: SignatureRequest | None = None
-        """The signature that a server asked for with a 403; answered once a fetch."""
+        """The signature that a server requested with a 403; sent at most once in a fetch."""
         self._wanted_at = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
         self._started_at_ms = defaults.clock.now_ms()
-
-    def set_validators(self, etag: str | None, last_modified: str | None, url: str | None) -> None:
-        """Set the validators of the stored copy and their URL (None: the first URL)."""
-        self._validators = (_one_line(etag), _one_line(last_modified))
-        self._validators_url = url or self._url
 
     def run(self) -> Outcome:
         """Send requests and follow redirects until there is an outcome."""
@@ -146,18 +139,17 @@ class FetchAttempt:
             self._deadline,
             acquire_permit=lambda: self._gate.acquire_permit(url),
             release_permit=lambda: self._gate.release_permit(url),
-            method=self.method,
-            body=self.body,
+            method=self._options.method,
+            body=self._options.body,
+            route=self._defaults.adapter.egress.route(url, self._options.egress),
+            crawl=self._options.egress.crawl,
+            wanted=self._wanted if self._wanted_at == url else None,
         )
-        request.route = self._defaults.adapter.egress.route(url, self.egress)
-        request.crawl = self.egress.crawl
-        if self._wanted is not None and self._wanted_at == url:
-            request.wanted = self._wanted
         self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
         self._requested.add(self._spelling)
-        if self.cookies is not None:
-            self.cookies.learn(self._spelling, response.head)
+        if self._cookies is not None:
+            self._cookies.learn(self._spelling, response.head)
         return response
 
     def _signs_again(self, response: HttpResponse) -> bool:
@@ -169,7 +161,7 @@ class FetchAttempt:
         head = response.head
         if head.status != 403 or self._wanted is not None or self._request is None:
             return False
-        if self.method == "POST":  # it must not be sent twice
+        if self._options.method == "POST":  # it must not be sent twice
             return False
         text = ", ".join(head.values("accept-signature"))
         if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
@@ -190,7 +182,7 @@ class FetchAttempt:
         """Return all request headers except Host."""
         headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
         headers |= {
-            name: v for name, value in self.extra_headers.items() if (v := _one_line(value))
+            name: v for name, value in self._options.headers.items() if (v := _one_line(value))
         }
         if cookie := self._cookie_header():
             headers["Cookie"] = cookie
@@ -201,26 +193,26 @@ class FetchAttempt:
                 headers["If-None-Match"] = etag
             if last_modified:
                 headers["If-Modified-Since"] = last_modified
-        if self.method == "POST":
-            headers["Content-Length"] = str(len(self.body))
+        if self._options.method == "POST":
+            headers["Content-Length"] = str(len(self._options.body))
         return headers
 
     def _cookie_header(self) -> str | None:
         """The cookies; those of a session not after another origin chose the URL."""
-        if self.cookies is None:
+        if self._cookies is None:
             return None
-        if isinstance(self.cookies, OriginCookies) and any(
-            origin(hop.url) != self.cookies.origin for hop in self._hops
+        if isinstance(self._cookies, OriginCookies) and any(
+            origin(hop.url) != self._cookies.origin for hop in self._hops
         ):
             return None
-        return self.cookies.header(self._spelling)
+        return self._cookies.header(self._spelling)
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target; return an outcome when the fetch ends here."""
         target = target_of(location, self._spelling)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
-        if self.method == "POST":
+        if self._options.method == "POST":
             raise TransportError(UnreachableKind.REDIRECT, "redirects of a POST are not followed")
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
@@ -269,7 +261,7 @@ class FetchAttempt:
         It is the normalized one unless that was requested before: some origins redirect to another
         spelling of the same URL and serve the page only at that spelling.
         """
-        if target not in self._requested or self.cookies is not None:
+        if target not in self._requested or self._cookies is not None:
             return target
         spelling = as_sent(location, self._spelling)
         if spelling in self._requested:
@@ -325,13 +317,13 @@ class FetchAttempt:
 
     def _error(self, response: HttpResponse) -> dict[str, Any]:
         """The record of a 4xx or 5xx, with as much of its body as the caller wants."""
-        if not self.error_body_bytes:
+        if not self._options.error_body_bytes:
             response.discard()
             return self._record()
         most = self._defaults.bounds
         bounds = Bounds(
-            min(self.error_body_bytes, most.max_wire_bytes),
-            min(self.error_body_bytes, most.max_body_bytes),
+            min(self._options.error_body_bytes, most.max_wire_bytes),
+            min(self._options.error_body_bytes, most.max_body_bytes),
         )
         try:
             body = response.read_body(bounds)

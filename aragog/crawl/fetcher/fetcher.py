@@ -23,6 +23,7 @@ from aragog.crawl.fetcher.attempt import FetchAttempt
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate, OpenGate
 from aragog.crawl.fetcher.request_defaults import RequestDefaults
+from aragog.crawl.fetcher.request_options import RequestOptions
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.identity.request_signer import RequestSigner
@@ -121,14 +122,18 @@ class Fetcher:
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
         """
-        attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
-        attempt.set_validators(etag, last_modified, validators_url)
-        attempt.extra_headers = headers or {}
-        attempt.method, attempt.body = method, body
-        attempt.error_body_bytes = error_body_bytes
-        attempt.egress = egress
-        if cookies is not None:
-            attempt.cookies = cookies
+        options = RequestOptions(
+            etag=etag,
+            last_modified=last_modified,
+            validators_url=validators_url,
+            headers=headers or {},
+            method=method,
+            body=body,
+            error_body_bytes=error_body_bytes,
+            egress=egress,
+            cookies=cookies,
+        )
+        attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops), options)
         return attempt.run()
 
     def session(self) -> requests.Session:

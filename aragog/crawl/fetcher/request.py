@@ -22,7 +22,21 @@ def _no_op() -> None:
 
 
 class PoliteRequest(requests.PreparedRequest):
-    """A prepared request with its deadline, and callbacks for right before and after sending."""
+    """
+    A prepared request with its deadline.
+
+    Args:
+        url: is requested as it is spelled.
+        headers: all of them except Host.
+        deadline: of the whole fetch.
+        acquire_permit: called right before the request is written.
+        release_permit: called right after it.
+        method: GET, HEAD or POST.
+        body: of a POST.
+        route: the ways out that it may take; None: the usual one.
+        crawl: the name of its crawl, which a proxy's sessions may need.
+        wanted: the signature that its server requested.
+    """
 
     def __init__(
         self,
@@ -34,6 +48,9 @@ class PoliteRequest(requests.PreparedRequest):
         release_permit: Callable[[], None] = _no_op,
         method: str = "GET",
         body: bytes = b"",
+        route: Route | None = None,
+        crawl: str = "",
+        wanted: SignatureRequest | None = None,
     ) -> None:
         super().__init__()
         self.method = method
@@ -43,14 +60,11 @@ class PoliteRequest(requests.PreparedRequest):
         self.deadline = deadline
         self.acquire_permit = acquire_permit
         self.release_permit = release_permit
-        self.route: Route | None = None
-        """The ways out that it may take; None: the usual one."""
-        self.crawl = ""
-        """The name of its crawl, where a proxy's sessions need it."""
+        self.route = route
+        self.crawl = crawl
+        self.wanted = wanted
         self.way: str | None = None
-        """The way that it took, or tried last; None: direct."""
-        self.wanted: SignatureRequest | None = None
-        """The signature that its server asked for."""
+        """The way out that the adapter took, or tried last; None: direct."""
 
 
 class Target:

@@ -27,10 +27,11 @@ from pinlater.redis.errors import redis_errors
 STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
-UNCHANGED, DUPLICATE, TRAP = "unchanged", "duplicate", "trap"
+UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
 """
-Notes: pages that had not changed since they were stored, those of another canonical URL, and what
-was left out as a part of a trap.
+Notes: pages that had not changed since they were stored, those of another canonical URL, links that
+were left out as parts of traps, and those that wait for a verdict (`aragog.crawl.traps.held_links`
+counts these two).
 """
 CANCELLED = "cancelled"
 _IS, _OF = "is ", "of "
@@ -58,12 +59,30 @@ class CrawlCounts:
     """URLs that were enqueued for it again after they were stored for it."""
     bytes: int = 0
     notes: Mapping[str, int] = field(default_factory=dict)
-    """Counted beside the outcome: `unchanged` and `duplicate` of what was stored."""
+    """
+    Counted beside the outcome: `unchanged` and `duplicate` of what was stored; `trap` and `held` of
+    links that were not enqueued.
+    """
 
     @property
     def stored(self) -> int:
         """Pages that were stored for it, or were stored already."""
         return self.outcomes.get(STORED, 0)
+
+    @property
+    def held(self) -> int:
+        """Links that wait for a verdict, and are followed or left out then."""
+        return self.notes.get(HELD, 0)
+
+    @property
+    def traps(self) -> int:
+        """Links that were left out as parts of traps: each once."""
+        return self.notes.get(TRAP, 0)
+
+    @property
+    def open(self) -> int:
+        """What there is still to do: URLs that wait, and links that may still be followed."""
+        return self.waiting + self.held
 
     @property
     def is_exact(self) -> bool:
@@ -117,6 +136,30 @@ class CrawlCounters:
             if outcome != WAITING:
                 found.setdefault(place, Counter())[outcome] += count
         return found
+
+    def nothing_waits(self, number: int, domain: str) -> bool:
+        """
+        Whether no URL of a registered domain waits for a crawl.
+
+        Servers are read one after the other, and meanwhile a page on one may enqueue links on
+        another. So they are read twice, and the sums differ if anything was enqueued between.
+        """
+        waiting, enqueued = self._waiting(number, domain)
+        return not waiting and self._waiting(number, domain) == (0, enqueued)
+
+    def _waiting(self, number: int, domain: str) -> tuple[int, int]:
+        """About how many URLs of a domain wait (none if the crawl has none), and all enqueued."""
+        key, found = f"{self._prefix}{number}", Counter[str]()
+        with _our_errors():
+            for client in self._nodes.clients:
+                with client.pipeline(transaction=True) as pipe:
+                    pipe.hmget(key, [WAITING, "enqueued"])
+                    pipe.hmget(f"{key}:domains", [f"{domain} {WAITING}", f"* {WAITING}"])
+                    names = ("all", "enqueued", "domain", "*")
+                    values = (int(value or 0) for pair in pipe.execute() for value in pair)
+                    found.update(dict(zip(names, values, strict=True)))
+        is_none = found["all"] <= 0 or (found["domain"] <= 0 and found["*"] <= 0)
+        return 0 if is_none else max(1, found["domain"]), found["enqueued"]
 
     def open_domains(self, number: int) -> Counter[str]:
         """By registered domain: about how many URLs wait. `*`: of those after the 50,000 first."""
@@ -174,7 +217,7 @@ class CrawlCounters:
         keys = [
             f"{self._prefix}{number}{table}"
             for number in numbers
-            for table in ("", ":domains", ":days", ":hours", ":hosts", ":use")
+            for table in ("", ":domains", ":days", ":hours", ":hosts", ":use", ":left")
         ]
         with _our_errors():
             for client in self._nodes.clients:
@@ -185,12 +228,13 @@ def _read(counts: Mapping[bytes, bytes], *, is_over: bool) -> Counter[str]:
     values: Counter[str] = Counter({name.decode(): int(count) for name, count in counts.items()})
     if is_over:
         values[_IS + CANCELLED] += values.pop("waiting", 0)
+        values.pop(_OF + HELD, 0)
     return values
 
 
 def _counts(total: Counter[str]) -> CrawlCounts:
     outcomes = {n.removeprefix(_IS): c for n, c in total.most_common() if n.startswith(_IS) and c}
-    notes = {n.removeprefix(_OF): c for n, c in total.items() if n.startswith(_OF)}
+    notes = {n.removeprefix(_OF): c for n, c in total.items() if n.startswith(_OF) and c}
     return CrawlCounts(
         total["enqueued"], total[WAITING], outcomes, total[REPEATED], total["bytes"], notes
     )

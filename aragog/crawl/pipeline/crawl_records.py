@@ -69,7 +69,7 @@ class CrawlTerms:
     max_open_hosts: int | None = None
     """Hosts of which URLs are fetched at once; the others wait for their turn."""
     every_s: int | None = None
-    """It begins again so often (`crawl_rounds`); 0 or None: it does not."""
+    """The time between two rounds (`crawl_rounds`); 0 or None: it runs once."""
     notify: str = ""
     """The address that is told when it is done, has ended, or fails too often; "": none."""
     notify_error_rate: float | None = None

@@ -25,6 +25,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import orjson
@@ -105,6 +106,10 @@ class Crawls:
     def cut_s(self, url: str) -> int:
         """Up to when a normalized URL must have been enqueued to be cancelled; 0: it is not."""
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
+
+
+def _utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_over(record: CrawlRecord, now_ms: int) -> bool:
@@ -208,7 +213,8 @@ class CrawlRegistry:
             token: the name of the token of who starts it.
 
         Raises:
-            BadInput: the name or an option is invalid, or there are `MOST_CRAWLS`.
+            BadInput: the name or an option is invalid, its deadline is over, or there are
+                `MOST_CRAWLS`.
         """
         if unknown := options.keys() - set(OPTIONS):
             raise BadInput(f"crawl: {min(unknown)} is no option of a crawl")
@@ -218,6 +224,11 @@ class CrawlRegistry:
         checked(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
 
         def started(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
+            if (values.get("until_ms") or now_ms + 1) <= now_ms:
+                raise BadInput(
+                    f"until: {_utc(values['until_ms'])} is past, now is {_utc(now_ms)}; the crawl "
+                    "would end before it fetches anything"
+                )
             if record is None:
                 if pipe.hlen(self._records) >= MOST_CRAWLS:
                     raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")

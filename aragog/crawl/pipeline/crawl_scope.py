@@ -29,6 +29,7 @@ from typing import NamedTuple, Self
 
 from aragog.crawl.pipeline.url_filter import matches
 from aragog.errors import BadInput, InvalidUrl
+from aragog.urlstore.tombstones import site_name
 from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 from urlspelling.hosts import and_parents
@@ -211,12 +212,12 @@ def _spelled(text: str) -> str:
     _, kind, value = _rule(text.strip())
     try:
         if kind in ("host", "domain"):
-            value = host(normalize(f"http://{value}/"))
+            value = site_name(value)
         elif kind == "prefix":
             spelled = normalize(value)
             value = spelled if value.endswith("/") else spelled.removesuffix("/") or spelled
         elif kind in _OF_PAGES:
             value = value.lower()
-    except InvalidUrl as error:
+    except (InvalidUrl, BadInput) as error:
         raise BadInput(f"scope: {text[:100]!r}: {error}") from error
     return f"{sign}{kind}:{value}"

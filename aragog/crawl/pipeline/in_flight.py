@@ -25,7 +25,7 @@ once that it is done (`completions`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -52,6 +52,8 @@ COUNTS_FOR_S = 172_800
 NAMED_COUNTS_FOR_S = 30 * 86_400
 # With `insist`, the caller believes that the message was lost; a second fetch is harmless.
 INSIST_AFTER_S = 3600
+MOST_AT_ONCE = 500
+"""URLs that one call of a script ends or stops: 10 ms, in which Redis serves nobody else."""
 MOST_DOMAINS = 50_000
 """Pairs of a domain and an outcome that a crawl counts on a server; others are counted together."""
 DELETED = "deleted"
@@ -256,9 +258,7 @@ class InFlightSet:
         if not endings:
             return heirs
         with _our_errors():
-            for client, places in self._nodes.group(
-                (ending.url, at) for at, ending in enumerate(endings)
-            ):
+            for client, places in self._portions(ending.url for ending in endings):
                 found = _script("in_flight_end", "in_flight_prelude").run(
                     client,
                     in_flight=self._key,
@@ -294,11 +294,12 @@ class InFlightSet:
         """
         replies: list[Held | Heir] = [Held.GOES_ON] * len(questions)
         with _our_errors():
-            for client, places in self._nodes.group((q.url, at) for at, q in enumerate(questions)):
+            for client, places in self._portions(q.url for q in questions):
                 found = _script("in_flight_stop", "in_flight_prelude").run(
                     client,
                     in_flight=self._key,
                     **self._lasting(),
+                    unconfirmed_s=UNCONFIRMED_S,
                     ended=_numbers(ended),
                     paused=_numbers(paused),
                     urls=[value for at in places for value in _asked(questions[at])],
@@ -309,6 +310,34 @@ class InFlightSet:
             if gone:
                 self._publish(gone)
         return replies
+
+    def wanted(
+        self, questions: Sequence[Question], *, ended: Iterable[int], now_s: int
+    ) -> list[bool]:
+        """
+        Whether each URL is wanted by a crawl that has not ended, in order; changes nothing.
+
+        A URL without an entry is wanted by the crawl of its job, as `stop` has it.
+
+        Args:
+            questions: the URLs.
+            ended: the numbers of crawls that ended.
+            now_s: the time of the server (s since the epoch).
+        """
+        found, over = [False] * len(questions), frozenset(ended)
+        with _our_errors():
+            for client, places in self._portions(q.url for q in questions):
+                names = [field(questions[at].url) for at in places]
+                held: Any = client.hmget(self._key, names)
+                for at, value in zip(places, held, strict=True):
+                    found[at] = _is_wanted(questions[at], value, over, now_s)
+        return found
+
+    def _portions(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
+        """The places of the URLs of each server, `MOST_AT_ONCE` at a time."""
+        for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
+            for start in range(0, len(places), MOST_AT_ONCE):
+                yield client, places[start : start + MOST_AT_ONCE]
 
     def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)
@@ -358,6 +387,18 @@ class Swept(NamedTuple):
 
     expired: int
     cancelled: int
+
+
+def _is_wanted(question: Question, held: bytes | None, ended: frozenset[int], now_s: int) -> bool:
+    if held is None:
+        return question.crawl not in ended
+    until_s, _, members = held.partition(b":")
+    crawls = [_heir(member).crawl for member in members.split()] or [0]
+    lasts_s = NAMED_COUNTS_FOR_S if crawls[0] > 1 else COUNTS_FOR_S
+    if int(until_s) - now_s <= UNCONFIRMED_S:
+        lasts_s = UNCONFIRMED_S
+    enqueued_s = int(until_s) - lasts_s
+    return enqueued_s > question.cut_s and not ended.issuperset(crawls)
 
 
 def _values(ending: UrlEnding) -> tuple[Any, ...]:

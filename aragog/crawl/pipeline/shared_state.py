@@ -16,6 +16,7 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.traps.held_links import HeldLinks
 from aragog.crawl.traps.trap_store import TrapStore
 from aragog.runtime.secret import reveal
 from aragog.settings import Settings
@@ -38,6 +39,7 @@ class SharedState:
         crawl_counts: what became of their URLs.
         crawl_seeds: the seeds of those that begin again.
         traps: which kinds of links of a host are worth following.
+        held_links: links that wait for a verdict about theirs.
     """
 
     nodes: RedisNodes
@@ -50,6 +52,7 @@ class SharedState:
     crawl_counts: CrawlCounters
     crawl_seeds: CrawlSeeds
     traps: TrapStore
+    held_links: HeldLinks
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class SharedState:
             crawl_counts=CrawlCounters(nodes, prefix=prefix),
             crawl_seeds=CrawlSeeds(nodes.first, prefix=prefix),
             traps=TrapStore(nodes, prefix=prefix),
+            held_links=HeldLinks(nodes, prefix=prefix),
         )
 
     @property

@@ -28,7 +28,7 @@ from aragog.crawl.politeness.nodes import scripts
 from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
 from aragog.crawl.politeness.nodes.record import LEASE_S
 from aragog.crawl.politeness.nodes.ring import NodeRing
-from aragog.crawl.politeness.nodes.scripts import Ask, Reserved
+from aragog.crawl.politeness.nodes.scripts import Ask, ReservedSlot
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.permits import ALLOWANCE_US, Permits
 from aragog.crawl.politeness.rates import Rates
@@ -178,7 +178,7 @@ class Limiter:
         *,
         node: str,
         now_us: float,
-        reserved: Reserved,
+        reserved: ReservedSlot,
         interval_us: float,
         token: int,
     ) -> Slot | RateExceeded:

@@ -41,9 +41,9 @@ ALLOWANCE_US = 250_000
 NO_PERMIT_US = 2_000
 # By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
-# So often a report follows a domain that moved.
+# How often a report is sent again after its domain moved to another node.
 ATTEMPTS = 3
-# Reports that nobody waits for are this much late at most, and join others.
+# Reports that nobody waits for are sent in batches, delayed by at most this time.
 TELL_AFTER_S = 0.01
 # Where intervals are at least this long, the next sender asks only after the report of the last.
 SLOW_INTERVAL_US = 40_000
@@ -168,11 +168,12 @@ class Permits:
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """Request a permit; returns the node that decided, and the slot by its clock."""
-        places = self._rates.max_concurrent(slot.key) or 0
+        most = self._rates.max_concurrent(slot.key) or 0
 
         def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
             here, late_us = self._at(node, slot), self._window_us
-            return node, here, scripts.acquire_permit(node, here, places=places, window_us=late_us)
+            decision = scripts.acquire_permit(node, here, max_concurrent=most, window_us=late_us)
+            return node, here, decision
 
         return self._nodes.call_one(slot.key, ask)
 

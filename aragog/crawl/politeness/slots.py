@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
 # These four are as in lua/prelude.lua. An interval is not made longer than this because of latency.
-LONGEST_GENTLE_US = 10_000_000.0
+LONGEST_FOR_LATENCY_US = 10_000_000.0
 # Responses after which the usual latency of a domain is known.
 _LEARNED = 8
 # A step of the latency factor.
@@ -180,15 +180,15 @@ def unpack_state(packed: bytes | None) -> DomainState:
     return DomainState(*STATE.unpack(packed)) if packed and known else DomainState()
 
 
-def gentle_steps(factor: float) -> int:
+def latency_steps_of(factor: float) -> int:
     """Return a latency factor, 1 to 100, in steps, rounded down."""
     return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
     """Return an interval as errors and latency make it longer, as lua/prelude.lua does."""
-    gentle_us = min(interval_us * latency_factor, max(interval_us, LONGEST_GENTLE_US))
-    return max(interval_us * backoff_factor, gentle_us)
+    by_latency_us = min(interval_us * latency_factor, max(interval_us, LONGEST_FOR_LATENCY_US))
+    return max(interval_us * backoff_factor, by_latency_us)
 
 
 def ceil_ms(us: float) -> int:

@@ -8,13 +8,9 @@ searches what waits, but for a dry run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-
-import orjson
 
 from aragog.crawl.pipeline.crawl_cancellations import KINDS, Cancellation
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
@@ -29,9 +25,10 @@ from aragog.crawl.pipeline.crawl_records import (
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, Crawls
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
-from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.politeness.lines import Lines, is_without_slots
+from aragog.crawl.politeness.lines import Lines
+from aragog.crawl.stages.cancel_dry_run import CancelDryRun
 from aragog.crawl.stages.crawl_reports import (
     MOST_FAILURES,
     MOST_OPEN,
@@ -45,16 +42,13 @@ from aragog.crawl.stages.crawl_reports import (
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.stages.waiting_line import paused_line
 from aragog.crawl.traps.trap_store import ClosedTemplate, TrapStore
-from aragog.errors import BadInput, InvalidMessage
+from aragog.errors import BadInput
 from aragog.urlstore.crawl_members import kept_because
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
 from pinlater.admin import Admin
-from pinlater.envelope import arguments
-from pinlater.models import JobState
 from urlspelling import normalize
-from urlspelling.domain import host, registered_domain
-
-PAGE = 200
+from urlspelling.domain import registered_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +70,7 @@ class CrawlControl:
         registry: their records.
         counts: what became of their URLs.
         lines: where URLs wait.
+        in_flight: who wants each URL, for a dry run.
         admin: the queues; None on a broker that cannot be asked: a dry run counts the lines alone.
         store: opens the store, for a deletion.
         seeds: those of the crawls that begin again.
@@ -86,6 +81,7 @@ class CrawlControl:
     registry: CrawlRegistry
     counts: CrawlCounters
     lines: Lines
+    in_flight: InFlightSet
     admin: Admin | None
     store: Callable[[], UrlStore]
     seeds: CrawlSeeds
@@ -177,30 +173,20 @@ class CrawlControl:
         """Cancel what waits of these URLs, hosts, domains or patterns, whoever wants it."""
         return self.registry.cancel(kind, _spelled(kind, values))
 
-    def waiting(self, kind: str, values: Sequence[str]) -> int:
-        """How many URLs wait that `cancel_urls` would cancel. It reads what waits."""
-        rules = [Cancellation(kind, value, 0) for value in _spelled(kind, values)]
-        return sum(1 for url in self._waiting(rules) if any(rule.matches(url) for rule in rules))
+    def waiting(self, given: Mapping[str, Sequence[str]]) -> int:
+        """
+        How many URLs wait that `cancel_urls` would cancel, for values by kind. It reads what waits.
 
-    def _waiting(self, rules: Sequence[Cancellation]) -> Iterator[str]:
-        """URLs that wait, at least those that the rules match."""
-        is_of = _line_filter(rules)
-        for server in self.lines.servers:
-            for key in list(server.domains()):
-                if is_without_slots(key) or is_of(key):
-                    yield from map(_url_of, server.walk(key))
-        for queue in (Queue.FETCH, Queue.ROBOTS) if self.admin else ():
-            yield from self._in_messages(queue)
-
-    def _in_messages(self, queue: Queue) -> Iterator[str]:
-        for shard in self.admin.cluster.shards if self.admin else ():
-            offset = 0
-            while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE, offset=offset):
-                offset += len(jobs)
-                for job in jobs:
-                    with suppress(InvalidMessage, LookupError):
-                        message = arguments(job.body)[0]
-                        yield from (e["url"] for e in message.get("urls", ()) if "url" in e)
+        Raises:
+            BadInput: a kind or a value is invalid.
+            BrokerUnavailable: a server does not answer.
+        """
+        rules = [
+            Cancellation(kind, value, 0)
+            for kind, values in given.items()
+            for value in _spelled(kind, values)
+        ]
+        return CancelDryRun(self.registry, self.in_flight, self.lines, self.admin).count(rules)
 
     def delete(self, name: str) -> Deleted:
         """
@@ -240,24 +226,4 @@ def _spelled(kind: str, values: Sequence[str]) -> list[str]:
         return [normalize(value) for value in values]
     if kind == "pattern":
         return list(UrlFilter(include=tuple(values)).include)
-    return [host(normalize(f"http://{value}/")) for value in values]
-
-
-def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Which lines of domains can have URLs that the rules match."""
-    if any(rule.kind == "pattern" for rule in rules):
-        return lambda _: True
-    names = {host(r.value) if r.kind == "url" else r.value for r in rules}
-    domains = {registered_domain(f"http://{name}/") for name in names}
-    return partial(_is_below, domains)
-
-
-def _is_below(domains: set[str], key: str) -> bool:
-    return registered_domain(f"http://{key}/") in domains
-
-
-def _url_of(payload: bytes) -> str:
-    try:
-        return str(orjson.loads(payload).get("url", ""))
-    except ValueError:
-        return ""
+    return [site_name(value) for value in values]

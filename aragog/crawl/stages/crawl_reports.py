@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, STORED, TRAP, is_failure
+from aragog.crawl.pipeline.crawl_counts import CANCELLED, REPEATED, STORED, is_failure
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
@@ -107,8 +107,8 @@ class CrawlReport:
 
     @property
     def traps(self) -> int:
-        """URLs that were left out as parts of traps (a note, beside any outcome)."""
-        return self.status.counts.notes.get(TRAP, 0)
+        """Links that were left out as parts of traps."""
+        return self.status.counts.traps
 
 
 def open_domains(

@@ -22,7 +22,8 @@ from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput, QuotaExceeded
 from aragog.fetch_record.known_fields import known
 
@@ -70,7 +71,7 @@ class CrawlRounds:
 
     def _begin(self, record: CrawlRecord, now_ms: int) -> None:
         before = self.counts.of([record.number])
-        if before.waiting:
+        if before.open:
             return
         self.counts.forget_hosts([record.number])
         begun = self.registry.note(

@@ -19,6 +19,6 @@ class CrawlStatus:
 
     @property
     def shown_state(self) -> str:
-        """Its state in a word: `done` is a running crawl for which nothing waits."""
-        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.waiting
+        """Its state in a word: `done` is a running crawl that has nothing left to do."""
+        is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.open
         return DONE if is_done and self.counts.enqueued else self.record.state.value

@@ -24,7 +24,9 @@ from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.held_link_sweep import HeldLinkSweep
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
@@ -69,6 +71,8 @@ class Discovery:
     """Knows the scope of each job's crawl."""
     budgets: LinkBudgets | None = None
     """Of the templates of URLs; None: every link is followed."""
+    held_links: HeldLinkSweep | None = None
+    """Decides about links that wait for pages which do not come."""
 
     @property
     def sitemaps(self) -> SitemapReading:
@@ -162,8 +166,8 @@ class Discovery:
         return (self._refresh if options.refresh else self._enqueue)(urls, options)
 
     def sweep_held(self) -> int:
-        """Offer links again that wait for pages which never came; how many were enqueued."""
-        return self.budgets.sweep(self._enqueue_links) if self.budgets else 0
+        """Decide about links that wait for pages which do not come; how many were enqueued."""
+        return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         """Enqueue the URLs: to be fetched again only those that the call has not reached before."""

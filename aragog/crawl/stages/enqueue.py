@@ -15,30 +15,18 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import islice, zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_records import (
-    ENQUEUED,
-    OWN_NAMES,
-    REFRESHED,
-    CrawlRecord,
-    own_record,
-)
+from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
-from aragog.crawl.pipeline.messages import (
-    AS_KEPT,
-    PRIORITY_DEFAULT,
-    PRIORITY_REFRESH,
-    UrlJob,
-    into_batches,
-)
+from aragog.crawl.pipeline.messages import UrlJob, into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -47,7 +35,8 @@ from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
 from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
-from aragog.crawl.stages.first_visit_delays import Behind, FirstVisitDelays, less_urgent
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.first_visit_delays import DelayedUrl, FirstVisitDelays, less_urgent
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.observability.logs import log_url
 from aragog.runtime.clock import SystemClock
@@ -59,63 +48,6 @@ from urlspelling.domain import host, registered_domain
 log = logging.getLogger(__name__)
 
 CHUNK = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnqueueOptions:
-    """How the URLs of one call are fetched."""
-
-    depth: int = 0
-    """How many link hops to follow from each URL, within its registered domain."""
-    pages: int = 0
-    """How many pages of a listing led to the URLs."""
-    refresh: bool = False
-    """Fetch a URL even if it is already stored."""
-    priority: int = PRIORITY_DEFAULT
-    """0 (most urgent) to 9."""
-    run_after_ms: int | None = None
-    """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
-    insist: bool = False
-    """Send a URL again if it has been in flight for an hour: its message may be lost."""
-    sitemap: bool = False
-    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
-    in_walk: bool = False
-    """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
-    file: bool = False
-    """The URLs are files of items (`UrlJob.file`)."""
-    url_filter: str = ""
-    """Which links and sitemap entries are followed: `UrlFilter.wire`."""
-    request_id: str = ""
-    """Names this call in the logs of all stages; "": a new id of 8 characters."""
-    caller: str = ""
-    """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
-    purposes: str | None = None
-    """What the crawl is for (`UrlJob.purposes`); None: what the settings of the workers say."""
-    found_on: str = ""
-    """The `traceparent` of the page that names the URLs: their traces are linked to it."""
-    crawl: str = ""
-    """The name of the crawl that wants them; "": by `crawl_number`."""
-    crawl_number: int = ENQUEUED
-    """The number of the crawl of the page that names the URLs."""
-
-    def of_jobs(self) -> dict[str, Any]:
-        """The options that the jobs of the URLs have as well."""
-        return {name: getattr(self, name) for name in _OF_JOBS}
-
-
-SOURCE_OPTIONS = EnqueueOptions(
-    depth=1,
-    refresh=True,
-    sitemap=True,
-    priority=PRIORITY_REFRESH,
-    purposes=AS_KEPT,
-    crawl_number=REFRESHED,
-)
-"""Of sitemaps and feeds that the refresh schedule reads again, with the files of an index."""
-
-_OF_JOBS = (
-    {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
-) - {"crawl"}
 
 
 @dataclass(slots=True, eq=False)
@@ -131,15 +63,15 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Lists the URLs of runs, where the caller is a worker."""
+    """Lists the URLs of runs; only in workers."""
     walks: SitemapWalks | None = None
-    """Learns of walks that begin."""
+    """Notes the walks of sitemaps that begin."""
     traces: UrlTraces = OFF
     crawls: CrawlsNow = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
-    """Keeps the seeds of crawls that begin again."""
+    """Stores the seeds of crawls that have rounds."""
     quotas: TokenQuotas | None = None
-    """What tokens may use."""
+    """The quotas of tokens and their use."""
     _first_visit_delays: FirstVisitDelays = field(init=False)
 
     @classmethod
@@ -153,7 +85,7 @@ class Enqueuer:
         followed: FollowedUrls | None = None,
         traces: UrlTraces = OFF,
     ) -> Enqueuer:
-        """The one that the settings describe; `followed` is for workers."""
+        """The enqueuer that the settings describe; `followed` is for workers."""
         return cls(
             shared.in_flight,
             sender,
@@ -196,7 +128,7 @@ class Enqueuer:
             BadInput: there is no crawl of this name, or it has ended.
         """
         crawl = self._crawl(options)
-        options = _of_crawl(options, crawl)
+        options = options.of_crawl(crawl)
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
@@ -255,7 +187,7 @@ class Enqueuer:
         refused = self._refused(valid, options, crawl)
         valid = [url for url in valid if url not in refused]
         if options.crawl and crawl.every_s and self.seeds:
-            self.seeds.add(crawl.name, valid, _of_seeds(options))
+            self.seeds.add(crawl.name, valid, options.of_seeds())
         self._renew_cancelled(valid)
         wants = _wants(crawl, options, self._token_state(crawl))
         marked = self.in_flight.mark(valid, insist=options.insist, wants=wants)
@@ -266,7 +198,7 @@ class Enqueuer:
         refused |= self._over_quota(valid, marked, options, crawl)
         valid = [url for url in valid if url not in refused]
         others = _other_spellings(inputs, spelled)
-        if self.followed:  # before they can be done
+        if self.followed:  # before a worker can finish them
             self.followed.note(options.request_id, list(new), options.depth)
             in_flight = [url for url in valid if url not in new]
             self.followed.note_in_flight(options.request_id, in_flight, options.depth)
@@ -283,7 +215,7 @@ class Enqueuer:
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """What the token that started a crawl has used; None: it has no bounds."""
+        """What the token that started a crawl has used; None: it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()
@@ -299,13 +231,13 @@ class Enqueuer:
         options: EnqueueOptions,
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
-        """The URLs that the quota of a token leaves out; who names them all in vain is told so."""
+        """The URLs beyond the quota of a token; raises if a call enqueued none of its own URLs."""
         over = [url for url, mark in zip(urls, marked, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over else None
         if state is None:
             return {}
         error = state.refusal(len(over))
-        # Links are left out one by one, as by the other bounds of their crawl.
+        # Links beyond a quota are dropped one by one, like those beyond other bounds of a crawl.
         if options.crawl and not any(mark <= Mark.JOINED for mark in marked):
             raise error
         return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
@@ -313,10 +245,10 @@ class Enqueuer:
     def _refused(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """URLs that were taken down, or that the scope of the crawl leaves out."""
+        """URLs that were taken down, or are outside the scope of the crawl."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
-        # What pages name was judged where it was found, together with its page.
+        # The scope of links was checked when their page was read.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
@@ -325,7 +257,7 @@ class Enqueuer:
         return refused
 
     def _renew_cancelled(self, urls: Sequence[str]) -> None:
-        """What was cancelled and is asked for again is new: it leaves the set before it enters."""
+        """Remove cancelled URLs from the in-flight set, so that they can be enqueued again."""
         crawls = self.crawls.crawls()
         if crawls.cancellations or crawls.ended:
             CrawlChecks(self.crawls, self.in_flight).clear(urls)
@@ -338,7 +270,7 @@ class Enqueuer:
         spans: CallSpans,
     ) -> None:
         front, back = self._first_visit_delays.split(urls, options.priority, options.crawl_number)
-        in_front = [Behind(url, 0) for url in front]
+        in_front = [DelayedUrl(url, 0) for url in front]
         outgoing = self._sends(in_front, options, options.priority, others, spans)
         outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
         try:
@@ -352,14 +284,14 @@ class Enqueuer:
 
     def _sends(
         self,
-        delayed: Sequence[Behind],
+        delayed: Sequence[DelayedUrl],
         options: EnqueueOptions,
         priority: int,
         others: Mapping[str, str],
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
-        Messages of this priority; the jobs keep the priority that the caller asked for.
+        Messages of this priority; the jobs keep the priority that the caller requested.
 
         A message is delayed as long as the first of its URLs.
         """
@@ -383,7 +315,7 @@ class Enqueuer:
 
 
 def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """What the spans of these URLs say of their call."""
+    """The attributes of the call that the spans of its URLs carry."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -428,27 +360,6 @@ _OVER = {
         EnqueueStatus.OVER_BUDGET, "the crawl has its most URLs of this host (max_urls_per_host)"
     ),
 }
-
-
-def _of_crawl(options: EnqueueOptions, crawl: CrawlRecord) -> EnqueueOptions:
-    """The options of seeds, with what their crawl says where they say nothing."""
-    if not options.crawl:
-        return options
-    is_usual = options.priority == PRIORITY_DEFAULT
-    return replace(
-        options,
-        depth=options.depth if options.sitemap else options.depth or crawl.depth,
-        priority=crawl.priority if is_usual else options.priority,
-        purposes=crawl.purposes if options.purposes is None else options.purposes,
-    )
-
-
-_OF_SEEDS = ("depth", "priority", "sitemap", "url_filter", "purposes")
-
-
-def _of_seeds(options: EnqueueOptions) -> dict[str, Any]:
-    """What is kept of the options, for each time that the crawl begins again."""
-    return {name: getattr(options, name) for name in _OF_SEEDS}
 
 
 def _wants(crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None) -> Wants:

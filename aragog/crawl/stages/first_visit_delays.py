@@ -29,7 +29,7 @@ LONGEST_DELAY_S = 3600.0
 LEAST_URGENT = 9
 
 
-class Behind(NamedTuple):
+class DelayedUrl(NamedTuple):
     """A URL that is enqueued after others."""
 
     url: str
@@ -62,10 +62,10 @@ class FirstVisitDelays:
 
     def split(
         self, urls: Iterable[str], priority: int = PRIORITY_DEFAULT, crawl: int = 0
-    ) -> tuple[list[str], list[Behind]]:
-        """Split normalized URLs into those in front, in order, and those behind, soonest first."""
+    ) -> tuple[list[str], list[DelayedUrl]]:
+        """Split normalized URLs into those without a delay and the delayed ones, soonest first."""
         front: list[str] = []
-        behind: list[Behind] = []
+        delayed: list[DelayedUrl] = []
         with self._lock:
             now_s = self._clock.monotonic_s()
             if len(self._until_s) > self._max_domains:
@@ -78,11 +78,11 @@ class FirstVisitDelays:
                 wait_s = at_s - now_s
                 if wait_s > AHEAD_S:
                     delay_s = min(wait_s * DELAYED_BY, LONGEST_DELAY_S)
-                    behind.append(Behind(url, int(delay_s * 1000)))
+                    delayed.append(DelayedUrl(url, int(delay_s * 1000)))
                 else:
                     front.append(url)
-        behind.sort(key=lambda job: job.delay_ms)
-        return front, behind
+        delayed.sort(key=lambda job: job.delay_ms)
+        return front, delayed
 
     def _forget(self, now_s: float) -> None:
         self._until_s = {k: at_s for k, at_s in self._until_s.items() if at_s > now_s}

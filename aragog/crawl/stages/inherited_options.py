@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 
 
 def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:

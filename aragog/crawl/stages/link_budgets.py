@@ -6,8 +6,9 @@ about each link follows. Then the links are enqueued, and the budgets are writte
 process has changed them meanwhile, they are read again, and what this batch did is noted in them.
 
 Safe to run twice and to kill at any point: a page is judged once, what was enqueued is coalesced,
-and links that are held leave their list after they were enqueued. A batch that is lost between
-leaves links counted as under way; upkeep forgets them.
+links are held before the page that named them has ended, and leave their list after they were
+enqueued. A batch that is lost between leaves links counted as under way; upkeep forgets them
+(`held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import orjson
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.traps.held_links import HeldLink, HeldLinks, Move, Moved, MovedLink
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.page_weighing import judge, judge_stored
 from aragog.crawl.traps.traits import PageTraits
@@ -30,10 +32,6 @@ from urlspelling.domain import host
 
 log = logging.getLogger(__name__)
 
-LOOK_AFTER_S = 60
-"""After how long upkeep looks at the held links of a host, if nobody else did."""
-MOST_HOSTS = 200
-"""Hosts in one round of upkeep."""
 TRIES = 3
 _OPTIONS = (
     "depth", "refresh", "priority", "url_filter", "request_id", "purposes", "found_on",
@@ -62,13 +60,12 @@ class Review:
     """What may be followed after some pages came, and what has to be written then."""
 
     store: TrapStore
+    links: HeldLinks
     pages: Sequence[ArrivedPage]
     budgets: dict[str, StoredBudget]
     follow: dict[EnqueueOptions, list[str]] = field(default_factory=dict)
-    held: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """New links that wait, by host."""
-    released: dict[str, list[str]] = field(default_factory=dict)
-    """Links that waited and wait no longer, by host."""
+    moves: dict[str, dict[tuple[int, str], MovedLink]] = field(default_factory=dict)
+    """What becomes of links, by host, and by crawl and link."""
     useless: set[str] = field(default_factory=set)
     """Pages that said what others say, whose links are not followed."""
 
@@ -79,40 +76,63 @@ class Review:
             if of in self.budgets and not _note(self.budgets[of].budget, page):
                 self.useless.add(page.url)
 
-    def offer(self, url: str, options: EnqueueOptions, decisions: Mapping[str, Any]) -> bool:
-        """Follow a link, or hold it; False if it waits no longer."""
+    def offer(self, url: str, options: EnqueueOptions, decisions: Mapping[str, Any]) -> LinkVerdict:
+        """Follow a link, hold it, or leave it out."""
         name = host(url)
-        verdict = self.budgets[name].budget.verdict(url, decisions.get(name, {}))
+        budget = self.budgets[name].budget
+        is_new = not budget.was_followed(url)
+        verdict = budget.verdict(url, decisions.get(name, {}))
         if verdict is LinkVerdict.FOLLOW:
             self.follow.setdefault(options, []).append(url)
+            if is_new or budget.held or budget.left_out:
+                self.move(Move.FOLLOW, url, options)
         elif verdict is LinkVerdict.HOLD:
-            self.held.setdefault(name, {})[url] = _wire(options)
-        return verdict is LinkVerdict.HOLD
+            self.move(Move.HOLD, url, options)
+        else:
+            self.move(Move.LEAVE_OUT, url, options)
+        return verdict
 
-    def release(self, name: str, decisions: Mapping[str, Any]) -> None:
-        """Offer the links of a host again that wait."""
-        waiting = self.store.held(name)
-        for url in sorted(waiting, key=_simplest_first):
-            if not self.offer(url, _options(waiting[url]), decisions):
-                self.released.setdefault(name, []).append(url)
-            else:
-                del self.held[name][url]
+    def pass_over(self, url: str, options: EnqueueOptions) -> None:
+        """Leave out a link of a page that said what others say, unless it was named before."""
+        if not self.budgets[host(url)].budget.was_followed(url):
+            self.move(Move.LEAVE_OUT_UNHELD, url, options)
 
-    def settle(self) -> None:
-        """Write the budgets, after the links were enqueued."""
-        for name in self.held.keys() | self.released.keys():
-            count = self.store.change_held(
-                name, self.held.get(name, {}), self.released.get(name, [])
-            )
-            self.budgets[name].budget.held = count
+    def move(self, move: Move, url: str, options: EnqueueOptions) -> None:
+        """Note what becomes of a link."""
+        wire = wire_of(options) if move is Move.HOLD else b""
+        moved = MovedLink(move, options.crawl_number, url, wire)
+        self.moves.setdefault(host(url), {})[moved.crawl, url] = moved
+
+    def release(
+        self,
+        held: Iterable[HeldLink],
+        decisions: Mapping[str, Any],
+        ended: Callable[[int], bool] = lambda _: False,
+    ) -> list[HeldLink]:
+        """Offer links again that wait; returns those that wait still."""
+        waiting = []
+        for link in sorted(held, key=_simplest_first):
+            options = options_of(link.options)
+            if ended(link.crawl):
+                self.move(Move.FORGET, link.url, options)
+            elif self.offer(link.url, options, decisions) is LinkVerdict.HOLD:
+                del self.moves[host(link.url)][link.crawl, link.url]  # as it is
+                waiting.append(link)
+        return waiting
+
+    def settle(self) -> dict[str, Moved]:
+        """Write what became of links and the budgets, after the links were enqueued."""
+        moved = {name: self.links.move(name, some.values()) for name, some in self.moves.items()}
+        for name, change in moved.items():
+            _note_moved(self.budgets[name].budget, change)
         for name in list(self.budgets):
-            self._save(name)
+            self._save(name, moved.get(name))
+        return moved
 
-    def _save(self, name: str) -> None:
+    def _save(self, name: str, moved: Moved | None) -> None:
         for _ in range(TRIES):
             if self.store.save(name, self.budgets[name]):
                 return
-            held = self.budgets[name].budget.held
             again = self.store.read([name])[name]
             for page in self.pages:
                 if host(page.url) == name:
@@ -121,7 +141,8 @@ class Review:
                 for url in urls:
                     if host(url) == name:
                         again.budget.followed(url)
-            again.budget.held = held
+            if moved:
+                _note_moved(again.budget, moved)
             self.budgets[name] = again
 
 
@@ -130,6 +151,7 @@ class LinkBudgets:
     """Decides which links are followed."""
 
     store: TrapStore
+    links: HeldLinks
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
@@ -163,31 +185,32 @@ class LinkBudgets:
         names = named | known
         if not names:
             return 0
-        review = Review(self.store, pages, self.store.read(names))
+        review = Review(self.store, self.links, pages, self.store.read(names))
         decisions = self.store.decisions()
-        before = {name: _closed_of(one.budget) for name, one in review.budgets.items()}
-        left_out = sum(one.budget.left_out for one in review.budgets.values())
+        before = {name: closed_of(one.budget) for name, one in review.budgets.items()}
         review.judge()
         for page_url, by_options in links.items():
-            if page_url not in review.useless:
-                for options, urls in by_options.items():
-                    for url in urls:
+            for options, urls in by_options.items():
+                for url in urls:
+                    if page_url in review.useless:
+                        review.pass_over(url, options)
+                    else:
                         review.offer(url, options, decisions)
         for name in came & names:
             if review.budgets[name].budget.held:
-                review.release(name, decisions)
-        return self._enqueue(review, before, left_out, enqueue)
+                review.release(self.links.some(name), decisions)
+        return self.enqueue(review, before, enqueue)
 
-    def _enqueue(
+    def enqueue(
         self,
         review: Review,
         before: Mapping[str, set[str]],
-        left_out: int,
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
+        """Enqueue what a review follows, and write the rest; how many links were enqueued."""
         count = sum(enqueue(options, urls) for options, urls in review.follow.items())
         closed = {
-            name: _closed_of(one.budget) - before[name] for name, one in review.budgets.items()
+            name: closed_of(one.budget) - before[name] for name, one in review.budgets.items()
         }
         gone = [
             ClosedTemplate(name, template, review.budgets[name].budget.templates[template].reason)
@@ -200,34 +223,24 @@ class LinkBudgets:
                 one.host, one.template, one.reason,
             )  # fmt: skip
         self.store.note_closed(gone)
-        now_left_out = sum(one.budget.left_out for one in review.budgets.values())
-        review.settle()
+        moved = review.settle()
         self.counters.add(
             {
                 counters.TEMPLATES_CLOSED: sum(map(len, closed.values())),
-                counters.LINKS_LEFT_OUT: max(0, now_left_out - left_out),
+                counters.LINKS_LEFT_OUT: sum(one.left_out for one in moved.values()),
             }
         )
         return count
 
-    def sweep(self, enqueue: Callable[[EnqueueOptions, list[str]], int]) -> int:
-        """Offer links again that have waited for pages which never came; how many were enqueued."""
-        count = 0
-        for name in self.store.waiting(LOOK_AFTER_S, MOST_HOSTS):
-            review = Review(self.store, (), self.store.read([name]))
-            budget = review.budgets[name].budget
-            budget.forget_pending()
-            review.release(name, self.store.decisions())
-            if not review.released and not self.store.held(name):
-                self.store.forget_waiting(name)
-                continue
-            review.held.setdefault(name, {})
-            count += self._enqueue(review, {name: _closed_of(budget)}, budget.left_out, enqueue)
-        return count
 
-
-def _closed_of(budget: HostBudget) -> set[str]:
+def closed_of(budget: HostBudget) -> set[str]:
+    """The templates that are closed."""
     return set(budget.closed())
+
+
+def _note_moved(budget: HostBudget, moved: Moved) -> None:
+    budget.held = moved.held
+    budget.left_out = max(0, budget.left_out + moved.left_out - moved.taken_back)
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
@@ -241,17 +254,19 @@ def _note(budget: HostBudget, page: ArrivedPage) -> bool:
     return True
 
 
-def _simplest_first(url: str) -> tuple[int, int]:
+def _simplest_first(link: HeldLink) -> tuple[int, int]:
     """Shorter paths and fewer names first: they are tried before their combinations."""
-    return url.count("&"), url.count("/")
+    return link.url.count("&"), link.url.count("/")
 
 
-def _wire(options: EnqueueOptions) -> bytes:
+def wire_of(options: EnqueueOptions) -> bytes:
+    """How a link is enqueued, as JSON."""
     values = {name: getattr(options, name) for name in _OPTIONS}
     return orjson.dumps({name: value for name, value in values.items() if value})
 
 
-def _options(wire: bytes) -> EnqueueOptions:
+def options_of(wire: bytes) -> EnqueueOptions:
+    """How a held link is enqueued."""
     values = orjson.loads(wire)
     return EnqueueOptions(**{name: values[name] for name in _OPTIONS if name in values})
 

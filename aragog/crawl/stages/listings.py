@@ -29,7 +29,7 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_scope import filter_of, in_scope
 from aragog.errors import InvalidUrl

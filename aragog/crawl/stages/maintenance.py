@@ -100,7 +100,7 @@ class MaintenanceStage:
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Offer links again that wait for pages of their template which never came."""
+        """Decide about links that wait for pages of their templates which do not come."""
         if self.discovery:
             self.discovery.sweep_held()
 

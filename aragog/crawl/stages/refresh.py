@@ -26,7 +26,8 @@ from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_REFRESH
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
-from aragog.crawl.stages.enqueue import SOURCE_OPTIONS, EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import SOURCE_OPTIONS, EnqueueOptions
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings

@@ -70,6 +70,8 @@ MOST_FOR_RULES = 1_000
 PAUSED_LOOK_MS = 5_000
 # Entries that a look takes of a line in which URLs of crawls that ended were found, at most.
 MOST_ENDED = 200
+# Entries that one look takes of all lines beyond those for slots: reading 4,000 takes some 60 ms.
+MOST_WITHOUT_SLOTS = 4_000
 # The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
 # at; this is for a change that no process has seen, and for the end of quiet hours.
 STOPPED_LOOK_MS = 60_000
@@ -178,6 +180,7 @@ class _Look:
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
+        self.room = MOST_WITHOUT_SLOTS
         self.wanted = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
         self.taken: Counter[str] = Counter()
         self.sent = 0
@@ -203,12 +206,15 @@ class _Look:
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
-            return 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES)
+            free = 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES, self.room)
+            self.room -= free
+            return free
         if limiter.closed(key) or key in self.shares.all_closed:
             return 0
         fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
-        fits = max(fits, self.stage.ended_in.get(key, 0))
-        return max(1, min(waiting, fits))
+        more = max(0, min(self.stage.ended_in.get(key, 0) - fits, self.room))
+        self.room -= more
+        return max(1, min(waiting, fits + more))
 
     def run(self) -> None:
         counts = {key: count for key, count in self.wanted.items() if count}
@@ -308,6 +314,7 @@ class _Look:
                 self.unfinished = True
             elif not self.wanted[key]:
                 looks[key] = 0 if is_without_slots(key) else STOPPED_LOOK_MS
+                self.unfinished |= self.room <= 0
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)

@@ -1,8 +1,8 @@
 """
 Fetch robots.txt of origins, then send on the URLs that waited for the rules.
 
-Safe to run twice: rules that are fresh by then are not asked for again, and one run at a time asks
-an origin (a claim in the cache, which expires).
+Safe to run twice: rules that are fresh by then are not requested again, and a claim in the cache,
+which expires, lets one run at a time request those of an origin.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import partial
 from typing import Protocol
 
 from aragog.crawl.egress.choice import ANY, EgressChoice
-from aragog.crawl.fetcher.content_types import is_undecoded
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
@@ -23,39 +22,26 @@ from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
-from aragog.crawl.politeness.robots_rules import MAX_BYTES
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.crawl.politeness.tdm_file import TDM_PATH, UNREADABLE, TdmRule, is_about, read_tdm_file
+from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, is_about
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import as_outcome
+from aragog.crawl.stages.robots_outcomes import result_of, status_of, tdm_rules_of
 from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
-from aragog.fetch_record.causes import DeferralCause, RefusalCause
-from aragog.fetch_record.outcome import (
-    Blocked,
-    Deferred,
-    Fetched,
-    Outcome,
-    OutcomeKind,
-    Refused,
-    TooLarge,
-    Unreachable,
-    UnreachableKind,
-    Unreadable,
-)
+from aragog.fetch_record.causes import DeferralCause
+from aragog.fetch_record.outcome import Deferred, Outcome, OutcomeKind
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from urlspelling.domain import origin
 
-# Another task is asking the origin right now; rules usually come within half a second.
+# Another task is requesting the rules now; they usually arrive within half a second.
 ASK_AGAIN_MS = 500
-# Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
-UNAVAILABLE = 404
 # A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
-# leave the line of their domain, because they cannot continue without the rules.
+# leave the waiting line of their domain, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
 TDM_WAIT_MS = 40_000
@@ -79,7 +65,7 @@ class RobotsFetcher(Protocol):
 
 
 class RulesLine(Protocol):
-    """Holds the URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
+    """The URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
     def rules_came(self, origins: Sequence[str]) -> None:
         """Release the URLs that wait for the robots.txt of these origins."""
@@ -87,7 +73,7 @@ class RulesLine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RobotsStage:
-    """Brings the rules of origins into the robots cache."""
+    """Fetches the rules of origins into the robots cache."""
 
     robots: RobotsCache
     limiter: Limiter
@@ -105,7 +91,7 @@ class RobotsStage:
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
-        The messages to send once the origins' rules are known, or known to be unreachable.
+        Fetch the rules and return the messages to send next, also if the rules are unreachable.
 
         Raises:
             TransientError: Redis did not answer; the batch runs again.
@@ -152,7 +138,7 @@ class RobotsStage:
 
 
 class _RobotsRun:
-    """One run of the stage: asks the origins of a batch, and notes when the others may be asked."""
+    """One run of the stage: requests the rules of origins, or schedules a later run for them."""
 
     def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
         self.stage = stage
@@ -164,7 +150,7 @@ class _RobotsRun:
         """Origins for whose rules a URL of this batch waits."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
-        """Origins whose tdmrep.json a URL needs that was not asked for."""
+        """Origins whose tdmrep.json a URL needs, and which has not been requested yet."""
         self.later: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
@@ -173,7 +159,7 @@ class _RobotsRun:
         return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
 
     def _asks_tdm_file(self, origin_url: str) -> bool:
-        """Whether this run asks for the file: rules that had it go on having it."""
+        """Whether this run requests the file. Rules that were stored with it keep it."""
         rules = self.cached[origin_url].rules
         has_it = rules is not None and rules.tdm is not None
         asks = self.stage.settings.preferences.asks_tdm_file
@@ -190,7 +176,7 @@ class _RobotsRun:
         return onward(self.batch, self.later, span_ms)
 
     def _unknown_or_old(self) -> list[str]:
-        """The origins whose rules are to be fetched."""
+        """The origins whose rules must be fetched."""
         anyway = self.batch.claimed or self.batch.refresh
         return [
             o
@@ -203,7 +189,7 @@ class _RobotsRun:
 
     def _allowed(self, origins: Sequence[str]) -> list[str]:
         """
-        The origins that may be asked for their rules.
+        The origins whose robots.txt may be requested.
 
         URLs that wait for the others go on to `fetch`, where the same rules deny them.
         """
@@ -220,7 +206,7 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """The slots that were kept for origins, and new ones, in one round trip for each node."""
+        """The slots that the batch has already, and new ones, with one round trip per node."""
         # A kept slot is used even when its message comes late: its permit decides.
         kept = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
@@ -244,7 +230,7 @@ class _RobotsRun:
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
-        """The Crawl-delay of the rules so far: it is for every request, also for robots.txt."""
+        """The Crawl-delay of the cached rules, which applies to robots.txt as well."""
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
@@ -261,12 +247,12 @@ class _RobotsRun:
         return near
 
     def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        """Have an origin come back before its slot would be given to a URL in line."""
+        """Try an origin again before its next slot would go to a waiting URL."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """No request was sent: the slot had passed and the next one is far, or no way out works."""
+        """Try again later: the slot had passed and the next one is far, or every way out fails."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
@@ -275,7 +261,7 @@ class _RobotsRun:
             self._come_back(origin_url, key, at_ms)
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
-        """Fetch side by side, and keep the rules."""
+        """Fetch the rules concurrently and store them."""
         validators = self._validators(near)
         with self.stage.pool.batch() as batch:
             calls = {
@@ -289,7 +275,7 @@ class _RobotsRun:
             if outcome.outcome is OutcomeKind.DEFERRED and isinstance(outcome, Deferred):
                 self._defer(origin_url, near[origin_url].key, outcome)
             else:
-                results.append(_result(origin_url, outcome)._replace(tdm=tdm))
+                results.append(result_of(origin_url, outcome)._replace(tdm=tdm))
         if results:
             if lacking := [o for o in near if self._is_incomplete(o)]:
                 self.robots.outgrown(lacking)
@@ -299,7 +285,7 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Have reppy read some of the files too, and count where it differs."""
+        """Parse some of the files with reppy too, and count the differences."""
         if (second := self.stage.second_opinion) is None:
             return
         looks = [second.look(r.origin, r.body) for r in results if r.status == 200 and r.body]
@@ -309,7 +295,7 @@ class _RobotsRun:
             self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
 
     def _release(self, origins: Iterable[str]) -> None:
-        """Release the URLs that failed because the rules of these origins could not be fetched."""
+        """Release the URLs that failed while the rules of these origins were unreachable."""
         came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
         if came:
             self.stage.line.rules_came(came)
@@ -322,9 +308,9 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        What the requests for known rules send; nothing when somebody asked for a refresh.
+        The validators for rules that are cached; none for a refresh that a user requested.
 
-        Nothing either where tdmrep.json is read: both files are kept as one.
+        Also none where tdmrep.json is read, because both files are cached as one.
         """
         known = [
             o
@@ -359,13 +345,13 @@ class _RobotsRun:
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _egress(self, origin_url: str) -> EgressChoice:
-        """The way out of the first URL that waits for the rules; a refresh knows no crawl."""
+        """The way out of the first URL that waits for the rules; any way for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
         return ANY if first is None else replace(self.stage.egress.choice(first), after=0)
 
     def _hold_claims(self) -> None:
-        """Keep the claims of the origins that come back, counted from now: fetching took time."""
+        """Extend the claims of origins that are tried later, from now on: fetching took time."""
         limiter = self.stage.limiter
         for origin_url, wait in self.later.items():
             if wait.slot_at_ms is not None:
@@ -374,7 +360,7 @@ class _RobotsRun:
         self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.later.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Have URLs come back when another task should have fetched the rules of their origins."""
+        """Send URLs again when another task should have fetched the rules of their origins."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)
@@ -382,59 +368,3 @@ class _RobotsRun:
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:
     return OutgoingMessage(Destination.ROBOTS, batch, priority=BACKGROUND)
-
-
-def _result(origin_url: str, outcome: Outcome) -> RobotsResult:
-    """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
-    body = outcome.body if isinstance(outcome, Fetched) else b""
-    # Of a robots.txt behind a redirect they belong to another URL.
-    own = isinstance(outcome, Fetched) and not outcome.hops
-    validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
-    return RobotsResult(
-        origin_url,
-        status_of(outcome),
-        body,
-        outcome.fetched_at_ms,
-        validators if own else Validators(),
-        failure=outcome.kind if isinstance(outcome, Unreachable) else None,
-    )
-
-
-def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
-    """
-    The rules of a tdmrep.json by the outcome of its fetch. Pure.
-
-    A site that has no such file reserves nothing by it, and neither does one that fails to give it
-    (TDMRep: "does not implement this protocol"). A file that is too large, or that no slot was
-    found for, might reserve everything, so it does.
-    """
-    if isinstance(outcome, Fetched) and outcome.status == 200:
-        return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
-    return UNREADABLE if isinstance(outcome, TooLarge | Deferred | Refused) else ()
-
-
-def status_of(outcome: Outcome) -> int | None:
-    """The status that the cache keeps for an outcome; None: there are rules, unreadable. Pure."""
-    if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
-        # No connection is made to this origin; the SSRF filter refuses each page by itself, and
-        # gives a better reason than "robots.txt is unreachable".
-        return UNAVAILABLE
-    if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
-        return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
-    if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
-        # Deferred: the next hop's domain has no free slot; the redirect is not an answer yet.
-        # Refused: the rules lie on a host that is never asked.
-        return None
-    if isinstance(outcome, Fetched):
-        return outcome.status if _is_readable(outcome) else None
-    if isinstance(outcome, Unreachable) and (outcome.status or 0) < 400:
-        return None  # a part that nobody asked for, a 304 without a condition
-    return outcome.status
-
-
-def _is_readable(outcome: Fetched) -> bool:
-    """Whether all rules that count are in the body, as text."""
-    if outcome.truncated and len(outcome.body) < MAX_BYTES:
-        return False  # the rules that are missing may be those that forbid
-    # In a coding that has no decoder the rules are there, but nobody here can read them.
-    return not is_undecoded(outcome.headers, outcome.body)

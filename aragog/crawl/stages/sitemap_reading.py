@@ -20,7 +20,8 @@ from aragog.crawl.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.crawl.pipeline.ports import Walks
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
@@ -141,14 +142,7 @@ class SitemapReading:
         """How many of the pages that a sitemap lists were enqueued."""
         room = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _within(entries, room, walk, "sitemap_max_urls")
-        options = EnqueueOptions(
-            refresh=True,
-            priority=PRIORITY_REFRESH,
-            request_id=job.request_id,
-            purposes=job.purposes,
-            found_on=job.traceparent,
-            crawl_number=job.crawl,
-        )
+        options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
             self._enqueue(self._newer(entries[at : at + self.chunk], reading), options)
             for at in range(0, len(entries), self.chunk)

@@ -36,6 +36,7 @@ from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, of_page
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.returning_jobs import ReturningJobs
+from aragog.crawl.stages.write_groups import WaitingWrite, WriteGroups
 from aragog.errors import InvalidMessage
 from aragog.observability.logs import log_url
 from aragog.urlstore.packing import PackingPages
@@ -108,6 +109,10 @@ class BegunBatch:
     """None: nothing of the batch can be read."""
     is_freed: bool = False
     """Another version wrote it: its bodies are freed."""
+    groups: WriteGroups | None = None
+    """Where the batch waits to be written with others; None: it is written by itself."""
+    waiting: WaitingWrite | None = None
+    """The batch among those, from the moment its bodies have their places."""
 
     def wait(self) -> BegunBatch:
         """
@@ -120,7 +125,8 @@ class BegunBatch:
             return self
         places = {write.url: write for write in self.packing.wait()}
         writes = tuple(places.get(write.url, write) for write in self.writes)
-        return replace(self, writes=writes)
+        waiting = self.groups.join(writes) if self.groups and writes else None
+        return replace(self, writes=writes, waiting=waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +146,7 @@ class StoreStage:
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
     """Ends crawls that have fetched as many bytes as they may."""
+    groups: WriteGroups = field(default_factory=WriteGroups)
 
     @property
     def endings(self) -> CrawlEndings:
@@ -195,7 +202,9 @@ class StoreStage:
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)
-        return BegunBatch(batch, tuple(writes), frozenset(lost), packing)
+        # Somebody waits for an urgent batch, and one with a damaged file would fail the others'.
+        groups = None if now or len(served) < len(writes) else self.groups
+        return BegunBatch(batch, tuple(writes), frozenset(lost), packing, groups=groups)
 
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
         """Write the pages of a batch whose pack was put; returns and raises as `run`."""
@@ -217,7 +226,7 @@ class StoreStage:
             return self.returning_jobs.refetch(batch.jobs)
         writes = list(begun.writes)
         done: dict[str, Written] = {}
-        stuck = {write.url for write in self._write(writes, done)}
+        stuck = {write.url for write in self._write(writes, done, begun.waiting)}
         begun.packing.settle()
         self._ask(batch.jobs, writes, done)
         writes = [_as_written(write, done.get(write.url)) for write in writes]
@@ -278,8 +287,13 @@ class StoreStage:
         if named and self.discovery and (asked := self.discovery.canonicals(named)):
             self.store.aliases.asked(asked)
 
-    def _write(self, writes: Sequence[PageWrite], done: dict[str, Written]) -> list[PageWrite]:
+    def _write(
+        self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None
+    ) -> list[PageWrite]:
         """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
+        if waiting and (results := self.groups.write(waiting, self.store.write_pages)) is not None:
+            self._count_written(results, done)
+            return []
         stuck = [write for write in writes if not self._is_served(write)]
         well = [write for write in writes if self._is_served(write)] if stuck else writes
         # What else a page touches, such as aliases of aliases, shows when it is written.
@@ -290,8 +304,10 @@ class StoreStage:
         return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
-        """Write the pages; count those older than what is stored, and those with known bodies."""
-        results = self.store.write_pages(writes)
+        self._count_written(self.store.write_pages(writes), done)
+
+    def _count_written(self, results: Sequence[Written], done: dict[str, Written]) -> None:
+        """Count the pages older than what is stored, and those with known bodies."""
         done.update({written.url: written for written in results})
         older = sum(1 for one in results if one.older_by_ms)
         same = sum(1 for one in results if one.same_as)

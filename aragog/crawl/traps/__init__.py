@@ -1,5 +1,5 @@
 """
 Traps for crawlers, recognized by what their pages bring.
 
-Public: traits, templates, host_budget, trap_store.
+Public: traits, templates, host_budget, held_links, trap_store.
 """

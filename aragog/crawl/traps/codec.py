@@ -20,10 +20,11 @@ from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.template_budget import TemplateBudget
 from aragog.crawl.traps.templates import PathWords
 
-VERSION = 2
+VERSION = 3
 _NUMBERS = (
     "budget", "charged", "promises", "pending", "brought", "said", "steps", "nothing", "twins",
-    "differ", "variants", "inner", "new_links", "old_links", "highest", "beyond",
+    "differ", "variants", "inner", "new_links", "old_links", "highest", "beyond", "growers",
+    "leaves", "row",
 )  # fmt: skip
 _SETS = {
     "seen": SEEN_BYTES, "pairs": PAIRS_BYTES, "judged": JUDGED_BYTES, "named": NAMED_BYTES,

@@ -17,7 +17,7 @@ from enum import Enum
 
 from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.template_budget import TemplateBudget
-from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, templates_of
+from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, hash_of, templates_of
 
 FIRST_TRIALS, LESS_PER_PAGE = 12.0, 0.1
 HOST_TRIALS, TRIALS_PER_PAGE = 3.0, 0.02
@@ -31,6 +31,13 @@ RESERVE = 1.5
 """Times as much may be spent before a new template waits whose branch brings something."""
 BEYOND = 3
 """Such pages with numbers above all that brought something, after which higher ones wait."""
+LEAST_OF_SHAPE = 3
+"""
+Pages of a shape that brought something, for each that did not, before a new template of the shape
+is tried whatever its host has spent.
+"""
+PENDING_OF_LABYRINTH = 2
+"""Links under way of a branch that may be a labyrinth."""
 UNTRIED = 3
 """Such pages with but links to templates on trial, after which those are tried first."""
 MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
@@ -71,7 +78,7 @@ class HostBudget:
     held: int = 0
     """About how many links wait for a verdict."""
     left_out: int = 0
-    """Links that were not followed."""
+    """Links that were not followed, each once for each crawl that found it."""
     seen: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
     """Links that were followed, also without each part of their URLs."""
     pairs: SeenSet = field(default_factory=lambda: SeenSet(PAIRS_BYTES))
@@ -113,13 +120,17 @@ class HostBudget:
         plain = self.plain(is_of)
         decided = {decisions[name] for name in is_of.templates if name in decisions}
         if TemplateDecision.CLOSED in decided:
-            return self._dropped()
+            return LinkVerdict.DROP
         if TemplateDecision.OPEN not in decided:
             verdict = self._learned(plain, is_of.own)
             if verdict is not LinkVerdict.FOLLOW:
-                return verdict if verdict is LinkVerdict.HOLD else self._dropped()
+                return verdict
         self._follow(plain, is_of.own)
         return LinkVerdict.FOLLOW
+
+    def was_followed(self, url: str) -> bool:
+        """Whether a link was followed before."""
+        return hash_of(url) in self.seen
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
         """The templates of a URL without its parts that change nothing."""
@@ -140,16 +151,15 @@ class HostBudget:
         known = self.templates.get(name)
         return known is not None and known.is_meaningless
 
-    def _dropped(self) -> LinkVerdict:
-        self.left_out += 1
-        return LinkVerdict.DROP
-
     def _learned(self, plain: UrlTemplates, own: int) -> LinkVerdict:
         budgets = [self.template(name) for name in plain.templates]
         if any(one.is_closed for one in budgets) or (plain.own != own and plain.own in self.seen):
             return LinkVerdict.DROP
+        branch = self.template(plain.branch)
+        if branch.may_be_labyrinth and branch.pending >= PENDING_OF_LABYRINTH:
+            return LinkVerdict.HOLD
         if not budgets[0].is_untried and plain.branch != plain.templates[0]:
-            budgets.remove(self.template(plain.branch))  # it speaks for templates that are untried
+            budgets.remove(branch)  # it speaks for templates that are untried
         if not all(one.has_room for one in budgets) or self._is_beyond(plain, budgets[0]):
             return LinkVerdict.HOLD
         if self._has_untried() and any(one.is_empty(UNTRIED) for one in budgets):
@@ -158,10 +168,20 @@ class HostBudget:
             return LinkVerdict.HOLD
         if not all(one.may_vary for one in self._variants(plain)):
             return LinkVerdict.HOLD
-        if all(one.has_credit for one in budgets):
+        if all(one.has_credit for one in budgets) or self._is_as_others(plain, budgets):
             return LinkVerdict.FOLLOW
         is_spent = self._is_spent(RESERVE if self._is_new_sibling(budgets) else 1.0, plain)
         return LinkVerdict.HOLD if is_spent else LinkVerdict.FOLLOW
+
+    def _is_as_others(self, plain: UrlTemplates, budgets: list[TemplateBudget]) -> bool:
+        """Whether a link is of a new template, and others of its shape brought something."""
+        shape = self.templates.get(plain.shape)
+        return (
+            shape is not None
+            and shape.brought >= LEAST_OF_SHAPE
+            and shape.brought >= LEAST_OF_SHAPE * shape.nothing
+            and all(one.has_credit or one.is_untried for one in budgets)
+        )
 
     @staticmethod
     def _is_new_sibling(budgets: list[TemplateBudget]) -> bool:
@@ -180,7 +200,7 @@ class HostBudget:
     @staticmethod
     def _is_beyond(is_of: UrlTemplates, path: TemplateBudget) -> bool:
         number = is_of.number or 0
-        return path.beyond >= BEYOND and number > path.highest + path.highest // 8 + BEYOND
+        return path.beyond >= BEYOND and number > path.highest + BEYOND
 
     def _has_untried(self) -> bool:
         return any(one.pending and not one.brought for one in self.templates.values())

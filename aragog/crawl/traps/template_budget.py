@@ -18,10 +18,16 @@ LISTS = 2
 """Links under way of a template whose pages have but links; fewer if its budget is less."""
 FAR = 9
 """Steps that a template has which is not known to lead to words."""
-LABYRINTH_PAGES, LABYRINTH_LINKS = 20, 3
+LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
+FIRST_OF_LABYRINTH = 4
 """
 Pages of a branch that only the branch itself has led to, each with so many new links within it, and
-none that another page names again: after so many it is a labyrinth.
+none that another page names again: after so many it is a labyrinth. After the first ones it may be.
+"""
+FEW_IN_A_ROW, MOST_IN_A_ROW = 2, 5
+"""
+Pages in a row that brought nothing: then one link is under way at a time, and then none, unless
+twice as many pages have brought something before.
 """
 MOST_VARIANTS = 5
 """
@@ -61,6 +67,12 @@ class TemplateBudget:
     """Their links to further pages of the branch."""
     old_links: int = 0
     """Pages of the branch that another page linked to again."""
+    growers: int = 0
+    """Pages of a branch with but numbers that name new pages of it."""
+    leaves: int = 0
+    """Such pages that name none."""
+    row: int = 0
+    """Pages in a row that brought nothing; not counted for a branch."""
     highest: int = 0
     """The highest number in the URL of a page that brought something."""
     beyond: int = 0
@@ -85,6 +97,8 @@ class TemplateBudget:
     @property
     def has_room(self) -> bool:
         """Whether another of its links may be followed before the pages of the others have come."""
+        if self.row >= FEW_IN_A_ROW and self.pending:
+            return False
         if self.is_open:
             return self.brought >= FAST or self.pending < self.brought
         most = 1 + self.brought if self.said > 1 else min(1 + self.brought, LISTS)
@@ -98,7 +112,12 @@ class TemplateBudget:
     @property
     def is_closed(self) -> bool:
         """Whether none is."""
-        return self.budget <= 0 or self.is_labyrinth
+        return self.budget <= 0 or self.is_exhausted or self.is_labyrinth
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether too many pages in a row brought nothing."""
+        return self.row >= max(MOST_IN_A_ROW, self.brought // 2)
 
     @property
     def is_meaningless(self) -> bool:
@@ -113,8 +132,13 @@ class TemplateBudget:
     @property
     def is_labyrinth(self) -> bool:
         """Whether its pages lead to ever more new pages of it and never back."""
+        return self.inner >= LABYRINTH_PAGES and self.may_be_labyrinth
+
+    @property
+    def may_be_labyrinth(self) -> bool:
+        """Whether that is so for the first of its pages."""
         return (
-            self.inner >= LABYRINTH_PAGES
+            self.inner >= FIRST_OF_LABYRINTH
             and self.new_links >= LABYRINTH_LINKS * self.inner
             and self.old_links * 20 < self.inner
         )
@@ -131,7 +155,8 @@ class TemplateBudget:
             return f"all of its {self.new_links} links led to further pages of it"
         if self.is_meaningless:
             return f"{self.twins} pages were the same without it"
-        return f"{self.nothing} pages brought nothing new" if self.budget <= 0 else ""
+        is_spent = self.budget <= 0 or self.is_exhausted
+        return f"{self.nothing} pages brought nothing new" if is_spent else ""
 
     def add(self, change: float, most: float = OPEN, least: float = 0.0) -> None:
         """Add to the budget, within bounds that it does not pass."""

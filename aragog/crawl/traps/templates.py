@@ -63,6 +63,11 @@ class UrlTemplates(NamedTuple):
     parts: tuple[UrlPart, ...]
     number: int | None = None
     """The number in it, if it has only one."""
+    shape: str = ""
+    """
+    The template of its path without the words of the first two places (`~/*/page/{n}/`), where
+    there is more in it: that of lists of all sections. It is not among the templates.
+    """
 
     @property
     def in_query(self) -> list[UrlPart]:
@@ -123,7 +128,20 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
         found.append(AGAIN)
     parts = (*_parts_of_query(url, names), *_parts_of_path(url, segments, path))
     number = _number(split.path + split.query)
-    return UrlTemplates(hash_of(url), tuple(dict.fromkeys(found)), branch, parts, number)
+    own, templates = hash_of(url), tuple(dict.fromkeys(found))
+    return UrlTemplates(own, templates, branch, parts, number, _shape(path))
+
+
+def _shape(path: str) -> str:
+    segments = path.split("/")[1:]
+    rest = [segment for segment in segments[1:] if segment]
+    if not rest or all(segment in ("*", "{n}", "{id}") for segment in rest):
+        return ""
+    first, name, query = segments[0], segments[1], ""
+    if len(segments) == 2:
+        name, query = "*", segments[1].partition("?")[2]
+        return f"~/{first}/*?{query}" if query else ""
+    return "~/" + "/".join(["*", name, *segments[2:]])
 
 
 def _together(names: Iterable[str]) -> str:

@@ -1,9 +1,7 @@
 """
-The budgets of hosts in Redis, shared by the cluster, with the links that wait for a verdict.
+The budgets of hosts in Redis, shared by the cluster.
 
     traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
-    traps.held:<host>    hash    link -> how it is enqueued, as JSON; at most `MOST_HELD`, as long
-    traps.waiting        zset    host with such links -> when they were looked at last (s)
     traps.decisions      hash    host, blank, template -> `open` or `closed`: what operators said
     traps.closed         hash    host, blank, template -> why it is closed; for 7 days
 
@@ -16,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -30,9 +28,6 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
 KEPT_S = 7 * 86_400
-MOST_HELD = 5_000
-LOOKED_AT = 500
-"""Held links of a host that are looked at together."""
 FRESH_S = 1.0
 MOST_DECISIONS = MOST_CLOSED = 10_000
 _MARK = 8
@@ -68,8 +63,7 @@ class TrapStore:
     def __init__(self, nodes: RedisNodes, *, prefix: str, clock: Clock | None = None) -> None:
         self._nodes = nodes
         self._clock = clock or SystemClock()
-        self._budgets, self._held = f"{prefix}traps:", f"{prefix}traps.held:"
-        self._waiting, self._said = f"{prefix}traps.waiting", f"{prefix}traps.decisions"
+        self._budgets, self._said = f"{prefix}traps:", f"{prefix}traps.decisions"
         self._closed = f"{prefix}traps.closed"
         self._lock = threading.Lock()
         self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
@@ -110,48 +104,6 @@ class TrapStore:
                     state=to_bytes(stored.budget),
                 )
             )
-
-    def held(self, host: str) -> dict[str, bytes]:
-        """Some of the links of a host that wait, at most `LOOKED_AT`, as they were held."""
-        with _our_errors():
-            found: Any = self._nodes.client(host).hrandfield(self._held + host, LOOKED_AT, True)
-        return {found[at].decode(): found[at + 1] for at in range(0, len(found), 2)}
-
-    def change_held(self, host: str, added: Mapping[str, bytes], removed: Sequence[str]) -> int:
-        """Add links that wait and remove others; how many wait then."""
-        key = self._held + host
-        with _our_errors():
-            client = self._nodes.client(host)
-            if added and client.hlen(key) >= MOST_HELD:
-                added = {}
-            with client.pipeline() as pipe:
-                for url, options in added.items():
-                    pipe.hsetnx(key, url, cast("Any", options))
-                if removed:
-                    pipe.hdel(key, *removed)
-                pipe.expire(key, KEPT_S)
-                pipe.hlen(key)
-                count = int(pipe.execute()[-1])
-            if count:
-                client.zadd(self._waiting, {host: int(cast("Any", client.time())[0])})
-            else:
-                client.zrem(self._waiting, host)
-        return count
-
-    def waiting(self, older_s: int, most: int) -> list[str]:
-        """Hosts whose waiting links were not looked at for a time, the longest first."""
-        found: list[str] = []
-        with _our_errors():
-            for client in self._nodes.clients:
-                now_s = int(cast("Any", client.time())[0])
-                names: Any = client.zrangebyscore(self._waiting, 0, now_s - older_s, 0, most)
-                found += [name.decode() for name in names]
-        return found[:most]
-
-    def forget_waiting(self, host: str) -> None:
-        """Look at a host's held links no more: they have expired."""
-        with _our_errors():
-            self._nodes.client(host).zrem(self._waiting, host)
 
     def decisions(self) -> dict[str, dict[str, TemplateDecision]]:
         """What operators said, by host and template; as of at most a second ago."""

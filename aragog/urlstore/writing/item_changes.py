@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aragog.pages.items import PageItems, kind_in
+from aragog.pages.items import PageItems, field_of, kind_in
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Values, item_name, shown
 from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
@@ -30,6 +30,7 @@ MOST_PAGES_OF_AN_ITEM = 50
 MOST_NEWS = 500
 """Values of items that one entry of the feed has."""
 _PAGE = b"i:p"
+_COLUMN_OF_ITEMS = nodes.field_column(field_of(""))
 
 
 class _OnAnotherPage(NamedTuple):
@@ -64,8 +65,12 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(cells: Mapping[bytes, bytes]) -> list[tuple[str, bytes]]:
-    named = ((column.decode(), value) for column, value in cells.items() if column[:2] == b"m:")
-    return [(column[2:], value) for column, value in named if kind_in(column[2:])]
+    # Few pages have items, and each is asked twice: their columns are told by how they begin.
+    return [
+        (column[2:].decode(), value)
+        for column, value in cells.items()
+        if column.startswith(_COLUMN_OF_ITEMS) and column != _COLUMN_OF_ITEMS
+    ]
 
 
 def _before(plan: PageWritePlan, field: str) -> set[bytes]:
@@ -148,7 +153,7 @@ class ItemNews:
     def _is_shown(self, row: Row) -> bool:
         if nodes.SENTINEL not in row or nodes.is_taken_down(row):
             return False
-        upto_ms = nodes.withheld_upto_ms(row, self._clock.now_ms())
+        upto_ms = nodes.hidden_upto_ms(row, self._clock.now_ms())
         return int(facts_of(row).get("fetched_at_ms") or 0) > upto_ms
 
 

@@ -91,7 +91,7 @@ class PageBatchWriter:
             pages = list(map(self._own_fields_aside, pages))
         before = self._takedowns.count()
         for page in pages:
-            self._delete_withheld(page)
+            self._delete_forbidden(page)
         done: dict[int, Written] = {}
         left = list(pages)
         while left:
@@ -109,7 +109,7 @@ class PageBatchWriter:
         at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
-    def _delete_withheld(self, page: PageWrite) -> None:
+    def _delete_forbidden(self, page: PageWrite) -> None:
         """Delete what is stored of a page that leads to a takedown, or that its site withdrew."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:

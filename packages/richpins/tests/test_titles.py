@@ -216,3 +216,19 @@ def test_a_title_about_templates_or_documents_without_title_is_one(title):
 
 def test_a_picture_that_is_called_untitled_keeps_its_name():
     assert pin("<title>Untitled - Museum</title><h1>Untitled</h1>").title == "Untitled"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "__future__ — Future statements",
+        "_thread — Threads of a low level",
+        "Bytes and bytearrays_",
+        "«Leeks» in winter~",
+        "C:\\_files_ on a disk",
+    ],
+)
+def test_a_mark_at_the_start_or_the_end_of_a_title_is_part_of_it(title):
+    page = pin(f"<title>{title} — The manual</title><h1>{title}</h1>")
+
+    assert page.title == title

@@ -96,6 +96,8 @@ def test_crawls_and_their_reports_are_shown(system):
     assert status == 200
     assert "What fails, and why" in page
     assert "Open domains" in page
+    assert "URLs over time" in page
+    assert "<svg viewBox" in page
     assert "<script>alert" not in page + file
     assert file.startswith("<!doctype html>")
     assert browser.ask("/aragog/crawls?crawl=none")[0] == 400

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.client import Aragog
 from aragog.crawl.pipeline.memory_limit import REFUSED_FROM, Admission
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import SlowDown
 from aragog.runtime.clock import ManualClock
 from tests.support.memory_ports import MemoryPorts

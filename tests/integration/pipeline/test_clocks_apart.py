@@ -53,7 +53,7 @@ def worker_settings(redis_url, punctual_origin):
 
 @pytest.fixture
 def worker(worker_settings):
-    """Makes a worker's pipeline; its clock is off by so much."""
+    """Makes a worker's pipeline whose clock is off by a number of milliseconds."""
     workers = []
 
     def make(off_ms):

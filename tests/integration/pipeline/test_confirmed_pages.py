@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.urlstore.records import use_of
 from tests.support.origin import answer, page
 

@@ -1,5 +1,7 @@
 """Control of crawls: dry runs, deletion, reports and upkeep."""
 
+import time
+
 import pytest
 
 from aragog.cli.run import Crawl
@@ -9,7 +11,7 @@ from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
-from aragog.crawl.pipeline.in_flight import InFlightSet, Wants
+from aragog.crawl.pipeline.in_flight import Held, InFlightSet, Question, Wants
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.crawl_control import CrawlControl
@@ -33,6 +35,7 @@ def control(redis_client, pipeline_stand):
         registry=CrawlRegistry(redis_client, prefix="t:"),
         counts=CrawlCounters(redis_client, prefix="t:"),
         lines=Lines(redis_client, prefix="t:"),
+        in_flight=InFlightSet(redis_client, prefix="t:"),
         admin=None,
         store=lambda: pipeline_stand.store,
         seeds=CrawlSeeds(redis_client, prefix="t:"),
@@ -50,11 +53,59 @@ def test_a_dry_run_counts_what_waits_in_every_line(control):
     wait(control, "http://a.example/3", "http://a.example")
     wait(control, "http://a.example/4", "paused://7")
 
-    assert control.waiting("host", ["A.example"]) == 3
-    assert control.waiting("domain", ["a.example"]) == 4
-    assert control.waiting("pattern", ["*/2"]) == 2
-    assert control.waiting("url", ["http://B.example/2"]) == 1
+    assert control.waiting({"host": ["A.example"]}) == 3
+    assert control.waiting({"domain": ["a.example"]}) == 4
+    assert control.waiting({"pattern": ["*/2"]}) == 2
+    assert control.waiting({"url": ["http://B.example/2"]}) == 1
     assert control.registry.read().cancellations == ()
+
+
+def test_a_dry_run_counts_a_url_once_that_several_rules_match(control):
+    wait(control, "http://a.example/1", "a.example")
+    wait(control, "http://www.a.example/2", "a.example")
+
+    given = {"host": ["a.example"], "domain": ["a.example"], "url": ["http://a.example/1"]}
+
+    assert control.waiting(given) == 2
+
+
+def test_a_dry_run_leaves_out_what_was_cancelled_and_is_still_in_line(control):
+    gone, live = (
+        control.registry.start("gone", {}).number,
+        control.registry.start("live", {}).number,
+    )
+    for path, crawls in (("1", (gone,)), ("2", (gone, live)), ("3", (live,))):
+        url = f"http://a.example/{path}"
+        for crawl in crawls:
+            control.in_flight.mark([url], wants=Wants(crawl))
+            control.in_flight.confirm([url])
+        payload = b'{"url":"%s","c":%d}' % (url.encode(), crawls[0])
+        control.lines.park([LineEntry("a.example", 5, payload, share=crawls[0])])
+
+    assert control.waiting({"host": ["a.example"]}) == 3
+    control.cancel("gone")
+    assert control.waiting({"host": ["a.example"]}) == 2
+    control.cancel_urls("url", ["http://a.example/3"])
+    assert control.waiting({"host": ["a.example"]}) == 1
+
+
+def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_confirmed(control):
+    """A worker may have the message before its producer has confirmed the entry."""
+    url = "http://a.example/1"
+    crawl = control.registry.start("docs", {}).number
+    at_s = control.registry.cancel("url", [url])[0].at_s
+    wait_until_after(control, at_s)
+
+    control.in_flight.mark([url], wants=Wants(crawl))
+    replies = control.in_flight.stop([Question(url, crawl, cut_s=at_s)], ended=(), paused=())
+
+    assert replies == [Held.GOES_ON]
+
+
+def wait_until_after(control, at_s):
+    """Cancellations are of whole seconds."""
+    while control.registry.read().now_ms // 1000 <= at_s:
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(("kind", "values"), [("host", []), ("port", ["80"]), ("pattern", [""])])
@@ -145,9 +196,32 @@ def test_what_waits_for_a_deleted_crawl_stays_cancelled(control, redis_client):
     assert not redis_client.exists(f"t:crawl:{number}")
 
 
+def over(control, name):
+    """Start a crawl and let its deadline pass; returns its number."""
+    control.start(name, {"until_ms": int(time.time() + 3600) * 1000})
+    return control.registry.note(control.registry.get(name), until_ms=1).number
+
+
+def test_a_deadline_that_is_past_is_refused_and_starts_no_crawl(control):
+    """What was seen: `crawl start --until 2020-01-01T00:00Z` said `running` and fetched nothing."""
+    with pytest.raises(BadInput, match=r"until: 2020-01-01T00:00:00Z is past"):
+        control.start("docs", {"until_ms": 1_577_836_800_000})
+
+    assert "docs" not in control.registry.read().records
+
+
+def test_a_crawl_whose_deadline_is_over_goes_on_without_it(control):
+    number = over(control, "docs")
+
+    record = control.start("docs", {}).record
+
+    assert (record.state, record.until_ms) == (CrawlPhase.RUNNING, None)
+    assert record.number != number
+
+
 def test_upkeep_frees_what_waits_for_crawls_that_ended_and_counts_it_once(control, redis_client):
     in_flight = InFlightSet(redis_client, prefix="t:")
-    number = control.start("docs", {"until_ms": 1}).record.number
+    number = over(control, "docs")
     other = control.start("news", {}).record.number
     urls = [f"http://a.example/{n}" for n in range(10)]
     in_flight.mark(urls, wants=Wants(number))

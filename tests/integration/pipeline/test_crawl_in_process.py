@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.standalone import demo_sites
 from tests.support.origin import answer, page
 

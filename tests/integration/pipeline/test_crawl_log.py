@@ -25,7 +25,7 @@ from aragog.crawl.pipeline.crawl_log import (
     log_files,
     writer_lease,
 )
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.dashboard.scraped_metrics import crawl_log_metrics
 from aragog.errors import ContentUnavailable
 from aragog.settings import (

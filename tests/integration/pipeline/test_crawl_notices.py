@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.webhook_signatures import Verdict, Verifier
 from aragog.crawl.stages.crawl_notices import ErrorRate, error_rate
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.webhooks import Delivery
 from aragog.errors import BadInput
 from tests.support.crawl_stand import StandCrawls

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.stages.crawl_rounds import CrawlRounds
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from tests.support.crawl_stand import StandCrawls
 from tests.support.origin import answer
 

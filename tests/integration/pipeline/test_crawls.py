@@ -1,14 +1,19 @@
 """Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
 
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
+from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE, Held, Question, UrlEnding, Wants
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.politeness.lines import LineEntry, LineServer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.release import MOST_WITHOUT_SLOTS
 from aragog.errors import BadInput
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.crawl_members import kept_because
@@ -110,6 +115,63 @@ def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
     assert crawls.paths() == ["/other"]
     assert at_once.outcomes == crawls.of("docs").outcomes == {"cancelled": 50}
     assert stand.pipeline.store.in_flight.count() == 0
+
+
+def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_stand, monkeypatch):
+    """A look at 200 lines asked Redis for 40,000 URLs in one script, which held it for 0.75 s."""
+    crawls, of_slots = StandCrawls(crawl_stand({}, qps=2)), 2
+    release, number = crawls.stand.pipeline.release, crawls.start("docs").number
+    crawls.state("docs", CrawlPhase.CANCELLED)
+    payload = b'{"url":"http://h%d.test/%d","request_id":"r","c":%d}'
+    each, hosts = 2 * MOST_WITHOUT_SLOTS // 30, 30
+    release.lines.park(
+        [
+            LineEntry(f"h{host}.test", 5, payload % (host, n, number), share=number)
+            for host in range(hosts)
+            for n in range(each)
+        ]
+    )
+    asked, take = [], LineServer.take
+
+    def noted(self, counts, costs=None):
+        asked.append(sum(counts.values()))
+        return take(self, counts, costs)
+
+    monkeypatch.setattr(LineServer, "take", noted)
+    release.run()
+
+    assert release.lines.total() == 0
+    assert hosts * of_slots < max(asked) <= MOST_WITHOUT_SLOTS + hosts * of_slots
+
+
+def test_many_urls_are_ended_and_stopped_a_few_at_a_time(crawls, redis_client):
+    in_flight = crawls.stand.pipeline.store.in_flight
+    urls = [f"http://a.test/{n}" for n in range(3 * MOST_AT_ONCE)]
+    number = crawls.start("docs").number
+    in_flight.mark(urls, wants=Wants(number))
+
+    with scripts_run(redis_client) as stopped:
+        held = in_flight.stop([Question(url, number) for url in urls], ended=[number], paused=())
+    with scripts_run(redis_client) as ended:
+        in_flight.end([UrlEnding(url, number, "stored") for url in urls])
+
+    assert set(held) == {Held.ENDS}
+    assert (stopped, ended) == ([3], [3])
+    assert crawls.counts.of([number]).outcomes == {"cancelled": len(urls)}
+
+
+@contextmanager
+def scripts_run(client):
+    """How many scripts the server runs meanwhile; a list that has the number afterwards."""
+
+    def run():
+        stats, names = client.info("commandstats"), ("cmdstat_evalsha", "cmdstat_eval")
+        done = [stats[name] for name in names if name in stats]
+        return sum(one["calls"] - one["failed_calls"] for one in done)
+
+    found, before = [], run()
+    yield found
+    found.append(run() - before)
 
 
 def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
@@ -228,8 +290,8 @@ def test_a_second_delivery_counts_nothing(crawls):
 
 def test_a_crawl_ends_at_its_deadline(crawls):
     stand = crawls.stand
-    now_ms = crawls.registry.read().now_ms
-    crawls.start("docs", until_ms=now_ms + 1)
+    crawls.start("docs", until_ms=int(time.time() + 3600) * 1000)
+    crawls.registry.note(crawls.registry.get("docs"), until_ms=1)
     urls = [f"http://a.test/p{n}" for n in range(5)]
     stand.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.registry.read()

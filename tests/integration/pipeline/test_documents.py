@@ -11,7 +11,7 @@ from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.settings import FetchSettings, PipelineSettings
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.records import Content

@@ -10,7 +10,7 @@ import pytest
 from aragog.bootstrap.dashboard import components
 from aragog.crawl.egress.board import WayBoard
 from aragog.crawl.egress.health import Failing
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.dashboard.explanation import explain_url
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.observability.instruments import EGRESS_FAILURES, EGRESS_REQUESTS

@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 from aragog.addons.scrapy.stored_pages import StoredPages
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis

@@ -6,7 +6,7 @@ from aragog.crawl.pipeline.followed_pages import FULL, FollowedPages
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result

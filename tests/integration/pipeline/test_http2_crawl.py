@@ -10,7 +10,7 @@ import pytest
 from aragog.crawl.fetcher.fetcher import fetch
 from aragog.crawl.fetcher.http1.tls import tls_context
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import FetchSettings

@@ -3,8 +3,9 @@
 import pytest
 
 from aragog.crawl.shared_redis.nodes import RedisNodes
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets
+from aragog.crawl.traps.held_links import HeldLinks
 from aragog.crawl.traps.host_budget import LinkVerdict, TemplateDecision
 from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of_texts
@@ -31,8 +32,13 @@ def store(redis_client):
 
 
 @pytest.fixture
-def budgets(store):
-    return LinkBudgets(store, Counted())
+def held(redis_client):
+    return HeldLinks(RedisNodes.of(redis_client), prefix="t:")
+
+
+@pytest.fixture
+def budgets(store, held):
+    return LinkBudgets(store, held, Counted())
 
 
 def urls(count):
@@ -61,19 +67,19 @@ def crawl(budgets, links, text_of):
     return enqueued
 
 
-def test_links_that_wait_are_enqueued_as_they_were_to_be(budgets, store):
+def test_links_that_wait_are_enqueued_as_they_were_to_be(budgets, held):
     enqueued = crawl(budgets, urls(40), lambda url: " ".join(f"{url[-2:]}{n}" for n in range(40)))
 
     assert sorted(enqueued) == sorted(urls(40))
     assert set(enqueued.values()) == {OPTIONS}
-    assert store.held(HOST) == {}
+    assert held.all(HOST) == []
 
 
-def test_links_of_a_template_that_is_closed_leave_their_list(budgets, store):
+def test_links_of_a_template_that_is_closed_leave_their_list(budgets, held):
     enqueued = crawl(budgets, urls(40), lambda _: "There is nothing here at all.")
 
     assert len(enqueued) <= 10
-    assert store.held(HOST) == {}
+    assert held.all(HOST) == []
     assert budgets.counters.counts["templates_closed"] >= 1
     assert budgets.counters.counts["links_left_out"] >= 20
 
@@ -94,17 +100,6 @@ def test_a_batch_that_runs_twice_judges_a_page_once(budgets, store):
         budgets.follow({}, [came(urls(1)[0], "There is nothing.")], lambda *_: 0)
 
     assert store.read([HOST])[HOST].budget.templates["/item/{n}"].nothing == 1
-
-
-def test_upkeep_offers_links_again_whose_pages_never_came(budgets, store, redis_client):
-    budgets.follow({f"http://{HOST}/": {OPTIONS: urls(5)}}, [], lambda *_: 0)
-    redis_client.zadd("t:traps.waiting", {HOST: 1})
-    again = []
-
-    budgets.sweep(lambda _options, some: again.extend(some) or len(some))
-
-    assert len(again) == 1
-    assert len(store.held(HOST)) == 3
 
 
 def test_a_list_of_urls_without_depth_keeps_no_budgets(budgets, store):

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
 from aragog.crawl.pipeline.metric_totals import MetricShipper, MetricTotals
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.dashboard.scraped_metrics import MetricsCollector
 from aragog.observability.instruments import (
     SLOT_LATENESS_SECONDS,

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.stages import page_scope
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from tests.support.crawl_stand import StandCrawls
 from tests.support.origin import answer
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.transfer.import_export import export_urls
 from aragog.urlstore.records import is_allowed
 from tests.support.origin import answer, page

@@ -13,7 +13,7 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.politeness.slots import SlotRequest
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip

@@ -11,7 +11,7 @@ import pytest
 from aragog.bootstrap.fetch_limits import for_robots
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.politeness.robots_rules import RobotsRules
-from aragog.crawl.stages.robots import status_of
+from aragog.crawl.stages.robots_outcomes import status_of
 from aragog.settings import FetchSettings
 from tests.support.origin import Origin, answer
 

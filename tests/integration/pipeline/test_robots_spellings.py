@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.crawl.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.cli.run_tracker import LOOKS, SLICE, Ending, RunTracker, Wish
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -16,6 +16,8 @@ pytestmark = pytest.mark.redis
 
 A, B = "http://a.test/", "http://b.test/"
 LATER_MS = 4_000_000_000_000
+FIELD_BYTES = 16 + len(b"$16\r\n\r\n")
+"""A URL in a request that reads the in-flight set."""
 
 
 @pytest.fixture
@@ -139,3 +141,27 @@ def test_files_of_items_are_counted_apart_and_are_no_pages_of_the_run(settings, 
         assert (tracker.total, tracker.outcomes, pages) == (3, {}, [A])
         assert asked.wishes == []
         assert tracker.problems[gone].is_file
+
+
+def test_a_look_at_many_urls_in_flight_reads_a_part_and_misses_none_for_long(run, shared):
+    """What was seen: a run of 2,000 URLs read the state of each four times a second."""
+    tracker, asked = run
+    urls = [f"http://a.test/{number}" for number in range(6 * SLICE)]
+    shared.in_flight.mark(urls)
+    shared.in_flight.confirm(urls)
+    for url in urls:
+        tracker.add(url)
+
+    before = shared.client.info("stats")["total_net_input_bytes"]
+    tracker.look(asked)
+    read = shared.client.info("stats")["total_net_input_bytes"] - before
+    assert read < len(urls) * FIELD_BYTES / 3
+
+    shared.in_flight.clear([urls[0], urls[-1]])
+    for _ in range(LOOKS):
+        tracker.look(asked)
+    assert tracker.in_flight == len(urls) - 2
+
+    shared.in_flight.clear(urls)
+    tracker.look(asked)
+    assert tracker.in_flight == 0

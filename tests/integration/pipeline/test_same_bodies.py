@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from richpins import read
 from richpins.fingerprint import distance
 from tests.support.origin import page

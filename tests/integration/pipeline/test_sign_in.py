@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from aragog.crawl.sign_in.sessions import Sessions
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.sign_in import SignIns
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import OutcomeKind

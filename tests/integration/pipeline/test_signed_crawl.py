@@ -7,7 +7,7 @@ import os
 import pytest
 
 from aragog.crawl.identity.keys import read_keys
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.settings import RenderingSettings
 from tests.support.chromium import chromium_or_skip
 from tests.support.origin import answer, page, redirect

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.stored_again import StoredAgain
 from tests.support.origin import answer, page
 

@@ -18,7 +18,7 @@ from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMes
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.crawl.stages.watch import WatchBatch
 from aragog.crawl.stages.webhooks import Delivery

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import use_of
 from tests.support.origin import answer, page, redirect

@@ -7,7 +7,7 @@ import pytest
 
 from aragog.api.operations.fetching import Fetching, FetchRequest, FetchState
 from aragog.crawl.pipeline.completions import Completions
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
 from aragog.runtime.clock import ManualClock, SystemClock
 from tests.support.stores import NOW_MS, page

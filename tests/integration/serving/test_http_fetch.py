@@ -13,7 +13,7 @@ from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.slots import SlotRequest
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.runtime.clock import SystemClock
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running

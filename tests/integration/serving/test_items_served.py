@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from aragog.api.server.http.services import Services
 from aragog.pages.items import PageItems
 from aragog.runtime.clock import ManualClock
 from richpins.items import Item
@@ -20,7 +21,7 @@ def server():
     store = stand(MemoryTables(ManualClock(NOW_MS))).store
     items = PageItems("shop.example", (Item({"sku": "L-1", "price": "5.00"}, "L-1"),)).stored()
     store.write_pages([page(URL, fields={"items.cards": orjson.dumps(items)})])
-    with api_server.running(store) as running:
+    with api_server.running(store, Services(kinds=frozenset({"offers", "products"}))) as running:
         yield running
 
 
@@ -44,3 +45,18 @@ def test_an_item_in_json_has_its_values_as_they_are(server):
         ],
         "cursor": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/v1/items?", "/v1/items/history?key=L-1&"])
+def test_a_kind_that_nobody_knows_is_refused_and_the_known_ones_are_named(server, path):
+    """What was seen: a misspelled kind had an empty list, as if the shop sold nothing."""
+    reply = server.get(f"{path}kind=product&host=shop.example")
+
+    assert reply.status == 400
+    assert "`extract` has offers, products" in reply.json["detail"]
+    assert server.get(f"{path}kind=products&host=shop.example").status == 200
+
+
+def test_a_kind_whose_rules_were_removed_is_known_as_long_as_it_has_items(server):
+    assert server.get("/v1/items?kind=cards&host=shop.example&key=none").json["items"] == []
+    assert server.get("/v1/items?kind=cards&host=other.example").status == 400

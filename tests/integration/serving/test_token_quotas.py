@@ -15,7 +15,7 @@ from aragog.client import Aragog, connect
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.pipeline.in_flight import UrlEnding
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import ConfigError, QuotaExceeded
 from aragog.settings import BrokerSettings, RedisSettings, ServingSettings, Settings, load_settings
 from tests.api_examples import crawls_of, filled_store

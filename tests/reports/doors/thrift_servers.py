@@ -3,8 +3,8 @@ Bytes to the Thrift services over a small store, on one connection.
 
 Input: `sends`, each one of `raw` (Latin-1, as it is), `frame` (Latin-1, with its length before it),
 or a call with `name`, `kind` (1 a call, 4 one without an answer), `number` and `arguments`
-(hexadecimal; or three texts, of which `repeat` writes the second so often and the third once
-more); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
+(hexadecimal; or three texts, of which `repeat` writes the second a number of times and the third
+once); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
 `error` with the number of the call, and `closed` at the end of the connection; `others` says
 whether another client is served.
 """

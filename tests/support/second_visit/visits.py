@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from aragog.crawl.pipeline.messages import FetchBatch, FetchResult, ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.reextract import ReextractBatch
 from aragog.settings import StoreSettings
 from aragog.transfer.bulk_writer import BulkWriter

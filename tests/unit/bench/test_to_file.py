@@ -64,6 +64,7 @@ def test_a_title_may_lack_the_name_of_the_site_and_is_never_empty():
     assert _same_title({"title": "Sets"}, expected)
     assert _same_title({"title": " Sets —  Documentation"}, expected)
     assert not _same_title({"title": ""}, expected)
+    assert not _same_title({"title": "Se"}, expected)
     assert not _same_title({"title": "Documentation"}, expected)
 
 
@@ -75,6 +76,13 @@ def test_a_text_has_its_heading_and_most_of_its_words():
         {"markdown": "a set has no order at all"}, {**expected, "heading": "x"}
     )
     assert not _has_main_text({"markdown": None}, expected)
+
+
+def test_the_targets_of_links_are_no_words_of_a_heading():
+    expected = {"heading": "stat reading the results", "words": "of stat"}
+    linked = "# [`stat`](http://docs.test/stat.html#module-stat) — Reading the [results](/r.html)\n\nof stat"
+
+    assert _has_main_text({"markdown": linked}, expected)
 
 
 def test_every_job_has_a_program_of_each_side():

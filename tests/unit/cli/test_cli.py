@@ -39,6 +39,23 @@ def test_help_lists_every_command_as_click_does():
     assert listed.partition("Commands:")[2].split() == by_click.split()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["crawl", "list", "--nonsense"], "No such option"),
+        (["store", "list", "--since", "bogus"], "is not a time"),
+        (["show", "http://a.test/", "--wait", "9999h"], "at most 60 s"),
+        (["changes", "--host", "http://a.test/"], "is a URL"),
+    ],
+)
+def test_the_error_of_every_command_begins_with_the_name_of_the_program(arguments, text, tmp_path):
+    """What was seen: `Error:`, `aragog:` and nothing at all, by the command."""
+    ran = CliRunner().invoke(main, arguments, env={"ARAGOG_DATA_DIR": str(tmp_path)})
+
+    assert ran.exit_code
+    assert any(line.startswith("aragog: ") and text in line for line in ran.output.splitlines())
+
+
 def test_an_unknown_command_is_a_usage_error():
     result = CliRunner().invoke(main, ["nothing-like-it"])
 

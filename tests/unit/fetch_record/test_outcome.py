@@ -1,4 +1,4 @@
-"""The record of a fetch is one type: whoever carries or shows it has all of its fields."""
+"""The record of a fetch is one type: messages, the store and the API have all of its fields."""
 
 import json
 
@@ -58,14 +58,14 @@ def test_the_http_api_documents_every_field():
     assert set(schema["properties"]) == set(RECORD_FIELDS) == set(orjson.loads(orjson.dumps(FULL)))
 
 
-def test_a_record_of_an_outcome_has_no_more_than_the_record():
+def test_the_record_of_an_outcome_has_only_the_fields_of_a_record():
     assert FetchRecord.of(FULL) == FULL
 
 
 NEWER = {"url": A, "outcome": "Parked", "final_url": A, "colour": "red"}
 
 
-def test_a_record_of_a_newer_version_keeps_what_this_one_does_not_know():
+def test_a_record_keeps_the_fields_that_only_a_newer_version_knows():
     hop = {"url": B, "status": 301, "target": A, "cached": True}
     record = FetchRecord.read({**NEWER, "hops": [hop]})
 
@@ -77,7 +77,7 @@ def test_a_record_of_a_newer_version_keeps_what_this_one_does_not_know():
 
 
 @pytest.mark.parametrize("name", ["", "two words", "x" * 41, None, 7])
-def test_what_is_no_name_is_no_outcome(name):
+def test_an_outcome_must_have_a_name_that_is_an_identifier(name):
     with pytest.raises((ValueError, TypeError)):
         OutcomeKind.read(name)
 

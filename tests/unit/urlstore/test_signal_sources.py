@@ -26,7 +26,7 @@ def read(at_ms, brought=0.0, outcome="Fetched", kind=SITEMAP):
 
 
 def after(*brought, kind=SITEMAP, outcome="Fetched"):
-    """The state after readings when due, each of which brought so many signals."""
+    """The state after readings at their due times, with the number of signals that each brought."""
     state, due = decide(None, read(T0, kind=kind), (), (), SETTINGS)
     for number in brought:
         state, due = decide(state, read(due, number, outcome, kind), (), (), SETTINGS)

@@ -70,7 +70,7 @@ def _value(answer: Any, spec: Any) -> Any:
 
 
 def _bounded(request: ContentRequest) -> ContentRequest:
-    """A reply has room for so much of a content."""
+    """Cap the part of a content that one reply carries."""
     limit = MOST_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
     if limit > MOST_CONTENT_BYTES:
         most = MOST_CONTENT_BYTES

@@ -28,31 +28,32 @@ local function count_place(key, before, domain, outcome)
   redis.call('HINCRBY', key, field, 1)
 end
 
-local function leave_domain(key, domain)
+local function leave_domain(key, domain, times)
   local field = domain .. ' waiting'
   if domain == '' or redis.call('HEXISTS', key, field) == 0 then field = '* waiting' end
-  if redis.call('HINCRBY', key, field, -1) == 0 then redis.call('HDEL', key, field) end
+  if redis.call('HINCRBY', key, field, -times) == 0 then redis.call('HDEL', key, field) end
 end
 
 -- Count that a URL has left the set of a crawl: with an outcome, or as if it had not been enqueued ("").
--- `notes` are words that are counted beside the outcome.
-local function count(prefix, number, outcome, domain, bytes, notes)
+-- `notes` are words that are counted beside the outcome. `times`: as many URLs of no domain; 1 by default.
+local function count(prefix, number, outcome, domain, bytes, notes, times)
   local key = prefix .. number
-  redis.call('HINCRBY', key, 'waiting', -1)
-  leave_domain(key .. ':domains', domain)
+  times = times or 1
+  redis.call('HINCRBY', key, 'waiting', -times)
+  leave_domain(key .. ':domains', domain, times)
   local today = math.floor(server_time / 86400)
   if outcome == '' then
     redis.call('HINCRBY', key, 'enqueued', -1)
     if tonumber(number) > 1 then redis.call('HINCRBY', key .. ':use', today .. ' urls', -1) end
     return
   end
-  redis.call('HINCRBY', key, outcome == 'repeated' and outcome or 'is ' .. outcome, 1)
+  redis.call('HINCRBY', key, outcome == 'repeated' and outcome or 'is ' .. outcome, times)
   if bytes > 0 then
     redis.call('HINCRBY', key, 'bytes', bytes)
     if tonumber(number) > 1 then redis.call('HINCRBY', key .. ':use', today .. ' bytes', bytes) end
   end
   for note in (notes or ''):gmatch('%S+') do redis.call('HINCRBY', key, 'of ' .. note, 1) end
-  redis.call('HINCRBY', key .. ':hours', math.floor(server_time / 3600) .. ' ' .. outcome, 1)
+  redis.call('HINCRBY', key .. ':hours', math.floor(server_time / 3600) .. ' ' .. outcome, times)
   if domain ~= '' then
     count_place(key .. ':domains', '', domain, outcome)
     if not NO_FAILURES[outcome] then

@@ -1,13 +1,14 @@
 -- in_flight_stop: take URLs out of the sets of crawls that ended, and find who still wants them.
 --
 -- keys: in_flight
--- args: prefix counts_for_s named_counts_for_s ended paused urls...
+-- args: prefix counts_for_s named_counts_for_s unconfirmed_s ended paused urls...
 --
 -- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
 -- ARGV[2]  for how many seconds an entry of the crawls 0 and 1 counts   ARGV[3]  one of another crawl
--- ARGV[4]  numbers of crawls that ended, with a space before and after each   ARGV[5]  of paused ones
--- ARGV[6..]  five values a URL: name (16 bytes), the number of its job's crawl, the depth of that job, its domain,
+-- ARGV[4]  for how many seconds an entry counts whose message may not have been sent yet
+-- ARGV[5]  numbers of crawls that ended, with a space before and after each   ARGV[6]  of paused ones
+-- ARGV[7..]  five values a URL: name (16 bytes), the number of its job's crawl, the depth of that job, its domain,
 --            and the instant (s) up to which it is cancelled for every crawl if it was enqueued by then; 0: it is not
 --
 -- Returns for each URL "+" if its job goes on, "x" if it ends, "p" if it waits for a paused crawl, else the crawl
@@ -15,26 +16,29 @@
 -- After it no entry names a crawl that ended; each URL is counted as cancelled once in each.
 
 local out = {}
-local counts_for_s, named_counts_for_s = tonumber(ARGV[2]), tonumber(ARGV[3])
+local counts_for_s, named_counts_for_s, unconfirmed_s = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local function is_in(numbers, member) return numbers:find(' ' .. number_of(member) .. ' ', 1, true) end
-for n = 6, #ARGV, 5 do
+for n = 7, #ARGV, 5 do
   local name, crawl, cut_s = ARGV[n], ARGV[n + 1], tonumber(ARGV[n + 4])
   local held = redis.call('HGET', KEYS[1], name)
   local reply
   if not held then
-    reply = (is_in(ARGV[4], crawl) and 'x') or (is_in(ARGV[5], crawl) and 'p') or '+'
+    reply = (is_in(ARGV[5], crawl) and 'x') or (is_in(ARGV[6], crawl) and 'p') or '+'
   else
     local members, kept, open, mine = members_of(held), {}, {}, nil
     if #members == 0 then members = {'0'} end
     local lasts_s = tonumber(number_of(members[1])) > 1 and named_counts_for_s or counts_for_s
-    local enqueued_s = tonumber(held:match('^%d+')) - lasts_s
+    local until_s = tonumber(held:match('^%d+'))
+    -- A worker may have the message before its producer has confirmed it.
+    if until_s - server_time <= unconfirmed_s then lasts_s = unconfirmed_s end
+    local enqueued_s = until_s - lasts_s
     for _, member in ipairs(members) do
-      if is_in(ARGV[4], member) or enqueued_s <= cut_s and cut_s > 0 then
+      if is_in(ARGV[5], member) or enqueued_s <= cut_s and cut_s > 0 then
         if held:find(':', 1, true) then count(ARGV[1], number_of(member), 'cancelled', ARGV[n + 3], 0) end
       else
         kept[#kept + 1] = member
         if number_of(member) == crawl then mine = member end
-        if not is_in(ARGV[5], member) then open[#open + 1] = member end
+        if not is_in(ARGV[6], member) then open[#open + 1] = member end
       end
     end
     local following = kept[1]
@@ -42,7 +46,7 @@ for n = 6, #ARGV, 5 do
       reply = 'x'
     elseif mine then
       reply = '+'
-      if is_in(ARGV[5], mine) then
+      if is_in(ARGV[6], mine) then
         reply = 'p'
         if #open > 0 then following, reply = open[1], open[1] end
       end

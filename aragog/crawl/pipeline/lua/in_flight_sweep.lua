@@ -13,19 +13,24 @@
 -- reads about 500 entries.
 
 local page = redis.call('HSCAN', KEYS[1], ARGV[4], 'COUNT', 500)
-local expired, cancelled = 0, 0
+local expired, cancelled, totals = 0, 0, {}
+-- Counted together at the end: an increment for each entry would hold the server for longer than the scan does.
+local function note(member, outcome)
+  local key = number_of(member) .. ' ' .. outcome
+  totals[key] = (totals[key] or 0) + 1
+end
 for i = 1, #page[2], 2 do
   local name, held = page[2][i], page[2][i + 1]
   local members = members_of(held)
   if tonumber(held:match('^%d+')) <= server_time then
-    for _, member in ipairs(members) do count(ARGV[1], number_of(member), 'lost', '', 0) end
+    for _, member in ipairs(members) do note(member, 'lost') end
     redis.call('HDEL', KEYS[1], name)
     expired = expired + 1
   elseif #members > 0 and #ARGV[5] > 2 then
     local kept = {}
     for _, member in ipairs(members) do
       if ARGV[5]:find(' ' .. number_of(member) .. ' ', 1, true) then
-        count(ARGV[1], number_of(member), 'cancelled', '', 0)
+        note(member, 'cancelled')
       else
         kept[#kept + 1] = member
       end
@@ -34,5 +39,9 @@ for i = 1, #page[2], 2 do
     -- The job of one that another crawl wants still names the crawl that ended; in_flight_stop hands it over.
     if #kept < #members then keep(KEYS[1], name, held, kept, tonumber(ARGV[2]), tonumber(ARGV[3])) end
   end
+end
+for key, times in pairs(totals) do
+  local number, outcome = key:match('^(%d+) (.*)$')
+  count(ARGV[1], number, outcome, '', 0, '', times)
 end
 return {page[1], expired, cancelled}

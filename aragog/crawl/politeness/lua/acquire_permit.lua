@@ -1,16 +1,22 @@
 -- acquire_permit: decide whether a sender may send its request now.
 --
 -- keys: epoch slot running
--- args: request
+-- args: slot_us interval_us token hold_us lead_us window_us max_running running_ttl_us urgent ring
 --
 -- KEYS[1]  {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
 -- KEYS[2]  {prefix}slot:<domain>   string   the state, see slots.py
 -- KEYS[3]  {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts
 --                                                as ended (us)
--- ARGV[1]  packed <ddI4dddddBd: slot (us), interval (us), token, how long the permit is held (us), how
---          far ahead it may be granted (us), window (us), limit of requests in progress (0: none),
---          time after which one counts as ended (us), 1 if the request is urgent, the version of the
---          caller's ring
+-- ARGV[1]   slot_us         the slot, as it was reserved
+-- ARGV[2]   interval_us     the time between two requests, without backoff
+-- ARGV[3]   token           identifies the sender
+-- ARGV[4]   hold_us         how long the permit is held if nobody releases it
+-- ARGV[5]   lead_us         how far ahead the permit may be granted
+-- ARGV[6]   window_us       how late after its slot a request may be
+-- ARGV[7]   max_running     the limit of requests in progress; 0: none
+-- ARGV[8]   running_ttl_us  the time after which a request in progress counts as ended
+-- ARGV[9]   urgent          1 if the request is urgent, else 0
+-- ARGV[10]  ring            the version of the caller's ring
 --
 -- Returns the error OTHERRING if the node has another ring and the caller would not have to wait, else
 -- <dBd: now (us); 0 = send at, 1 = ask again at, 2 = too late, reserve again; the instant (us).
@@ -19,10 +25,12 @@
 -- permit as soon as it asks, so senders whose slots were earlier do not take it.
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
 local URGENT_LEAD = 2000000
-local slot, interval, token, hold, lead, window, limit, life, urgent, ring =
-  struct.unpack('<ddI4dddddBd', ARGV[1])
+local slot, interval, token = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local hold, lead, window = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local max_running, running_ttl = tonumber(ARGV[7]), tonumber(ARGV[8])
+local urgent, ring = ARGV[9] == '1', tonumber(ARGV[10])
 local state = read_state(KEYS[2])
-if urgent == 1 then lead = URGENT_LEAD end
+if urgent then lead = URGENT_LEAD end
 local function answer(verdict, instant)
   return struct.pack('<dBd', now, verdict, instant)
 end
@@ -36,7 +44,7 @@ local mine = state.holder == token
 if state.holder ~= 0 and not mine then
   if now < state.last + state.held then
     -- An urgent sender asks again at once, to be the first after the holder's report.
-    return wait(urgent == 1 and poll or math.max(state.last + step, poll))
+    return wait(urgent and poll or math.max(state.last + step, poll))
   end
   -- The holder was killed or is stuck. It may have sent at the very end of its permit.
   state.last, state.holder = state.last + state.held, 0
@@ -53,13 +61,13 @@ if open > now + lead then
   -- Earlier slots go first; one more sender may wait for the permit early.
   return wait(open + math.min(math.max(slot - front - 2 * step, 0), 2 * step))
 end
-if limit > 0 then
+if max_running > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
-  if redis.call('ZCARD', KEYS[3]) >= limit and not redis.call('ZSCORE', KEYS[3], token) then
-    return wait(urgent == 1 and poll or now + math.max(step, POLL_MAX))
+  if redis.call('ZCARD', KEYS[3]) >= max_running and not redis.call('ZSCORE', KEYS[3], token) then
+    return wait(urgent and poll or now + math.max(step, POLL_MAX))
   end
-  redis.call('ZADD', KEYS[3], now + life, token)
-  redis.call('PEXPIRE', KEYS[3], math.ceil(life / 1000))
+  redis.call('ZADD', KEYS[3], now + running_ttl, token)
+  redis.call('PEXPIRE', KEYS[3], math.ceil(running_ttl / 1000))
 end
 local go = math.max(open, now)
 local was_late = math.max(0, state.lag)

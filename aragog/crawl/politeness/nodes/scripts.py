@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
-from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, gentle_steps
+from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, latency_steps_of
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
 PERMIT_TTL_US = 750_000
@@ -20,7 +20,6 @@ CONCURRENCY_TTL_S = 120
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
 _ASK = struct.Struct("<ddIB")
 _SLOT_REPLY = struct.Struct("<dB")
-_PERMIT_REQUEST = struct.Struct("<ddIdddddBd")
 _PERMIT_REPLY = struct.Struct("<dBd")
 _PERMIT_RELEASE = struct.Struct("<dIdBHf")
 _PAUSE = struct.Struct("<ddd")
@@ -38,7 +37,7 @@ class Ask(NamedTuple):
     urgent: bool
 
 
-class Reserved(NamedTuple):
+class ReservedSlot(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
@@ -55,7 +54,7 @@ def reserve(
     node: LimiterNode,
     keys: Sequence[str],
     asks: Iterable[Ask],
-) -> tuple[float, Iterator[Reserved]]:
+) -> tuple[float, Iterator[ReservedSlot]]:
     """
     Reserve a slot for each of `keys`, in their order.
 
@@ -77,13 +76,15 @@ def reserve(
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
-        Reserved(at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING))
+        ReservedSlot(
+            at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING)
+        )
         for at_us, flags in _SLOT_REPLY.iter_unpack(reply[8:])
     )
 
 
 def acquire_permit(
-    node: LimiterNode, slot: Slot, *, places: int, window_us: float
+    node: LimiterNode, slot: Slot, *, max_concurrent: int, window_us: float
 ) -> PermitDecision:
     """
     Request the permit of a slot.
@@ -91,7 +92,7 @@ def acquire_permit(
     Args:
         node: the server.
         slot: as it was reserved.
-        places: `max_concurrent` of its domain; 0: unlimited.
+        max_concurrent: of its domain; 0: unlimited.
         window_us: how late after its slot a request may be.
     """
     reply = node.call(
@@ -99,11 +100,17 @@ def acquire_permit(
         epoch=node.key("slots", "epoch"),
         slot=node.key("slot", slot.key),
         running=node.key("concurrent", slot.key),
-        request=_PERMIT_REQUEST.pack(
-            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
-            window_us, places, CONCURRENCY_TTL_S * 1e6, slot.urgent, node.version,
-        ),
-    )  # fmt: skip
+        slot_us=slot.at_us,
+        interval_us=slot.interval_us,
+        token=slot.token,
+        hold_us=PERMIT_TTL_US,
+        lead_us=BOOK_AHEAD_US,
+        window_us=window_us,
+        max_running=max_concurrent,
+        running_ttl_us=CONCURRENCY_TTL_S * 1_000_000,
+        urgent=int(slot.urgent),
+        ring=node.version,
+    )
     _, verdict, at_us = _PERMIT_REPLY.unpack(reply)
     return PermitDecision(VERDICTS[verdict], at_us)
 
@@ -131,7 +138,7 @@ def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[
         slots=[node.key("slot", one.slot.key) for one in departures],
         departures=b"".join(
             _PERMIT_RELEASE.pack(
-                one.at_us, one.slot.token, one.slot.interval_us, gentle_steps(one.max_slowdown),
+                one.at_us, one.slot.token, one.slot.interval_us, latency_steps_of(one.max_slowdown),
                 one.latency.servers, one.latency.log_ms,
             )
             for one in departures

@@ -34,6 +34,18 @@ class Admin:
     """
     Administers the queues of one pinlater cluster.
 
+    >>> from pinlater.cluster import Cluster
+    >>> from pinlater.models import JobState, NewJob
+    >>> from pinlater.testing.memory_shard import MemoryShard
+    >>> cluster = Cluster([MemoryShard()])
+    >>> _ = cluster.enqueue("mail", [NewJob(b"hello", name="greet", delay_ms=60_000)])
+    >>> admin = Admin(cluster)
+    >>> admin.pause("mail")
+    >>> admin.status("mail").sizes.later
+    1
+    >>> [(job.name, job.priority) for job in admin.jobs("mail", JobState.PENDING)]
+    [('greet', 0)]
+
     Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all
     shards.
     """

@@ -15,7 +15,7 @@ ERRORS_IN_A_ROW = 3
 SLOW_S = 1.0
 """A single response that took longer is enough."""
 PROBE_EVERY_S = 5.0
-"""A server that is left out is asked so often."""
+"""The time between two probes of a server that is left out."""
 
 
 @dataclass(slots=True)

@@ -55,12 +55,12 @@ class ClaimRenewer:
     max_claim_ms: int
     clock: Clock
     still_running: Callable[[str], bool]
-    behind: bool = field(init=False, default=False)
+    must_renew_again: bool = field(init=False, default=False)
     """True: a shard did not answer, so `renew` must be called again soon."""
 
     def renew(self) -> None:
         """Extend all claims, in one round trip per shard and queue."""
-        self.behind = False
+        self.must_renew_again = False
         groups: dict[tuple[Shard, str], list[Claim]] = defaultdict(list)
         now_s = self.clock.monotonic_s()
         for tag, claim in list(self.claims.items()):
@@ -82,7 +82,7 @@ class ClaimRenewer:
             level = logging.DEBUG if guard.needs_connecting else logging.WARNING
             logger.log(level, "%d claims could not be extended: %s", len(current), error)
             guard.lost()
-            self.behind = True
+            self.must_renew_again = True
             return
         for claim, kept in zip(current, extended, strict=True):
             # A claim that was acknowledged in the meantime is not lost.
@@ -209,7 +209,7 @@ class ClaimMaintenance:
             try:
                 self.acks.flush()
                 # After a server returns, renew our claims before other workers reap them.
-                if self.renewer.behind or now_s - renewed_s >= self.renew_every_s:
+                if self.renewer.must_renew_again or now_s - renewed_s >= self.renew_every_s:
                     renewed_s = now_s
                     self.renewer.renew()
                 if now_s - reaped_s >= REAP_EVERY_S:

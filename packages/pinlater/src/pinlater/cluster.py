@@ -44,6 +44,14 @@ class Cluster:
     """
     The shards of a pinlater broker, used as one.
 
+    >>> from pinlater.models import NewJob
+    >>> from pinlater.testing.memory_shard import MemoryShard
+    >>> cluster = Cluster([MemoryShard(name="a"), MemoryShard(name="b")])
+    >>> [first] = cluster.enqueue("mail", [NewJob(b"hello", unique_key="ada")])
+    >>> [again] = cluster.enqueue("mail", [NewJob(b"hello", unique_key="ada")])
+    >>> again.already_there, again.job_id == first.job_id
+    (True, True)
+
     Args:
         shards: in a fixed order, which names them; appending one is safe at any time.
         clock: its stopwatch; its wall clock only spreads items over the shards.

@@ -143,6 +143,17 @@ class JobTypes:
     """
     The job types of one Celery app.
 
+    >>> from celery import Celery
+    >>> app = Celery("shop", broker="memory://", set_as_current=False)
+    >>> jobs = JobTypes(app, {"thumbnail": JobType(queue="images")})
+    >>> @jobs.job
+    ... def thumbnail(path: str) -> None:
+    ...     print("shrink", path)
+    >>> thumbnail("cat.png")
+    shrink cat.png
+    >>> jobs.types["thumbnail"].queue
+    'images'
+
     Args:
         app: its workers will record how jobs end (`pinlater.worker`), and log each run.
         types: the job types by function name.

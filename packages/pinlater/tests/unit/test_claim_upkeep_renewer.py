@@ -67,7 +67,7 @@ def test_a_shard_that_is_away_costs_no_claim_and_stops_reaping(
     shard.away = True
     renewer.renew()
 
-    assert renewer.behind
+    assert renewer.must_renew_again
     assert guards[shard.name].needs_connecting
     assert claim.tag in claims
 

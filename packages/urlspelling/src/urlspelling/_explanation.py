@@ -40,6 +40,11 @@ def explain(url: str, base: str | None = None) -> list[Step]:
     """
     Return the steps that changed the URL, in order; empty for a normalized URL.
 
+    >>> for step in explain("http://example.com/a/../b?utm_source=mail"):
+    ...     print(f"{step.name}: {step.after}")
+    dot segments and slashes: http://example.com/b?utm_source=mail
+    tracking, session and empty parameters removed: http://example.com/b
+
     Raises:
         InvalidUrl: as in `normalize`.
     """

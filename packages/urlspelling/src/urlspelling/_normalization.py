@@ -53,6 +53,11 @@ def normalize(url: str, base: str | None = None) -> str:
 
     A relative `url` is resolved against `base`, which need not be normalized. 0.7 to 3 µs.
 
+    >>> normalize("HTTP://Example.com:80/a?utm_source=mail&b=2&a=1#top")
+    'http://example.com/a?a=1&b=2'
+    >>> normalize("../hats", "http://example.com/shoes/red")
+    'http://example.com/hats'
+
     Raises:
         InvalidUrl: not a URL, not http(s), relative without a base, or too long when normalized.
     """
@@ -180,5 +185,8 @@ def url_key(normalized: str) -> bytes:
 
     Keys are uniformly distributed, so no region and no prefix becomes a hot spot. The probability
     of a collision among 10^10 URLs is 10^-19; the store keeps the URL and checks it. 0.5 µs.
+
+    >>> url_key("http://example.com/").hex()
+    '2a1b402420ef46577471cdc7409b0fa2'
     """
     return sha256(normalized.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]

@@ -35,6 +35,9 @@ def resolve(url: str, base: str | None = None) -> str:
     """
     Return the absolute URL of any scheme, including fragment and userinfo.
 
+    >>> resolve("//cdn.example.com/a b#x", "https://example.com/")
+    'https://cdn.example.com/a%20b#x'
+
     Lone surrogates become U+FFFD (USVString of the standard). 0.4 to 3 µs for common URLs, linear
     in the length; hosts that need decoding are limited to 16 KiB.
 

@@ -38,6 +38,10 @@ def why_no_page(text: str, page: str) -> str | None:
     """
     Return why `text` is not the URL of a page, or None if it may be one.
 
+    >>> why_no_page("{{ url }}", "http://example.com/")
+    'a template that was not filled in'
+    >>> why_no_page("/shoes", "http://example.com/")
+
     Args:
         text: as the page `page` has it, or resolved.
         page: a normalized URL. What this URL has as well is a name there, not a placeholder.

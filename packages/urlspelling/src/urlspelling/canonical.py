@@ -254,6 +254,13 @@ def decide(evidence: Evidence) -> Decision:
     """
     Decide the canonical URL of the page that `evidence.url` returned.
 
+    >>> shoes = "https://shop.example/shoes?colour=blue"
+    >>> evidence = Evidence(
+    ...     url=shoes, final_url=shoes, link_canonical=("https://shop.example/shoes",)
+    ... )
+    >>> decide(evidence).canonical_url
+    'https://shop.example/shoes'
+
     Never raises for normalized URLs. Each fetch decides again, so a page that drops its canonical
     tag becomes its own canonical URL.
     """

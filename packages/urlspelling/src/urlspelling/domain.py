@@ -25,6 +25,9 @@ def origin(url: str) -> str:
     """
     Return scheme, host and port of a normalized URL, such as `https://example.com:8443`.
 
+    >>> origin("https://example.com:8443/a?b=1")
+    'https://example.com:8443'
+
     The origin is the unit of robots.txt. It has no trailing slash and no default port.
 
     Raises:
@@ -46,6 +49,9 @@ def host(url: str) -> str:
 def registered_domain(url_or_host: str) -> str:
     """
     Return the registered domain of a normalized URL or host, the unit of rate limits.
+
+    >>> registered_domain("https://news.bbc.co.uk/weather")
+    'bbc.co.uk'
 
     IP addresses, single labels and public suffixes are returned unchanged. Takes 0.1 µs if the host
     is cached, else 4 µs; the first call reads the list (50 ms).
@@ -70,6 +76,9 @@ def is_ip(name: str) -> bool:
 def reversed_host(name: str) -> str:
     """
     Reverse the labels of a host, so that hosts of one site sort together: `com.example.www`.
+
+    >>> reversed_host("www.example.com")
+    'com.example.www'
 
     IP addresses stay unchanged. The function is its own inverse.
     """

@@ -9,6 +9,9 @@ def split_port(text: str) -> tuple[str, str]:
     """
     Return the host and the digits of the port; "" without a port.
 
+    >>> split_port("[::1]:80")
+    ('[::1]', '80')
+
     `example.com:80`, `[::1]:80` and `example.com:` have a port or an empty one; `::1` and `[::1]`
     have none. An IPv6 address keeps its brackets.
     """
@@ -29,6 +32,9 @@ def and_parents(host: str) -> Iterator[str]:
 def longest_match(host: str, names: Container[str]) -> str | None:
     """
     Return the longest of `names` that is `host` or a parent of it; None if none is.
+
+    >>> longest_match("a.b.example.com", {"example.com", "b.example.com"})
+    'b.example.com'
 
     Every rule for "a host and all hosts below it" is this one. Costs a lookup for each label.
     """

@@ -44,6 +44,10 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
     """
     Parse the Link headers of a response; return at most `MAX_LINKS` links in order.
 
+    >>> [link] = parse_link_header(['</a>; rel="canonical"'], base="http://example.com/b")
+    >>> link.url, link.rel
+    ('http://example.com/a', ('canonical',))
+
     Targets are resolved against `base`, the URL of the page. Links whose `anchor` is another page
     and targets that are not http(s) URLs are left out. Commas and semicolons inside `<…>` and
     quotes do not separate. Never raises; takes linear time.

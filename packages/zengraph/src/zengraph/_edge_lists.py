@@ -6,7 +6,7 @@ Lists of simple edges: the rows at both nodes, each checked at the row of its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from zengraph._simple_edge_rows import (
 )
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
-from zengraph.tables import CellTable
+from zengraph.tables import CellTable, Deletion, Scan
 
 CLOCKS_DIFFER_MS = 10_000
 """By how much the clocks of two writers of one graph may differ."""
@@ -56,6 +56,15 @@ class Seen(NamedTuple):
     def edge(self) -> Edge:
         """As callers get it."""
         return edge_of(read_edge_key(self.key)[4], self.row)
+
+
+class ListEnd(NamedTuple):
+    """An end of the list of a node's outgoing edges."""
+
+    node_id: bytes
+    edge_type: int
+    lowest: bool
+    """True: the end with the lowest scores; False: with the highest."""
 
 
 class EdgeLists:
@@ -132,63 +141,98 @@ class EdgeLists:
             if (cursor := page.cursor) is None:
                 return
 
+    def row_and_best(
+        self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
+    ) -> tuple[Row, Generator[bytes, None, None]]:
+        """A row, and the keys at an end of a list, which were read after it; close them."""
+        start, stop = score_range(edge_prefix(place.node_id, OUT, place.edge_type))
+        reverse = not place.lowest
+        found, first = self._table.get_then_scan(
+            row, columns, start, stop, limit=count, reverse=reverse
+        )
+        return found, self._keys(start, stop, count, first, reverse=reverse)
+
     def best(
-        self, node_id: bytes, edge_type: int, count: int, most_bytes: int, *, lowest: bool
-    ) -> list[Seen]:
-        """The first edges out of a node; fewer where their properties have `most_bytes`."""
-        start, stop = score_range(edge_prefix(node_id, OUT, edge_type))
+        self,
+        keys: Iterator[bytes],
+        count: int,
+        most_bytes: int,
+        also: Sequence[bytes] = (),
+    ) -> tuple[list[Seen], dict[bytes, Row]]:
+        """
+        The first edges of these rows of a list; fewer where their properties have `most_bytes`.
+
+        The second value has the rows `also` that exist, read with the pairs of the first edges.
+        """
         found: list[Seen] = []
+        others: dict[bytes, Row] | None = None
         size = 0
-        with closing(self._keys(start, stop, count, reverse=not lowest)) as rows:
-            while keys := list(islice(rows, count - len(found))):
-                for each in self.seen(keys):
-                    size += each.edge.size_bytes
-                    if size > most_bytes and found:
-                        return found
-                    found.append(each)
-        return found
+        while some := list(islice(keys, count - len(found))):
+            pairs = self._pairs(some, also=also if others is None else ())
+            others = pairs if others is None else others
+            for each in _true(some, pairs):
+                size += each.edge.size_bytes
+                if size > most_bytes and found:
+                    return found, others
+                found.append(each)
+        if others is None:
+            others = self._pairs((), also=also) if also else {}
+        return found, others
 
     def seen(self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None) -> list[Seen]:
         """The edges of these rows of lists, without rows that are not true."""
-        pairs = [pair_of(key) for key in keys]
-        found = self._table.get_many([pair.key for pair in pairs], columns)
-        return [
-            Seen(key, pair, row)
-            for key, pair in zip(keys, pairs, strict=True)
-            if SCORE in (row := found.get(pair.key, {})) and place_of(row) == place_in(key)
-        ]
+        return _true(keys, self._pairs(keys, columns))
 
-    def delete(self, edges: Sequence[Seen], *, together: bool = False) -> None:
+    def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        Delete edges as they were read: one that was written meanwhile stays. Counts stay.
+        What removes edges as they were read: one that was written meanwhile stays.
 
-        The rows of the pairs go first, so that no edge is left that no list has; `together`: in one
-        call, for a caller who makes sure that it is repeated after a crash.
+        Returns those of the rows of the pairs, and those of the rows of the lists.
         """
         at_ms = self._delete_times(edges)
-        pairs = [(each.pair.key, None, at_ms(newest_ms(each.row))) for each in edges]
-        lists = [
+        pairs: list[Deletion] = [
+            (each.pair.key, None, at_ms(newest_ms(each.row))) for each in edges
+        ]
+        lists: list[Deletion] = [
             (key, None, at_ms(each.row[SCORE].at_ms))
             for each in edges
             for key in each.pair.list_keys(place_of(each.row))
         ]
-        if together:
-            self._table.delete_many([*pairs, *lists])
-            return
-        self._table.delete_many(pairs)
-        self._table.delete_many(lists)
+        return pairs, lists
+
+    def delete(self, edges: Sequence[Seen]) -> None:
+        """
+        Delete edges as they were read. Counts stay.
+
+        The rows of the pairs go first, so that no edge is left that no list has.
+        """
+        for some in self.deletions(edges):
+            self._table.delete_many(some)
+
+    def _pairs(
+        self,
+        keys: Sequence[bytes],
+        columns: Sequence[bytes] | None = None,
+        also: Sequence[bytes] = (),
+    ) -> dict[bytes, Row]:
+        """The existing rows of the pairs of these rows of lists, and of `also`."""
+        return self._table.get_many([*(pair_of(key).key for key in keys), *also], columns)
 
     def _keys(
-        self, start: bytes, stop: bytes, wanted: int, *, reverse: bool
+        self, start: bytes, stop: bytes, wanted: int, first: Scan | None = None, *, reverse: bool
     ) -> Generator[bytes, None, None]:
         """
         The keys of a range; `wanted` are read at first, which is enough if all are true.
+
+        `first`: a scan of these, which has begun.
 
         Backward, a row of HBase costs several times as much as forward.
         """
         while start < stop:
             count = 0
-            with closing(self._table.scan(start, stop, limit=wanted, reverse=reverse)) as rows:
+            scan = first or self._table.scan(start, stop, limit=wanted, reverse=reverse)
+            first = None
+            with closing(scan) as rows:
                 for key, _ in rows:
                     count += 1
                     start, stop = (start, key) if reverse else (key + b"\0", stop)
@@ -223,3 +267,13 @@ class EdgeLists:
         start = base + score_bytes(score) + order_bytes(prefix)
         # There is a key after it: the byte after a node's id is a letter.
         return start, after(start) or b""
+
+
+def _true(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[Seen]:
+    """The edges of rows of lists, as the rows of their pairs say."""
+    found = [(key, pair_of(key)) for key in keys]
+    return [
+        Seen(key, pair, row)
+        for key, pair in found
+        if SCORE in (row := pairs.get(pair.key, {})) and place_of(row) == place_in(key)
+    ]

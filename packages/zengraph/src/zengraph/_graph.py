@@ -7,14 +7,14 @@ tables of its own, so nothing of one graph can be read or written through anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
 from zengraph._indexes import PAGE_BYTES, Schema
 from zengraph._multigraph import MultiGraph
-from zengraph._parallel_edges import Edge
+from zengraph._parallel_edges import Edge, Edges
 from zengraph._simple_edge_rows import EdgeKey, NewEdge, check_id
 from zengraph._simple_edges import MOST_COUNTED, SimpleEdges
 from zengraph._taking import Takes
@@ -44,15 +44,12 @@ class _Closed:
     """Stands for the parts of a graph that was closed: an engine may open its files again."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        del name
-        _refuse()
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise InvalidArgument("the graph is closed; open another one")
 
 
 _CLOSED: Any = _Closed()
-
-
-def _refuse(*_args: Any, **_options: Any) -> NoReturn:
-    raise InvalidArgument("the graph is closed; open another one")
 
 
 class Graph:
@@ -60,6 +57,21 @@ class Graph:
     A graph with simple edges. Any number of processes may open it.
 
     Every call after `close` raises InvalidArgument.
+
+    >>> from zengraph import IN, OUT, Graph, Schema
+    >>> from zengraph.tables.memory import MemoryTables
+    >>> FOLLOWS = 1
+    >>> graph = Graph(MemoryTables(), Schema(unique=("email",), counted=(FOLLOWS,)))
+    >>> ada, bob = b"ada".ljust(16), b"bob".ljust(16)
+    >>> graph.put_node(ada, {"email": b"ada@example.com"})
+    >>> graph.lookup_unique("email", b"ada@example.com") == ada
+    True
+    >>> graph.put_edge(bob, FOLLOWS, ada, score=7)
+    >>> [(edge.other.strip(), edge.score) for edge in graph.edges(ada, IN, FOLLOWS).items]
+    [(b'bob', 7)]
+    >>> graph.count_edges(bob, OUT, FOLLOWS)
+    1
+    >>> graph.close()
 
     Args:
         tables: its own.
@@ -81,14 +93,44 @@ class Graph:
         self.schema = schema
         self._most_removed = most_removed
         self._tables = tables
-        self._base = base = MultiGraph(tables, schema, clock)
-        self._edges = edges = SimpleEdges(tables, schema, base.clock, most_counted)
-        self._takes = Takes(tables, edges, base.clock)
-        self.get_node, self.get_nodes = base.get_node, base.get_nodes
-        self.lookup, self.lookup_unique = base.lookup, base.lookup_unique
-        self.lookup_prefix, self.get_properties = base.lookup_prefix, base.get_properties
-        self.put_edges, self.edges, self.count_edges = edges.put, edges.edges, edges.count
-        self.walk_edges, self.take_edges = edges.walk, self._takes.take
+        self._base = MultiGraph(tables, schema, clock)
+        clock = self._base.clock
+        self._edges = SimpleEdges(tables, schema, clock, most_counted)
+        self._takes = Takes(tables, self._edges, clock)
+
+    def get_node(
+        self, node_id: bytes, names: Sequence[str] | None = None
+    ) -> dict[str, bytes] | None:
+        """All or some properties of a node; None if the node does not exist."""
+        return self._base.get_node(node_id, names)
+
+    def get_nodes(
+        self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
+        """Properties of many nodes, with one multi-get. Missing nodes are left out."""
+        return self._base.get_nodes(node_ids, names)
+
+    def get_properties(
+        self, node_id: bytes, prefix: str, limit: int = 100, cursor: str | None = None
+    ) -> tuple[dict[str, bytes], str | None]:
+        """Properties whose names begin with `prefix`; see `MultiGraph.get_properties`."""
+        return self._base.get_properties(node_id, prefix, limit, cursor)
+
+    def lookup(
+        self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[bytes], bytes | None]:
+        """Nodes with a value of an indexed property; see `MultiGraph.lookup`."""
+        return self._base.lookup(name, value, limit, cursor)
+
+    def lookup_prefix(
+        self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+        """(value, node) of values that begin with `prefix`; see `MultiGraph.lookup_prefix`."""
+        return self._base.lookup_prefix(name, prefix, limit, cursor)
+
+    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
+        """The node with a value of a unique property; see `MultiGraph.lookup_unique`."""
+        return self._base.lookup_unique(name, value)
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
@@ -128,9 +170,64 @@ class Graph:
         pair = EdgeKey(source, edge_type, target)
         self._edges.put([NewEdge(pair, score, properties or {}, order)])
 
+    def put_edges(self, edges: Sequence[NewEdge]) -> None:
+        """Put many edges with one read and two writes; see `SimpleEdges.put`."""
+        self._edges.put(edges)
+
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
         """The edge, or None."""
         return self._edges.get(EdgeKey(source, edge_type, target))
+
+    def edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        limit: int = 100,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
+        prefix: bytes | None = None,
+    ) -> Edges:
+        """A page of the edges of a node in the order of scores; see `EdgeLists.edges`."""
+        return self._edges.lists.edges(
+            node_id,
+            direction,
+            edge_type,
+            limit,
+            cursor,
+            reverse=reverse,
+            least_score=least_score,
+            most_score=most_score,
+            prefix=prefix,
+        )
+
+    def walk_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
+        """`edges`, all of them."""
+        return self._edges.lists.walk(node_id, direction, edge_type)
+
+    def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """
+        The number of edges: the stored count of a counted type, otherwise counted by reading them.
+
+        Raises:
+            InvalidArgument: there are more than `most_counted`, and the type is not counted.
+        """
+        return self._edges.count(node_id, direction, edge_type)
+
+    def take_edges(
+        self,
+        node_id: bytes,
+        edge_type: int,
+        count: int,
+        *,
+        lowest: bool = False,
+        request_id: str | None = None,
+    ) -> list[Edge]:
+        """Remove the `count` best edges out of a node and return them; see `Takes.take`."""
+        return self._takes.take(node_id, edge_type, count, lowest=lowest, request_id=request_id)
 
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
         """Remove edges (source, type, target); those that do not exist are ignored."""
@@ -146,7 +243,7 @@ class Graph:
         lowest: bool = False,
     ) -> int:
         """
-        Remove the edges of a node behind the `keep` best of a type; returns how many.
+        Remove the edges of a node except the `keep` best of a type; returns how many.
 
         The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
         stays and what goes, with a multi-get for 500 of them, so do it now and then rather than
@@ -237,6 +334,3 @@ class Graph:
         if self._base is not _CLOSED:
             self._base.close()
             self._base = self._edges = self._takes = self._tables = _CLOSED
-            self.get_node = self.get_nodes = self.lookup = self.lookup_unique = _refuse
-            self.put_edges = self.edges = self.count_edges = self.walk_edges = _refuse
-            self.take_edges = self.lookup_prefix = self.get_properties = _refuse

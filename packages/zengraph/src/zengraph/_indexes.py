@@ -183,12 +183,12 @@ class PropertyIndexes:
         return result, None
 
     def _listed(
-        self, name: str, value: bytes, behind: bytes
+        self, name: str, value: bytes, beyond: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """The rows of a value behind a key, bucket by bucket; close it if you leave it early."""
-        for bucket in range(behind[0] if behind else 0, BUCKETS):
+        """The rows of a value after a key, bucket by bucket; close it if you leave it early."""
+        for bucket in range(beyond[0] if beyond else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
-            start = behind + b"\0" if behind.startswith(prefix) else prefix
+            start = beyond + b"\0" if beyond.startswith(prefix) else prefix
             with closing(self._rows.scan(start, after(prefix))) as rows:
                 yield from rows
 
@@ -222,11 +222,11 @@ class PropertyIndexes:
         return result, None
 
     def _sorted_keys(
-        self, bucket: int, name: str, prefix: bytes, behind: bytes
+        self, bucket: int, name: str, prefix: bytes, beyond: bytes
     ) -> Generator[bytes, None, None]:
         """The keys of a bucket, without it, of values that begin with `prefix`."""
         start = sorted_prefix(bucket, name, prefix[:MOST_SORTED_BYTES])
-        first = max(start, bytes([bucket]) + behind + b"\0") if behind else start
+        first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
         with closing(self._rows.scan(first, after(start))) as rows:
             for key, _ in rows:
                 yield key[1:]

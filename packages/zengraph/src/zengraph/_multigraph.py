@@ -32,9 +32,21 @@ _SENTINEL = b"m:_"
 """The column that a node has, unless it has one of `Schema.columns`."""
 
 
-class MultiGraph:
+class MultiGraph(ParallelEdges):
     """
     A graph with parallel edges. Any number of processes may open one.
+
+    The methods that read and write edges are those of `ParallelEdges`.
+
+    >>> from zengraph import OUT, MultiGraph
+    >>> from zengraph.tables.memory import MemoryTables
+    >>> PAID = 1
+    >>> graph = MultiGraph(MemoryTables())
+    >>> ada, bob = graph.node_id("ada"), graph.node_id("bob")
+    >>> graph.put_edge(ada, PAID, bob, score=2024)
+    >>> graph.put_edge(ada, PAID, bob, score=2025)
+    >>> [edge.score for edge in graph.edges(ada, OUT, PAID).items]
+    [2024, 2025]
 
     Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256. Those of
     a group may lie together if the low half of the first byte is uniformly distributed in each:
@@ -42,14 +54,12 @@ class MultiGraph:
 
     Attributes:
         nodes: properties of nodes with their times.
-        put_edge, get_edge, remove_edge, edges, count_edges: edges; these and what else handles
-            edges are methods of `ParallelEdges`.
         by_number: nodes in the order of numbers, such as times, which can be claimed.
         by_order: nodes in the order of ordering keys.
         node_columns: each node has one of these columns.
         registry: small named records.
         log: entries in order of time.
-        naming: what ids the nodes of names have; `node_id` is its method.
+        naming: computes the id of a node from its name.
     """
 
     def __init__(
@@ -61,9 +71,9 @@ class MultiGraph:
     ) -> None:
         self.tables = tables
         self.naming = naming or Naming()
-        self.node_id = self.naming.node_id
         self.schema = schema or Schema()
         self.clock = clock or SystemClock()
+        super().__init__(tables, self.schema, self.clock)
         self._indexes = PropertyIndexes(tables, self.schema, self.clock)
         self.nodes = NodeStore(tables)
         self.node_columns = (_SENTINEL, *self.schema.columns.values())
@@ -71,27 +81,37 @@ class MultiGraph:
             tables["n"], b"m:", _SENTINEL, self.schema.limits, self.schema.remedies
         )
         """The limits of what applications write into nodes."""
-        self._edges = edges = ParallelEdges(tables, self.schema, self.clock)
-        self.put_edge, self.get_edge = edges.put_edge, edges.get_edge
-        self.remove_edge, self.purge_edges = edges.remove_edge, edges.purge_edges
-        self.edges, self.count_edges = edges.edges, edges.count_edges
-        self.edge_rows, self.walk_edges = edges.edge_rows, edges.walk_edges
-        self.walk_all_edges, self.recount = edges.walk_all_edges, edges.recount
         self.by_number = NumberIndex(tables)
         self.by_order = OrderIndex(tables)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
-        self.move = self._indexes.move
-        """Write properties that move from one node to another, with their ownership."""
-        # Bound once where there is nothing to index: on the path of every write.
-        self.mutate: Callable[[Sequence[Put]], None] = (
+        # Chosen once, because every write takes this path.
+        self._write: Callable[[Sequence[Put]], None] = (
             self._indexes.write if self._indexes else tables.write
         )
+
+    def node_id(self, name: str) -> bytes:
+        """The id of the node of that name, 16 bytes."""
+        return self.naming.node_id(name)
+
+    # Writing in batches
+
+    def mutate(self, puts: Sequence[Put]) -> None:
         """
         Write mutations (`put_properties`, `edge_rows`) in as few round trips as possible.
 
-        Raises `NotUnique` where the schema has unique properties (`PropertyIndexes.write`).
+        Raises:
+            NotUnique: another node has the value of a unique property; see `PropertyIndexes.write`.
         """
+        self._write(puts)
+
+    def move(self, puts: Sequence[Put], source: bytes) -> None:
+        """
+        Write properties that move here from the node `source`, with the ownership of their values.
+
+        A value that a third node owns is written as well, and lookups keep returning its owner.
+        """
+        self._indexes.move(puts, source)
 
     # The engine
 
@@ -185,9 +205,9 @@ class MultiGraph:
         others, and the other engines decode no others. Those in `Schema.columns` are left out.
         """
         limit = min(limit, MAX_LIMIT)
-        behind = b"" if cursor is None else b"m:" + cursor.encode()
+        beyond = b"" if cursor is None else b"m:" + cursor.encode()
         # Two more: the next one, and the column that every node has.
-        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, behind)
+        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, beyond)
         found = list(_properties(row, b"m:").items())
         more = len(found) > limit
         return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None
@@ -204,7 +224,7 @@ class MultiGraph:
     def remove_node(self, node_id: bytes) -> None:
         """Remove a node, its edges in both directions, and its index rows."""
         row = self.tables["n"].get(node_id)
-        self._edges.remove_edges(node_id)
+        self.remove_edges(node_id)
         # Each cell as it was read: counts have the engine's timestamps, which may differ from ours.
         mine = [
             (node_id, [column], cell.at_ms)

@@ -53,7 +53,7 @@ class Edges(NamedTuple):
 
 
 class ParallelEdges:
-    """Writes and reads parallel edges; `MultiGraph` has its methods."""
+    """Writes and reads the edges of a `MultiGraph`."""
 
     def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
         self._tables = tables

@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from zengraph._leases import CellLeases
 from zengraph.clock import Clock
-from zengraph.tables import Cell, CellSize, Row, Salvaged, Tables, newest_ms
+from zengraph.tables import Cell, CellSize, Row, RowSizes, Salvaged, Tables, newest_ms
 
 __all__ = ["Cell", "CellSize", "Row", "Salvaged", "newest_ms"]
 
@@ -22,12 +22,30 @@ class NodeStore:
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["n"]
-        # Bound once: these are on the path of every read.
-        self.get = self._table.get
-        self.get_many = self._table.get_many
-        self.values_many = self._table.values_many
-        self.sizes_many = self._table.sizes_many
-        self.get_prefix = self._table.get_prefix
+
+    def get(self, node_id: bytes, names: Sequence[bytes] | None = None) -> Row:
+        """All or some properties of a node; empty if it has none of them."""
+        return self._table.get(node_id, names)
+
+    def get_many(
+        self, node_ids: Sequence[bytes], names: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        """`get` of many nodes, with one multi-get. Nodes with none of `names` are left out."""
+        return self._table.get_many(node_ids, names)
+
+    def values_many(
+        self, node_ids: Sequence[bytes], names: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        """The values of `names` without their times, in that order, for each node with one."""
+        return self._table.values_many(node_ids, names)
+
+    def sizes_many(self, node_ids: Sequence[bytes]) -> dict[bytes, RowSizes]:
+        """The size and the time of each property of the existing nodes."""
+        return self._table.sizes_many(node_ids)
+
+    def get_prefix(self, node_id: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+        """Up to `limit` properties after the name `beyond` that begin with `prefix`, in order."""
+        return self._table.get_prefix(node_id, prefix, limit, beyond)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically; newer values stay."""

@@ -16,10 +16,26 @@ class Registry:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._table = tables["u"]
-        self.get = self._table.get
-        self.get_many = self._table.get_many
-        self.check_and_put = self._table.check_and_put
-        self.incr = self._table.incr
+
+    def get(self, name: bytes, columns: Sequence[bytes] | None = None) -> Row:
+        """All or some values of a record; empty if it has none of them."""
+        return self._table.get(name, columns)
+
+    def get_many(
+        self, names: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        """`get` of many records, with one multi-get. Missing records are left out."""
+        return self._table.get_many(names, columns)
+
+    def check_and_put(
+        self, name: bytes, column: bytes, expected: bytes | None, value: bytes
+    ) -> bool:
+        """Put `value` if the cell holds `expected` (None: if it is absent). Atomic."""
+        return self._table.check_and_put(name, column, expected, value)
+
+    def incr(self, name: bytes, column: bytes, delta: int) -> int:
+        """Add to a counter and return it. Not safe to repeat."""
+        return self._table.incr(name, column, delta)
 
     def put(self, name: bytes, values: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set values of a record."""
@@ -48,7 +64,7 @@ class Registry:
         """
         Records whose names begin with a prefix, in order, at most `limit`; close it early.
 
-        `beyond` is a name of theirs: only those behind it.
+        `beyond`: only those whose names come after this one.
         """
         first = beyond + b"\0" if beyond else prefix
         return self._table.scan(first, after(prefix), limit=limit)

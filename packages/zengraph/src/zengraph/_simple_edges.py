@@ -59,8 +59,7 @@ class SimpleEdges:
     ) -> None:
         self._most_counted = most_counted
         self._table: CellTable = tables["e"]
-        self.lists = lists = EdgeLists(self._table, schema, clock)
-        self.edges, self.walk = lists.edges, lists.walk
+        self.lists = EdgeLists(self._table, schema, clock)
         self.counted = EdgeCounts(tables["n"], schema.counted)
         self._ordered = frozenset(schema.ordered)
         self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
@@ -165,7 +164,7 @@ class SimpleEdges:
 
         Writes of the same edges meanwhile can make it wrong.
         """
-        true = sum(1 for _ in self.walk(node_id, direction, edge_type))
+        true = sum(1 for _ in self.lists.walk(node_id, direction, edge_type))
         return self.counted.correct(node_id, direction, edge_type, true)
 
     def trim(
@@ -179,7 +178,7 @@ class SimpleEdges:
         lowest: bool = False,
     ) -> tuple[int, bool]:
         """
-        Remove the edges of a node behind its `keep` best ones, up to `most` of them.
+        Remove the edges of a node except its `keep` best ones, up to `most` of them.
 
         The best have the highest scores; `lowest`: the lowest. One range scan over all of them, and
         a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes meanwhile

@@ -2,7 +2,7 @@
 The rows of takes: their keys, and what their cells hold. Pure.
 
 A list from which edges were taken has a *state*, which each take replaces: what the last one took,
-and whether all of it has left. `_taking.py` says in which order the rows are written.
+or that all of it has left. `_taking.py` says in which order the rows are written.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import NamedTuple, Self
 from zengraph._codec import OUT, edge_prefix
 from zengraph._edge_lists import Seen
 from zengraph._properties import Row
-from zengraph._simple_edge_rows import TAKES_KIND, EdgeKey, place_of
+from zengraph._simple_edge_rows import SCORE, TAKES_KIND, EdgeKey, place_of
 from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
 STATE = b"p:t"
 """The cell of a state and of a receipt. A state is only written by check-and-put."""
 _VERSION = b"\1"
-_NO_REQUEST = bytes(16)
+NO_REQUEST = bytes(16)
+"""Stands for the id of a request that has none."""
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8
 
@@ -34,7 +35,7 @@ def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
 
 def state_key(node_id: bytes, edge_type: int) -> bytes:
     """The row of a list's state; 35 bytes, as long as the row of a pair."""
-    return takes_prefix(node_id, edge_type) + _NO_REQUEST
+    return takes_prefix(node_id, edge_type) + NO_REQUEST
 
 
 def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
@@ -44,12 +45,12 @@ def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
 
 def is_state(key: bytes) -> bool:
     """True for the row of a state, False for that of a receipt."""
-    return key.endswith(_NO_REQUEST)
+    return key.endswith(NO_REQUEST)
 
 
 def request_of(request_id: str | None) -> bytes:
     """The 16 bytes that stand for the id of a request; zeros: without an id."""
-    return _NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
+    return NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 
 class TakeState(NamedTuple):
@@ -66,13 +67,16 @@ class TakeState(NamedTuple):
     request: bytes
     """16 bytes; zeros: it has none."""
     parts: bytes = b""
-    """The packed edges, as long as their rows may be there; none: the take is finished."""
+    """The packed edges, whose rows may be there; none: the take is finished."""
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
         """The state after a take of these edges, which were read after `before`."""
         number = 1 if before is None else before.number + 1
-        return cls(number, os.urandom(8), request, _packed(map(_edge_part, edges)))
+        whole = request != NO_REQUEST
+        return cls(
+            number, os.urandom(8), request, _packed(_edge_part(each, whole=whole) for each in edges)
+        )
 
     @classmethod
     def read(cls, row: Row, key: bytes) -> Self | None:
@@ -95,9 +99,14 @@ class TakeState(NamedTuple):
         return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
 
     @property
+    def size_bytes(self) -> int:
+        """Of its edges."""
+        return len(self.parts)
+
+    @property
     def has_request(self) -> bool:
         """True if its edges are also in a receipt."""
-        return self.request != _NO_REQUEST
+        return self.request != NO_REQUEST
 
     def finished(self) -> TakeState:
         """The same, once all rows of its edges have been deleted."""
@@ -109,12 +118,20 @@ class TakeState(NamedTuple):
         return [_edge_of(part, source, edge_type) for part in _unpacked(self.parts)]
 
 
-def _edge_part(edge: Seen) -> bytes:
-    """The other node, then each cell of the row of the pair: column, time, value."""
+def _edge_part(edge: Seen, *, whole: bool) -> bytes:
+    """
+    The other node, then each cell of the row of the pair: column, time, value.
+
+    Not `whole`: what deleting the edge takes, without the values of properties.
+    """
     cells = [
         part
         for column, cell in edge.row.items()
-        for part in (column, cell.at_ms.to_bytes(_TIME_BYTES), cell.value)
+        for part in (
+            column,
+            cell.at_ms.to_bytes(_TIME_BYTES),
+            cell.value if whole or column == SCORE else b"",
+        )
     ]
     return _packed([edge.pair.target, *cells])
 

@@ -5,24 +5,28 @@ A take is decided by one check-and-put of the state of the list, in place of the
 before the list was. So of two takes that saw the same edges one is made, and the other one looks
 again: an edge is never in two takes. No clock and no lease is involved.
 
-After the decision, the rows of the edges are deleted. A taker that is killed in between leaves a
-state that names them, and whoever takes next, or repairs, deletes them first. All of this may be
-done twice, by several at the same time, and late: rows are deleted as they were read, so an edge
-that was put again since then stays.
+After the decision, one call deletes the rows of the edges and writes the receipt. The state names
+the edges until the next take, which reads, together with the edges that it wants, whether those
+rows are gone and the receipt is there. If not, their taker was killed or is slow, and the next one
+finishes it before it decides. All of this may be done twice, by several at the same time, and late:
+rows are deleted as they were read, so an edge that was put again since then stays.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from zengraph._codec import after
+from zengraph._edge_lists import ListEnd, Seen
 from zengraph._parallel_edges import Edge
-from zengraph._properties import newest_ms
+from zengraph._properties import Row, newest_ms
+from zengraph._simple_edge_rows import SCORE
 from zengraph._simple_edges import SimpleEdges
 from zengraph._take_rows import (
+    NO_REQUEST,
     STATE,
     TakeState,
     is_state,
@@ -43,6 +47,8 @@ RECEIPTS_MS = 86_400_000
 """How long a repeated take with the same id gets the same edges."""
 
 _MOST_EDGE_BYTES = 4_194_304
+_MOST_NAMED_BYTES = 65_536
+"""Of the edges that a state names after their take; those of a larger take are removed from it."""
 _TRIES = 50
 _PAUSE_S = 0.002
 _SWEPT_EACH = 16
@@ -78,8 +84,8 @@ class Takes:
         job, repeats the call with it and gets the same edges again, for a day. So an edge is
         returned at most once without an id, and with ids at least once, to one of them.
 
-        Costs a read of the state, a range scan, a multi-get, and four writes; with an id a read and
-        a write more.
+        Costs a read of the state, a range scan, a multi-get and two writes; two more writes for
+        counted types, and for edges with much in their properties.
 
         Raises:
             InvalidArgument: `count` is not from 1 to `MOST_TAKEN`.
@@ -88,77 +94,99 @@ class Takes:
         """
         if not 0 < count <= MOST_TAKEN:
             raise InvalidArgument(f"count: must be from 1 to {MOST_TAKEN}, got {count}")
-        key, mark = state_key(node_id, edge_type), request_of(request_id)
-        receipt = None if request_id is None else receipt_key(node_id, edge_type, mark)
+        end = ListEnd(node_id, edge_type, lowest)
         for attempt in range(_TRIES):
             time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
-            before = self._finished(key)
-            # After the state: the receipt of a take that is no longer in it has been written.
-            if receipt is not None and (given := self._receipt(receipt)) is not None:
-                return given
-            best = self._lists.best(node_id, edge_type, count, MOST_TAKEN_BYTES, lowest=lowest)
-            if not best:
-                return []
-            if best[0].edge.size_bytes > _MOST_EDGE_BYTES:
-                raise SizeExceeded(
-                    f"the properties of an edge to take may have {_MOST_EDGE_BYTES:,} bytes, those "
-                    f"of the one to node {best[0].pair.target.hex()} have more"
-                )
-            taken = TakeState.of(before, mark, best)
-            if self._table.check_and_put(key, STATE, before and before.cell, taken.cell):
-                self._finish(key, taken)
-                return [each.edge for each in best]
+            if (edges := self._tried(end, count, request_id)) is not None:
+                return edges
         raise Unfinished("graph", "others take from this list all the time; repeat")
+
+    def _tried(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
+        """Take once; None: another take was in the way, look again."""
+        key, mark = state_key(end.node_id, end.edge_type), request_of(request_id)
+        row, keys = self._lists.row_and_best(key, [STATE], end, count)
+        before = TakeState.read(row, key)
+        with closing(keys):
+            if before is not None and before.parts and self._is_first(before, end.edge_type, mark):
+                self._finish(key, before)
+                return None
+            # After the state: the edges, and what tells whether the last take is finished.
+            own = [] if request_id is None else [receipt_key(end.node_id, end.edge_type, mark)]
+            also = [*own, *_traces(key, before)]
+            best, others = self._lists.best(keys, count, MOST_TAKEN_BYTES, also)
+        if own and (given := TakeState.read(others.get(own[0], {}), key)) is not None:
+            return [each.edge for each in given.edges(key)]
+        if not best:
+            return []
+        if before is not None and not _is_finished(key, before, others):
+            self._finish(key, before)
+            return None
+        if best[0].edge.size_bytes > _MOST_EDGE_BYTES:
+            raise SizeExceeded(
+                f"the properties of an edge to take may have {_MOST_EDGE_BYTES:,} bytes, those "
+                f"of the one to node {best[0].pair.target.hex()} have more"
+            )
+        taken = TakeState.of(before, mark, best)
+        if not self._table.check_and_put(key, STATE, before and before.cell, taken.cell):
+            return None
+        self._end(key, taken, best)
+        return [each.edge for each in best]
 
     def forget(self, node_id: bytes) -> None:
         """Finish the takes from a node that is removed, and delete their receipts."""
-        for key, _ in self._rows(takes_prefix(node_id)):
-            if is_state(key):
+        for key, state in self._rows(takes_prefix(node_id)):
+            if is_state(key) and state.parts:
                 # It stays, without edges: its number tells takes of the node apart.
-                self._finished(key)
-            elif row := self._table.get(key):
+                self._finish(key, state)
+        for key, _ in self._rows(takes_prefix(node_id)):
+            if not is_state(key) and (row := self._table.get(key)):
                 self._table.delete(key, at_ms=newest_ms(row))
 
     def repair(self) -> int:
         """Finish takes whose callers were killed; returns how many. Deletes old receipts."""
         found = 0
         for key, state in self._rows(b""):
-            if is_state(key):
-                found += bool(state.parts)
-                self._finished(key)
-            else:
+            if not is_state(key):
                 self._delete_old(key)
+            elif state.parts and (
+                _type_of(key) in self._counts
+                or not _is_finished(key, state, self._table.get_many(_traces(key, state)))
+            ):
+                found += 1
+                self._finish(key, state)
         return found
 
-    def _finished(self, key: bytes) -> TakeState | None:
-        """The state of a list, after the take that it names was finished."""
-        state = TakeState.read(self._table.get(key, [STATE]), key)
-        if state is None or not state.parts:
-            return state
-        return self._finish(key, state)
+    def _is_first(self, state: TakeState, edge_type: int, mark: bytes) -> bool:
+        """True if a take has to be finished before anything else is read."""
+        # Counts of a finished take must change once, so its state is replaced when they do.
+        return edge_type in self._counts or (state.has_request and state.request == mark)
 
-    def _finish(self, key: bytes, state: TakeState) -> TakeState:
+    def _end(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
+        """Do what follows the decision of a take; what is left of it, others finish."""
+        if _type_of(key) in self._counts or state.size_bytes > _MOST_NAMED_BYTES:
+            self._finish(key, state)
+        else:
+            self._leave(key, state, edges)
+        if state.has_request and state.number % _SWEPT_EACH == 0:
+            self._sweep(key)
+
+    def _finish(self, key: bytes, state: TakeState) -> None:
         """
-        Do what follows the decision of a take; returns its state then.
+        Do what follows the decision of a take, and note that it is done.
 
         Safe to repeat, at any time. Of those who do it at the same time one changes the counts.
         """
-        if state.has_request:
-            receipt = key[:-16] + state.request
-            self._table.put(receipt, {STATE: state.cell}, at_ms=self._clock.now_ms())
         edges = state.edges(key)
-        self._lists.delete(edges, together=True)
-        finished = state.finished()
-        if self._table.check_and_put(key, STATE, state.cell, finished.cell):
+        self._leave(key, state, edges)
+        if self._table.check_and_put(key, STATE, state.cell, state.finished().cell):
             self._counts.change([each.pair for each in edges], -1)
-            if state.has_request and state.number % _SWEPT_EACH == 0:
-                self._sweep(key)
-        return finished
 
-    def _receipt(self, key: bytes) -> list[Edge] | None:
-        """What a request took; None: nothing, as far as is known after a day."""
-        state = TakeState.read(self._table.get(key, [STATE]), key)
-        return None if state is None else [each.edge for each in state.edges(key)]
+    def _leave(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
+        """Delete the rows of a take's edges, and write its receipt. Safe to repeat."""
+        receipt = (key[:-16] + state.request, {STATE: state.cell}, self._clock.now_ms())
+        pairs, lists = self._lists.deletions(edges)
+        # The pairs last: where a pair is gone, so are its rows in lists, if the engine keeps order.
+        self._table.put_and_delete_many([receipt] if state.has_request else [], [*lists, *pairs])
 
     def _sweep(self, key: bytes) -> None:
         """Delete old receipts of a list."""
@@ -170,8 +198,15 @@ class Takes:
 
     def _delete_old(self, receipt: bytes) -> None:
         row = self._table.get(receipt, [STATE])
-        if row and newest_ms(row) < self._clock.now_ms() - RECEIPTS_MS:
-            self._table.delete(receipt, at_ms=newest_ms(row))
+        if not row or newest_ms(row) >= self._clock.now_ms() - RECEIPTS_MS:
+            return
+        key = receipt[:-16] + NO_REQUEST
+        state = TakeState.read(self._table.get(key, [STATE]), key)
+        if state is not None and state.parts and state.request == receipt[-16:]:
+            # The last take: without its receipt it would not count as finished.
+            self._finish(key, state)
+            row = self._table.get(receipt, [STATE]) or row
+        self._table.delete(receipt, at_ms=newest_ms(row))
 
     def _rows(self, prefix: bytes) -> Iterator[tuple[bytes, TakeState]]:
         """(key, state) of the states and receipts under a prefix."""
@@ -179,3 +214,28 @@ class Takes:
             for key, row in rows:
                 if (state := TakeState.read(row, key)) is not None:
                     yield key, state
+
+
+def _type_of(key: bytes) -> int:
+    """The type of the edges of a state."""
+    return int.from_bytes(key[17:19])
+
+
+def _traces(key: bytes, state: TakeState | None) -> list[bytes]:
+    """The rows that tell whether a take is finished: those of its pairs, and its receipt."""
+    if state is None or not state.parts:
+        return []
+    receipt = [key[:-16] + state.request] if state.has_request else []
+    return [*receipt, *(each.pair.key for each in state.edges(key))]
+
+
+def _is_finished(key: bytes, state: TakeState, rows: Mapping[bytes, Row]) -> bool:
+    """True if none of a take's edges is left, and its receipt is there; `rows`: its traces."""
+    if not state.parts:
+        return True
+    if state.has_request and key[:-16] + state.request not in rows:
+        return False
+    # One that was put again since then has another time.
+    return all(
+        rows.get(each.pair.key, {}).get(SCORE) != each.row[SCORE] for each in state.edges(key)
+    )

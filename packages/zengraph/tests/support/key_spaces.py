@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
+from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Deletion, Row, RowRange, Scan, Tables
 
 # Where the clocks of tests stand, as of ManualClock.
 STILL_MS = 1_700_000_000_000
@@ -42,8 +42,8 @@ class KeySpace(CellTable):
         stored = self._table.get_many([self._prefix + row for row in rows], columns)
         return {row[len(self._prefix) :]: self._shown(cells) for row, cells in stored.items()}
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
-        return self._shown(self._table.get_prefix(self._prefix + row, prefix, limit, behind))
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+        return self._shown(self._table.get_prefix(self._prefix + row, prefix, limit, beyond))
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         self._table.put(self._prefix + row, cells, at_ms=at_ms + self._shift_ms)
@@ -61,14 +61,44 @@ class KeySpace(CellTable):
             [(self._prefix + row, columns, at_ms + self._shift_ms) for row, columns, at_ms in items]
         )
 
+    def put_and_delete_many(
+        self,
+        puts: Sequence[tuple[bytes, Mapping[bytes, bytes], int]],
+        deletions: Sequence[Deletion],
+    ) -> None:
+        self._table.put_and_delete_many(
+            [(self._prefix + row, cells, at_ms + self._shift_ms) for row, cells, at_ms in puts],
+            [(self._prefix + row, some, at_ms + self._shift_ms) for row, some, at_ms in deletions],
+        )
+
+    def get_then_scan(
+        self,
+        row: bytes,
+        columns: Sequence[bytes],
+        start: bytes,
+        stop: bytes,
+        *,
+        limit: int,
+        reverse: bool = False,
+    ) -> tuple[Row, Scan]:
+        found, scanned = self._table.get_then_scan(
+            self._prefix + row, columns, self._prefix + start, self._prefix + stop,
+            limit=limit, reverse=reverse,
+        )  # fmt: skip
+        return self._shown(found), self._shown_rows(scanned)
+
+    def _shown_rows(self, scanned: Scan) -> Scan:
+        for row, cells in scanned:
+            yield row[len(self._prefix) :], self._shown(cells)
+
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
         end = self._end if stop is None else self._prefix + stop
-        scanned = self._table.scan(
-            self._prefix + start, end, columns=columns, limit=limit, reverse=reverse
+        return self._shown_rows(
+            self._table.scan(
+                self._prefix + start, end, columns=columns, limit=limit, reverse=reverse
+            )
         )
-        for row, cells in scanned:
-            yield row[len(self._prefix) :], self._shown(cells)
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes

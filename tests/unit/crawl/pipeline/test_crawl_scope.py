@@ -37,8 +37,9 @@ def test_the_rule_that_decides_is_named(rules, url, page_url, verdict):
 
 @pytest.mark.parametrize(
     "rule",
-    ["", "b.example", "hosts:b.example", "host:", "-", "host:a b", "prefix:docs/", "pattern:a\nb"],
-)
+    ["", "b.example", "hosts:b.example", "host:", "-", "host:a b", "prefix:docs/", "pattern:a\nb",
+     "host:http://a/", "domain:https://a.example", "host:a.example/docs", "-host:u@a.example", "host:a.example:80"],
+)  # fmt: skip
 def test_what_is_no_rule_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of((rule,))

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BrokerUnavailable
 
 A, B = "http://a.example/", "http://b.example/"

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 
 JOB = UrlJob(

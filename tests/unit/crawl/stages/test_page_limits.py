@@ -1,4 +1,4 @@
-"""One page gets so much CPU time and memory, whatever it does; the kernel sees to it."""
+"""The kernel limits the CPU time and the memory that the analysis of one page may use."""
 
 import signal
 

@@ -13,7 +13,8 @@ from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, Resourc
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.crawl.stages.enqueue import Enqueuer
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.fetch import FetchStage
 from aragog.crawl.stages.render import RenderStage
 from aragog.crawl.stages.requester import Requester

@@ -11,18 +11,11 @@ from aragog.crawl.stages.access_rules import Forbidden
 from aragog.crawl.stages.robots import (
     ASK_AGAIN_MS,
     SLOT_WITHIN_MS,
-    UNAVAILABLE,
     RobotsStage,
-    status_of,
 )
-from aragog.fetch_record.causes import DeferralCause, RefusalCause
+from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import (
-    Blocked,
-    Fetched,
     NotModified,
-    Redirected,
-    Refused,
-    TooLarge,
     Unreachable,
     UnreachableKind,
 )
@@ -158,35 +151,6 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
     assert message.delay_ms == 90_000 - SLOT_WITHIN_MS
     assert (message.message.claimed, message.message.slots) == (True, {})
     assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
-
-
-CODED_UTF8 = (("Content-Encoding", "UTF-8"),)
-COMPRESS = (("content-encoding", "Compress"),)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "status"),
-    [
-        (Blocked(url="", cause=RefusalCause.ADDRESS, reason="private"), UNAVAILABLE),
-        (Unreachable(url="", kind=UnreachableKind.REDIRECT, reason="six hops"), UNAVAILABLE),
-        (Unreachable(url="", kind=UnreachableKind.DNS, reason="no such host"), None),
-        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="500", status=500), 500),
-        (TooLarge(url="", reason="headers", status=200), None),
-        (Redirected(url="", target="", cause=DeferralCause.SLOT, status=301), None),
-        (Refused(url="", cause=RefusalCause.BLOCKED_HOST, reason="b.example", status=301), None),
-        (Blocked(url="", cause=RefusalCause.NO_CONTACT, reason="no contact"), None),
-        (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
-        (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
-        (Fetched(url="", status=206, body=b"Allow: /", truncated=True), None),
-        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="part", status=206), None),
-        (Unreachable(url="", kind=UnreachableKind.STATUS, reason="304", status=304), None),
-        (Fetched(url="", status=200, body=b"Allow: /", headers=CODED_UTF8), 200),
-        (Fetched(url="", status=200, body=b"Allow: /", headers=COMPRESS), 200),
-        (Fetched(url="", status=200, body=b"\x1f\x9d\x90\0\1", headers=COMPRESS), None),
-    ],
-)
-def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
-    assert status_of(outcome) == status
 
 
 def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):

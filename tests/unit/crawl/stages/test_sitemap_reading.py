@@ -8,7 +8,8 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.enqueue import EnqueueOptions
+from aragog.crawl.pipeline.url_filter import UrlFilter
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.sitemap_reading import MOST_NEW_FILES
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.refresh_policy import Seen
@@ -202,3 +203,17 @@ def test_a_file_with_the_bytes_of_its_last_reading_is_not_read(ports):
     ports.discovery.sitemaps.sitemap(reread(), index("http://www.shop.test/new.xml"))
 
     assert ports.sent.urls() == []
+
+
+def test_links_of_entries_obey_the_filter_of_the_call_too(ports):
+    """What was seen: an entry of a crawl with a depth led to pages that `exclude` names."""
+    wire = UrlFilter(exclude=("*/private/*",)).wire()
+
+    ports.discovery.sitemaps.sitemap(
+        result(url_filter=wire, request_id="r"), sitemap((SAME, "2020-01-01"))
+    )
+
+    (message,) = ports.sent.messages
+    (job,) = message.message.jobs
+    assert (job.url, job.url_filter, job.depth, job.refresh) == (SAME, wire, 0, True)
+    assert job.request_id == "r"

@@ -153,3 +153,109 @@ def test_links_that_say_where_they_were_clicked_and_views_of_a_map_end_soon(host
 
     assert score.fetched == site.pages
     assert score.in_trap <= 0.05 * len(site.pages)
+
+
+def numbers(seed, count=12):
+    return " ".join(str(seed * 1_000 + n) for n in range(count))
+
+
+def fetch_all(budget, page_of, *, most=400, at=f"{SITE}/"):
+    """Follow links from a first page, one page after the other; the URLs that were fetched."""
+    waiting, fetched, held = deque([at]), [], {}
+    while waiting and len(fetched) < most:
+        url = waiting.popleft()
+        fetched.append(url)
+        text, links = page_of(url)
+        judge(budget, url, saying(text), links)
+        known = {*fetched, *waiting}
+        for link in [*dict.fromkeys(links), *held]:
+            if link in known:
+                continue
+            verdict = budget.verdict(link, {})
+            held.pop(link, None)
+            if verdict is LinkVerdict.FOLLOW:
+                waiting.append(link)
+                known.add(link)
+            elif verdict is LinkVerdict.HOLD:
+                held[link] = None
+    return fetched
+
+
+def test_pages_with_but_numbers_are_fetched_if_they_come_to_an_end():
+    """A table names rounds, a round its games, a game the next ones; no other page does."""
+    rounds, games = 20, 8
+
+    def cup(url):
+        kind, _, rest = url.removeprefix(f"{SITE}/cup/").partition("/")
+        if url == f"{SITE}/":
+            return "the cup of the country", [f"{SITE}/cup/table"]
+        if kind == "table":
+            return f"points {numbers(9)}", [f"{SITE}/cup/round/{n}" for n in range(rounds)]
+        n = int(rest)
+        if kind == "round":
+            listed = [f"{SITE}/cup/game/{n * games + game}" for game in range(games)]
+            return f"goals {numbers(n)}", listed
+        later = [m for m in (n + games, n + games + 1) if m < rounds * games]
+        return f"played {numbers(n + 500)}", [f"{SITE}/cup/game/{m}" for m in later]
+
+    assert len(fetch_all(HostBudget(), cup)) == 2 + rounds + rounds * games
+
+
+def test_pages_with_but_numbers_that_never_end_cost_few_requests():
+    def view(url):
+        if url == f"{SITE}/":
+            return "a map", [f"{SITE}/map/at/1"]
+        n = int(url.rpartition("/")[2])
+        return f"height {numbers(n)}", [f"{SITE}/map/at/{m}" for m in (2 * n, 2 * n + 1, n // 2)]
+
+    assert len(fetch_all(HostBudget(), view)) <= 50
+
+
+def test_missing_pages_between_real_ones_do_not_open_all_higher_numbers():
+    budget = HostBudget()
+    for n in range(1, 91):
+        judge(budget, f"{SITE}/item/{n}", article(n))
+    missing = [n for n in range(100, 160, 10) if _is_asked(budget, n)]
+    for n in missing:
+        judge(budget, f"{SITE}/item/{n}", saying("There is no such item here any more, sorry."))
+        judge(budget, f"{SITE}/item/{n - 60}", article(n - 60))
+
+    assert not _is_asked(budget, 200)
+
+
+def _is_asked(budget, number):
+    return budget.verdict(f"{SITE}/item/{number}", {}) is LinkVerdict.FOLLOW
+
+
+def test_a_labyrinth_costs_few_requests():
+    def garden(url):
+        if url == f"{SITE}/":
+            return Writer("home").paragraph(6), [f"{SITE}/garden/"]
+        name = url.removeprefix(SITE)
+        links = [
+            f"{SITE}/garden/{Writer(f'{name} {n}').title().replace(' ', '')}/" for n in range(4)
+        ]
+        return Writer(name).paragraph(6), links
+
+    assert len(fetch_all(HostBudget(), garden)) <= 22
+
+
+def test_a_new_list_of_a_known_shape_is_tried_although_its_host_has_spent_its_trials():
+    budget = HostBudget()
+    for section in ("news", "people", "culture"):
+        for n in range(2, 5):
+            judge(budget, f"{SITE}/{section}/page/{n}/", article(f"{section} {n}"))
+    budget.spent = 100.0
+
+    assert budget.verdict(f"{SITE}/history/page/2/", {}) is LinkVerdict.FOLLOW
+    assert budget.verdict(f"{SITE}/history/other/2/", {}) is LinkVerdict.HOLD
+
+
+def test_a_template_is_closed_after_pages_in_a_row_that_brought_nothing():
+    budget = HostBudget()
+    for n in range(6):
+        judge(budget, f"{SITE}/compare/{n}/all", article(n))
+    for n in range(6, 12):
+        judge(budget, f"{SITE}/compare/{n}/all", None)
+
+    assert "/compare/{n}/all" in budget.closed()

@@ -20,7 +20,7 @@ from richpins.rich_pins import to_fields
 MOST_KINDS = 2
 """Of one kind of pages."""
 LIST_SHARE = 0.3
-"""So much of the words of a page is in its list, if the page is one."""
+"""The least share of a page's words that its list has, if the page is a list."""
 SAME_KIND = 0.5
 """Pages with this share of their classes in common are of one kind."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")

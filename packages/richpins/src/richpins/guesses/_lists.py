@@ -14,7 +14,7 @@ from richpins.guesses import _names
 from richpins.guesses._fields import GuessedField, fields_of
 
 LEAST = 3
-"""So many alike make a list."""
+"""The least number of similar elements that make a list."""
 MOST = 200
 MOST_CANDIDATES = 40
 LEAST_WORTH = 3.0

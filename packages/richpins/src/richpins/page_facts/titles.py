@@ -292,7 +292,10 @@ def _without_section(title: str, others: list[str], sites: set[str]) -> str:
     """Return a title cut to the part in another source: `Leek soup` of `Leek soup - Recipes`."""
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
     for cut in _MARKS.finditer(title):
-        for part in (title[: cut.start()], title[cut.end() :]):
+        parts = (title[: cut.start()], title[cut.end() :])
+        if not all(map(bare, parts)):
+            continue  # a mark at an end separates nothing: `__init__ - the first file`
+        for part in parts:
             if bare(part) in alone:
                 return part.strip()
     return title

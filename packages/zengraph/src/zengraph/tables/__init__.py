@@ -30,6 +30,9 @@ class Cell(NamedTuple):
 
 Row = dict[bytes, Cell]
 
+Deletion = tuple[bytes, Sequence[bytes] | None, int]
+"""(row, columns, at_ms), as `CellTable.delete` takes them."""
+
 
 class CellSize(NamedTuple):
     """A cell without its value."""
@@ -152,15 +155,15 @@ class CellTable(Protocol):
         """
         return extents_of(self.sizes_many(rows))
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         """
         Up to `limit` cells of a row whose columns begin with `prefix`, in the order of columns.
 
-        Only those behind the column `behind`. `prefix` begins with a family and its colon. Engines
+        Only those after the column `beyond`. `prefix` begins with a family and its colon. Engines
         that can, read no other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
-        columns = sorted(c for c in sizes if c.startswith(prefix) and c > behind)[:limit]
+        columns = sorted(c for c in sizes if c.startswith(prefix) and c > beyond)[:limit]
         found = self.get(row, columns) if columns else {}
         return {column: found[column] for column in columns if column in found}
 
@@ -177,8 +180,22 @@ class CellTable(Protocol):
         """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
 
     @abstractmethod
-    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+    def delete_many(self, items: Sequence[Deletion]) -> None:
         """Remove (row, columns, at_ms) each; the batch is not atomic; safe to repeat."""
+
+    def put_and_delete_many(
+        self,
+        puts: Sequence[tuple[bytes, Mapping[bytes, bytes], int]],
+        deletions: Sequence[Deletion],
+    ) -> None:
+        """
+        `put_many` and `delete_many` of other rows; one round trip on engines that can.
+
+        In any order: a call that fails may have done either without the other. Safe to repeat.
+        """
+        if puts:
+            self.put_many(puts)
+        self.delete_many(deletions)
 
     def scan(
         self,
@@ -196,6 +213,23 @@ class CellTable(Protocol):
         end, close it: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
+
+    def get_then_scan(
+        self,
+        row: bytes,
+        columns: Sequence[bytes],
+        start: bytes,
+        stop: bytes,
+        *,
+        limit: int,
+        reverse: bool = False,
+    ) -> tuple[Row, Scan]:
+        """
+        `get` of a row, and `scan` of what is there after that; close the scan, too.
+
+        A round trip less on engines that can.
+        """
+        return self.get(row, columns), self.scan(start, stop, limit=limit, reverse=reverse)
 
     @abstractmethod
     def _scan(self, rows: RowRange) -> Scan:

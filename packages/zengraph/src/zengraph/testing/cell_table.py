@@ -84,6 +84,43 @@ class CellTableContract:
         assert 2 <= extents[b"r1"].cells <= 4
         assert extents[b"r2"] == (2_000_001, 2)
 
+    @BOTH
+    def test_puts_and_deletes_of_other_rows_go_in_one_call(self, tables: Tables, name: str) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        table = tables[name]
+        table.put_many([(row, {a: b"old", b: b"old"}, 1000) for row in (b"\0", b"r1", b"\xff")])
+
+        table.put_and_delete_many(
+            [(b"r2", {a: b"new"}, 1000), (b"r3", {b: b"new"}, 3000)],
+            [(b"\0", None, 1000), (b"r1", [a], 2000), (b"\xff", None, 999)],
+        )
+        table.put_and_delete_many([], [(b"r3", None, 2999)])
+
+        assert dict(table.scan(b"", None)) == {
+            b"r1": {b: Cell(b"old", 1000)},
+            b"r2": {a: Cell(b"new", 1000)},
+            b"r3": {b: Cell(b"new", 3000)},
+            b"\xff": {a: Cell(b"old", 1000), b: Cell(b"old", 1000)},
+        }
+
+    @BOTH
+    @pytest.mark.parametrize("reverse", [False, True])
+    @pytest.mark.parametrize("limit", [1, 3, 150])
+    def test_a_row_is_read_before_a_range(
+        self, tables: Tables, name: str, limit: int, reverse: bool
+    ) -> None:
+        a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+        table = tables[name]
+        keys = [b"r%03d" % number for number in range(100)]
+        table.put_many([(key, {a: key, b: b"x"}, 1000) for key in [b"q", *keys, b"s"]])
+
+        row, scan = table.get_then_scan(b"q", [b], b"r", b"s", limit=limit, reverse=reverse)
+        none, empty = table.get_then_scan(b"none", [b], b"t", b"u", limit=limit, reverse=reverse)
+
+        assert row == {b: Cell(b"x", 1000)}
+        assert [key for key, _ in scan] == (keys[::-1] if reverse else keys)[:limit]
+        assert (none, list(empty)) == ({}, [])
+
     def test_cells_are_read_by_the_beginning_of_their_columns(self, tables: Tables) -> None:
         nodes = tables["n"]
         names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]

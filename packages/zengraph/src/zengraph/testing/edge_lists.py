@@ -149,11 +149,11 @@ class EdgeListsContract:
 
     # Takes
 
-    def fill(self, graph: Graph, count: int) -> None:
+    def fill(self, graph: Graph, count: int, edge_type: int = POOL) -> None:
         """Put a pool of `count` edges, with scores from 0."""
         graph.put_edges(
             [
-                NewEdge(EdgeKey(A, POOL, node(n)), n, {"why": b"%d" % n, "empty": b""})
+                NewEdge(EdgeKey(A, edge_type, node(n)), n, {"why": b"%d" % n, "empty": b""})
                 for n in range(count)
             ]
         )
@@ -252,48 +252,112 @@ class EdgeListsContract:
         assert graph.count_edges(A, OUT, POOL) == 0
         assert graph.edges(A, OUT, POOL).items == []
 
+    @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
     def test_a_taker_that_is_killed_anywhere_leaves_every_edge_to_exactly_one(
-        self, make_tables: Callable[[], Tables]
+        self, make_tables: Callable[[], Tables], edge_type: int
     ) -> None:
         for writes in range(40):
             clock = ManualClock()
             tables = make_tables()
             tables.create()
             graph = Graph(tables, SCHEMA, clock)
-            self.fill(graph, 5)
+            self.fill(graph, 5, edge_type)
             clock.advance_ms(1)
             dying = DyingTables(tables, writes)
 
             with pytest.raises(Died) if writes < 10 else _either():
-                Graph(dying, SCHEMA, clock).take_edges(A, POOL, 3, request_id="killed")
-            between = [edge.score for edge in graph.take_edges(A, POOL, 1)]
-            repeated = graph.take_edges(A, POOL, 3, request_id="killed")
+                Graph(dying, SCHEMA, clock).take_edges(A, edge_type, 3, request_id="killed")
+            between = [edge.score for edge in graph.take_edges(A, edge_type, 1)]
+            repeated = graph.take_edges(A, edge_type, 3, request_id="killed")
 
             # Either the killed take had not been decided, or its request gets what it decided.
             decided = repeated[0].score == 4
             assert between == ([1] if decided else [4])
             assert [edge.score for edge in repeated] == ([4, 3, 2] if decided else [3, 2, 1])
-            assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [0]
+            assert repeated[0].properties["why"] == b"%d" % repeated[0].score
+            assert [edge.score for edge in graph.edges(A, OUT, edge_type).items] == [0]
             assert decided is (writes > 0)
             graph.repair()
-            assert graph.count_edges(A, OUT, POOL) == 1
+            assert graph.count_edges(A, OUT, edge_type) == 1
             if not dying.has_died:
                 return
         pytest.fail("a take makes more writes than this test allows for")
 
+    @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
     def test_a_take_that_was_decided_is_finished_by_a_repair(
-        self, graph: Graph, tables: Tables, clock: ManualClock
+        self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
     ) -> None:
-        self.fill(graph, 3)
+        self.fill(graph, 3, edge_type)
         clock.advance_ms(1)
         with pytest.raises(Died):
-            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 2)
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, edge_type, 2)
 
-        assert len(graph.edges(A, OUT, POOL).items) == 3
+        assert len(graph.edges(A, OUT, edge_type).items) == 3
         assert graph.repair().rows == 1
-        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [0]
-        assert graph.count_edges(A, OUT, POOL) == 1
+        assert [edge.score for edge in graph.edges(A, OUT, edge_type).items] == [0]
+        assert graph.count_edges(A, OUT, edge_type) == 1
         assert not any(graph.repair())
+
+    @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
+    def test_edges_of_a_killed_taker_leave_before_others_are_taken_elsewhere_in_the_list(
+        self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
+    ) -> None:
+        self.fill(graph, 5, edge_type)
+        clock.advance_ms(1)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, edge_type, 2)
+        graph.put_edge(A, edge_type, B, score=9)
+
+        assert [edge.score for edge in graph.take_edges(A, edge_type, 1)] == [9]
+        assert [edge.score for edge in graph.take_edges(A, edge_type, 2, lowest=True)] == [0, 1]
+        assert [edge.score for edge in graph.take_edges(A, edge_type, 9)] == [2]
+
+    @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
+    def test_the_receipt_of_a_killed_taker_is_there_after_others_took(
+        self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
+    ) -> None:
+        self.fill(graph, 5, edge_type)
+        clock.advance_ms(1)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(
+                A, edge_type, 2, request_id="killed"
+            )
+        graph.take_edges(A, edge_type, 1, request_id="another")
+        graph.take_edges(A, edge_type, 1)
+
+        repeated = graph.take_edges(A, edge_type, 2, request_id="killed")
+        assert [(edge.score, edge.properties["why"]) for edge in repeated] == [(4, b"4"), (3, b"3")]
+
+    @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
+    def test_a_finished_take_leaves_nothing_to_repair_even_after_its_receipt(
+        self, graph: Graph, clock: ManualClock, edge_type: int
+    ) -> None:
+        self.fill(graph, 3, edge_type)
+        clock.advance_ms(1)
+        assert len(graph.take_edges(A, edge_type, 2, request_id="job")) == 2
+
+        for _ in range(3):
+            assert not any(graph.repair())
+            clock.advance_ms(DAY_MS)
+        clock.advance_ms(1)
+        graph.put_edge(A, edge_type, node(2), score=7)
+        assert [edge.score for edge in graph.take_edges(A, edge_type, 1)] == [7]
+
+    def test_edges_with_much_in_their_properties_do_not_stay_with_the_list(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        large = {"why": b"x" * 60_000}
+        graph.put_edges([NewEdge(EdgeKey(A, CONTACT, node(n)), n, large) for n in range(4)])
+        clock.advance_ms(1)
+
+        graph.take_edges(A, CONTACT, 2, request_id="job")
+        graph.take_edges(A, CONTACT, 2)
+
+        states = [
+            row for key, row in tables["e"].scan(A + b"t", A + b"u") if key[-16:] == bytes(16)
+        ]
+        assert sum(len(cell.value) for row in states for cell in row.values()) < 1000
+        assert len(graph.take_edges(A, CONTACT, 2, request_id="job")) == 2
 
     def test_an_edge_that_moves_while_it_is_taken_is_put_again(
         self, graph: Graph, tables: Tables, clock: ManualClock

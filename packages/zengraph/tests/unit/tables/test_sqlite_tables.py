@@ -228,7 +228,7 @@ def test_a_write_that_is_committed_does_not_fail_because_its_log_cannot_be_empti
     shards = table._shards
     table.put(b"\0a", {b"p:x": b"1"}, at_ms=1)
     table.put(b"\0b", {b"p:x": b"1"}, at_ms=1)
-    wait_until(lambda: shards._checkpoints.behind[0])
+    wait_until(lambda: shards._checkpoints.log_is_long[0])
 
     with shards.reading(0) as db:
         reader = db.execute("SELECT * FROM e")
@@ -292,7 +292,7 @@ def test_a_log_that_was_once_large_is_not_moved_with_each_small_write(emptied_lo
         for round_ in range(5):
             tables["e"].put(b"\x00", {b"p:x": b"%d" % round_}, at_ms=round_)
             assert wait_until(lambda: not any(shards._checkpoints.written))
-        assert not shards._checkpoints.behind[0]
+        assert not shards._checkpoints.log_is_long[0]
         assert log_use(log).frames >= 5  # a log moved entirely would have begun anew
     finally:
         tables.close()

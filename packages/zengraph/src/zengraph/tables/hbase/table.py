@@ -17,7 +17,7 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from zengraph.tables import (
     Cell,
     CellSize,
     CellTable,
+    Deletion,
     Row,
     RowRange,
     RowSizes,
@@ -50,6 +51,9 @@ MAX_PAGE_BYTES = 1 << 20
 _SIZES = b"KeyOnlyFilter(true)"
 
 Cells = Mapping[bytes, bytes]
+Call = Callable[[Any, Sequence[tuple[str, Mapping[str, Any]]]], list[Any]]
+Group = tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]
+"""A time, and what is written with it: mutations by rows, all of them puts or all deletes."""
 
 
 class HBaseTable(CellTable):
@@ -104,15 +108,15 @@ class HBaseTable(CellTable):
             if size < MAX_BATCH_ROWS:
                 size = min(_next_size(size, results), MAX_BATCH_ROWS)
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, behind: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
         # A name is UTF-8, which has no byte 0xff.
-        low, high = max(name, behind.partition(b":")[2]), after(name) or b"\xff"
+        low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
             _quoted(low),
-            b"false" if behind else b"true",
+            b"false" if beyond else b"true",
             _quoted(high),
             limit,
         )
@@ -156,50 +160,72 @@ class HBaseTable(CellTable):
             self._pool.call("mutateRowTs", self._name, row, _puts(cells), at_ms, {})
 
     def put_many(self, items: Sequence[tuple[bytes, Cells, int]]) -> None:
-        # Of two puts of one cell with equal times the later wins; one dict a row keeps that order,
-        # which a batch on the wire would not.
-        by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
-        for row, cells, at_ms in items:
-            by_time.setdefault(at_ms, {}).setdefault(row, {}).update(cells)
-        self._send(
-            (at_ms, {row: _puts(cells) for row, cells in rows.items() if cells})
-            for at_ms, rows in by_time.items()
-        )
+        self._send(_put_groups(items))
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         mutations = self._deletes(columns)
         if mutations:
             self._pool.call("mutateRowTs", self._name, row, mutations, at_ms, {})
 
-    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
-        by_time: dict[int, dict[bytes, list[thrift_api.Mutation]]] = {}
-        for row, columns, at_ms in items:
-            mutations = self._deletes(columns)
-            if mutations:
-                by_time.setdefault(at_ms, {}).setdefault(row, []).extend(mutations)
-        self._send(by_time.items())
+    def delete_many(self, items: Sequence[Deletion]) -> None:
+        self._send(self._delete_groups(items))
+
+    def put_and_delete_many(
+        self, puts: Sequence[tuple[bytes, Cells, int]], deletions: Sequence[Deletion]
+    ) -> None:
+        self._send([*_put_groups(puts), *self._delete_groups(deletions)])
+
+    def get_then_scan(
+        self,
+        row: bytes,
+        columns: Sequence[bytes],
+        start: bytes,
+        stop: bytes,
+        *,
+        limit: int,
+        reverse: bool = False,
+    ) -> tuple[Row, Scan]:
+        arguments = {"tableName": self._name, "row": row, "columns": list(columns)}
+        ahead = [("getRowWithColumns", {**arguments, "attributes": {}})]
+        rows = RowRange(start, stop, None, limit, reverse)
+        found, page = self._pool.run(partial(self._ahead_of_page, ahead, rows))
+        _count(found)
+        return _cells(found[0]) if found else {}, self._pages(rows, page)
+
+    def _ahead_of_page(
+        self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
+    ) -> tuple[list[Any], tuple[list[Any], bool]]:
+        """The result of a call, and the first page of a scan that begins after it."""
+        results: list[list[Any]] = []
+        page = self._page(rows, _first_page(rows), client, partial(_sent_first, ahead, results))
+        return results[0], page
 
     def _scan(self, rows: RowRange) -> Scan:
+        return self._pages(rows, None)
+
+    def _pages(self, rows: RowRange, page: tuple[list[Any], bool] | None) -> Scan:
+        """The rows of a range, of which the first page may have been read."""
         start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
         left = limit
-        size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
+        size = _first_page(rows._replace(limit=None))
         while (left is None or left > 0) and (stop is None or start < stop):
             want = size if left is None else min(size, left)
-            read = self._page_backward if reverse else self._page_forward
-            page, more = self._pool.run(partial(read, start, stop, columns, want))
-            _count(page)
-            for row in page:
+            now = RowRange(start, stop, columns, left, reverse)
+            found, more = page or self._pool.run(partial(self._page, now, want))
+            page = None
+            _count(found)
+            for row in found:
                 yield row.row, _cells(row)
             if not more:
                 return
             if reverse:
-                stop = page[-1].row
+                stop = found[-1].row
             else:
-                start = page[-1].row + b"\0"
-            left = None if left is None else left - len(page)
-            size = _next_size(size, page)
+                start = found[-1].row + b"\0"
+            left = None if left is None else left - len(found)
+            size = _next_size(size, found)
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
@@ -249,10 +275,17 @@ class HBaseTable(CellTable):
         ]
         return call_many(client, "checkAndPut", calls)
 
-    def _send(
-        self, groups: Iterable[tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]]
-    ) -> None:
-        """Send all puts or all deletes: a call for each timestamp, and no call too large."""
+    def _delete_groups(self, items: Sequence[Deletion]) -> Iterator[Group]:
+        """Deletions by their time."""
+        by_time: dict[int, dict[bytes, list[thrift_api.Mutation]]] = {}
+        for row, columns, at_ms in items:
+            mutations = self._deletes(columns)
+            if mutations:
+                by_time.setdefault(at_ms, {}).setdefault(row, []).extend(mutations)
+        yield from by_time.items()
+
+    def _send(self, groups: Iterable[Group]) -> None:
+        """Send puts, or deletes, of each time: a call for each, and no call too large."""
         calls: list[dict[str, Any]] = []
         size = 0
         for at_ms, rows in groups:
@@ -274,37 +307,31 @@ class HBaseTable(CellTable):
         names = self._families if columns is None else columns
         return [thrift_api.Mutation(isDelete=True, column=name) for name in names]
 
-    def _page_forward(
-        self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, want: int,
-        client: Any,
-    ) -> tuple[list[Any], bool]:  # fmt: skip
-        """Up to `want` rows, and whether there may be more."""
-        page = self._read(client, want, startRow=start, stopRow=stop, columns=columns)
-        return page, len(page) == want
-
-    def _page_backward(
-        self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, want: int,
-        client: Any,
-    ) -> tuple[list[Any], bool]:  # fmt: skip
-        """
-        Up to `want` rows from the end of the range, and whether there may be more.
-
-        A reverse scan of HBase goes from an inclusive first row to an exclusive last one, unlike
-        the port, so one more row is read at each end and left out here.
-        """
+    def _page(
+        self, rows: RowRange, want: int, client: Any, call: Call = call_each
+    ) -> tuple[list[Any], bool]:
+        """Up to `want` rows of a range, and whether there may be more; `call` opens its scanner."""
+        start, stop, columns, _, reverse = rows
+        if not reverse:
+            page = self._read(client, want, call, startRow=start, stopRow=stop, columns=columns)
+            return page, len(page) == want
+        # A reverse scan of HBase goes from an inclusive first row to an exclusive last one, unlike
+        # the port, so one more row is read at each end and left out here.
         page = self._read(
-            client, want + 1, startRow=stop, stopRow=_before(start), columns=columns, reversed=True
-        )
+            client, want + 1, call,
+            startRow=stop, stopRow=_before(start), columns=columns, reversed=True,
+        )  # fmt: skip
         full = len(page) == want + 1
         inside = [row for row in page if row.row >= start and (stop is None or row.row < stop)]
         return inside[:want], full and bool(inside) and page[-1].row >= start
 
-    def _read(self, client: Any, rows: int, **scan: Any) -> list[Any]:
+    def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
         scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
-        scanner = client.scannerOpenWithScan(self._name, scan_request, {})
+        arguments = {"tableName": self._name, "scan": scan_request, "attributes": {}}
+        (scanner,) = call(client, [("scannerOpenWithScan", arguments)])
         # The rows and the end of the scanner in one round trip. After an error the connection is
         # closed, and the gateway closes the scanner after a minute.
         calls = [
@@ -313,6 +340,38 @@ class HBaseTable(CellTable):
         ]
         results: list[Any] = call_each(client, calls)[0]
         return results
+
+
+def _sent_first(
+    ahead: Sequence[tuple[str, Mapping[str, Any]]],
+    results: list[list[Any]],
+    client: Any,
+    calls: Sequence[tuple[str, Mapping[str, Any]]],
+) -> list[Any]:
+    """`call_each` with other calls in front, whose results go to `results`."""
+    found = call_each(client, [*ahead, *calls])
+    results += found[: len(ahead)]
+    return found[len(ahead) :]
+
+
+def _first_page(rows: RowRange) -> int:
+    """Number of rows of the first page of a scan."""
+    size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
+    return size if rows.limit is None else min(size, rows.limit)
+
+
+def _put_groups(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
+    """
+    Puts by their time.
+
+    Of two puts of one cell with equal times the later wins; one dict a row keeps that order, which
+    a batch on the wire would not.
+    """
+    by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
+    for row, cells, at_ms in items:
+        by_time.setdefault(at_ms, {}).setdefault(row, {}).update(cells)
+    for at_ms, rows in by_time.items():
+        yield at_ms, {row: _puts(cells) for row, cells in rows.items() if cells}
 
 
 def _batches(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from zengraph._read_bytes import counted_rows
 from zengraph.clock import Clock
 from zengraph.errors import CorruptRow
-from zengraph.tables import Cell, CellTable, Row, RowRange, Scan, refuse_empty
+from zengraph.tables import Cell, CellTable, Deletion, Row, RowRange, Scan, refuse_empty
 from zengraph.tables.postgres.arrays import (
     BYTEA,
     BYTEA_ARRAY,
@@ -152,7 +152,16 @@ class CellRows(CellTable):
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         self.delete_many([(row, columns, at_ms)])
 
-    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+    def delete_many(self, items: Sequence[Deletion]) -> None:
+        if calls := self.deletions(items):
+            self._pool.run(calls)
+
+    def put_and_delete_many(self, puts: Sequence[RowItem], deletions: Sequence[Deletion]) -> None:
+        if calls := [*self.puts(puts), *self.deletions(deletions)]:
+            self._pool.run(calls)
+
+    def deletions(self, items: Sequence[Deletion]) -> list[Call]:
+        """The calls that delete these."""
         whole: dict[bytes, int] = {}
         cells: dict[tuple[bytes, bytes], int] = {}
         for row, columns, at_ms in items:
@@ -171,8 +180,7 @@ class CellRows(CellTable):
                 int8_array([at_ms for _, at_ms in some]),
             )
             calls.append((self._delete_cells, arrays))
-        if calls:
-            self._pool.run(calls)
+        return calls
 
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows

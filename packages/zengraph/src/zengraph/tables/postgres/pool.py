@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 ATTEMPTS = 10
 LAG_EVERY_S = 1.0
-"""A replica is asked so often how far it is behind."""
+"""The time between two measurements of a replica's lag."""
 # A replica that receives, and has replayed all of it, has no lag: an idle primary sends nothing.
 _LAG = """
 SELECT (CASE WHEN NOT pg_is_in_recovery() THEN 0

@@ -79,7 +79,7 @@ class Checkpoints:
         """By file: the salts of its log when this thread last moved it, and the frames moved."""
         self.pid = os.getpid()
         self.written = [False] * count
-        self.behind = [False] * count
+        self.log_is_long = [False] * count
         self._health = health
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
@@ -100,7 +100,7 @@ class Checkpoints:
     def _checkpoint(self, number: int, path: Path) -> None:
         try:
             use = log_use(Path(f"{path}-wal"))
-            self.behind[number] = use.frames * use.frame_bytes > self._times.restart_past_bytes
+            self.log_is_long[number] = use.frames * use.frame_bytes > self._times.restart_past_bytes
             salts, moved = self._moved.get(number, (b"", 0))
             left = use.frames - (moved if salts == use.salts else 0)
             if left * use.frame_bytes > self._times.past_bytes:

@@ -297,10 +297,10 @@ class Shards:
                         self.health, self.count, self._checkpoint_times
                     )
         checkpoints.written[number] = True
-        if checkpoints.behind[number]:
+        if checkpoints.log_is_long[number]:
             with suppress(sqlite3.Error):  # what was written is committed; the next writer tries
                 self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
-                checkpoints.behind[number] = False
+                checkpoints.log_is_long[number] = False
 
     def translated(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
         """

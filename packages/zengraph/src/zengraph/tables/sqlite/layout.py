@@ -19,6 +19,7 @@ PAGE_BYTES = 4_194_304
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
+CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class Layout(Protocol):
@@ -61,6 +62,24 @@ class Layout(Protocol):
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""
+
+    def check_and_put(
+        self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
+    ) -> list[bool]:
+        """
+        Put each (row, column, expected, value) whose cell is as expected; which ones were put.
+
+        A later item sees what an earlier one has put. A value has the time `at_ms`, but never one
+        before that of the value that it replaces: a clock set back must not lose a write.
+        """
+        done = []
+        for row, column, expected, value in items:
+            cell = self.get(db, row, [column]).get(column)
+            is_expected = (cell and cell.value) == expected
+            if is_expected:
+                self.put(db, [(row, {column: value}, max(at_ms, cell.at_ms if cell else 0))])
+            done.append(is_expected)
+        return done
 
     def delete(self, db: sqlite3.Connection, items: Sequence[DeleteItem]) -> None:
         """Remove each (row, columns, at_ms)."""

@@ -14,6 +14,7 @@ from zengraph.tables import Cell, CellSize, Row, RowSizes
 from zengraph.tables.sqlite.layout import (
     PAGE_BYTES,
     ROWS_A_STATEMENT,
+    CheckItem,
     DeleteItem,
     Layout,
     RowItem,
@@ -39,6 +40,10 @@ class Single(Layout):
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT (row, col) DO UPDATE SET at=excluded.at, value=excluded.value "
             "WHERE excluded.at >= at"
+        )
+        self._put_new = f"INSERT INTO {name} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
+        self._put_expected = (
+            f"UPDATE {name} SET at=max(at, ?), value=? WHERE row=? AND col=? AND value=?"  # noqa: S608
         )
         self._delete = f"DELETE FROM {name} WHERE row=? AND at<=?"  # noqa: S608
         # A page is counted in rows, not in cells, so their keys are found first.
@@ -86,6 +91,19 @@ class Single(Layout):
                 for column, value in cells.items()
             ],
         )
+
+    def check_and_put(
+        self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
+    ) -> list[bool]:
+        """The engine compares: one statement an item, and no value is read."""
+        done = []
+        for row, column, expected, value in items:
+            if expected is None:
+                cursor = db.execute(self._put_new, (row, column, at_ms, value))
+            else:
+                cursor = db.execute(self._put_expected, (at_ms, value, row, column, expected))
+            done.append(cursor.rowcount == 1)
+        return done
 
     def delete(self, db: sqlite3.Connection, items: Sequence[DeleteItem]) -> None:
         whole = [(row, at_ms) for row, columns, at_ms in items if columns is None]

@@ -49,7 +49,6 @@ _SCAN_ROWS = 256
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
-CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class SqliteTable(CellTable):
@@ -154,31 +153,11 @@ class SqliteTable(CellTable):
         numbered = list(enumerate(items))
         for shard, some in self._grouped(numbered, lambda pair: pair[1][0][0]):
             with self._shards.writing(shard) as db:
-                for part in _of_distinct_rows(some):
-                    for number in self._checked_and_put(db, part):
-                        done[number] = True
+                now_ms = self._clock.now_ms()
+                put = self._layout.check_and_put(db, [item for _, item in some], now_ms)
+            for (number, _), is_put in zip(some, put, strict=True):
+                done[number] = is_put
         return done
-
-    def _checked_and_put(
-        self, db: sqlite3.Connection, items: Sequence[tuple[int, CheckItem]]
-    ) -> list[int]:
-        """Check all of these, which are of different rows, and put; the numbers of those put."""
-        columns = list({item[1] for _, item in items})
-        if len(items) == 1:  # without the other cells of its row
-            row = items[0][1][0]
-            rows = {row: self._layout.get(db, row, columns)}
-        else:
-            rows = self._layout.get_many(db, [item[0] for _, item in items], columns)
-        puts: list[RowItem] = []
-        numbers = []
-        for number, (row, column, expected, value) in items:
-            cell = rows.get(row, {}).get(column)
-            if (cell and cell.value) == expected:
-                puts.append((row, {column: value}, self._stamp(cell)))
-                numbers.append(number)
-        if puts:
-            self._layout.put(db, puts)
-        return numbers
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         with self._shards.writing(row[0]) as db:
@@ -280,20 +259,6 @@ class SqliteTables(Tables):
 
     def close(self) -> None:
         self._shards.close()
-
-
-def _of_distinct_rows(
-    items: Sequence[tuple[int, CheckItem]],
-) -> Iterator[list[tuple[int, CheckItem]]]:
-    """The items in parts, each of which has a row once: a later check sees the earlier put."""
-    part: dict[bytes, tuple[int, CheckItem]] = {}
-    for item in items:
-        if item[1][0] in part:
-            yield list(part.values())
-            part = {}
-        part[item[1][0]] = item
-    if part:
-        yield list(part.values())
 
 
 def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:

@@ -1,0 +1,83 @@
+"""`EnqueueOptions`: how the URLs of one call of `Enqueuer.enqueue` are fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from aragog.crawl.pipeline.crawl_records import ENQUEUED, REFRESHED, CrawlRecord
+from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_DEFAULT, PRIORITY_REFRESH, UrlJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueOptions:
+    """How the URLs of one call are fetched."""
+
+    depth: int = 0
+    """How many link hops to follow from each URL, within its registered domain."""
+    pages: int = 0
+    """The number of listing pages that were followed to reach the URLs."""
+    refresh: bool = False
+    """Fetch a URL even if it is already stored."""
+    priority: int = PRIORITY_DEFAULT
+    """0 (most urgent) to 9."""
+    run_after_ms: int | None = None
+    """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
+    insist: bool = False
+    """Send a URL again if it has been in flight for an hour: its message may be lost."""
+    sitemap: bool = False
+    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    in_walk: bool = False
+    """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
+    file: bool = False
+    """The URLs are files of items (`UrlJob.file`)."""
+    url_filter: str = ""
+    """Which links and sitemap entries are followed: `UrlFilter.wire`."""
+    request_id: str = ""
+    """Names this call in the logs of all stages; "": a new id of 8 characters."""
+    caller: str = ""
+    """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
+    purposes: str | None = None
+    """The purposes of the crawl (`UrlJob.purposes`); None: those of the workers' settings."""
+    found_on: str = ""
+    """The `traceparent` of the page that names the URLs: their traces are linked to it."""
+    crawl: str = ""
+    """The name of the crawl that wants them; "": by `crawl_number`."""
+    crawl_number: int = ENQUEUED
+    """The number of the crawl of the page that names the URLs."""
+
+    def of_jobs(self) -> dict[str, Any]:
+        """The options that are copied into the jobs of the URLs."""
+        return {name: getattr(self, name) for name in _OF_JOBS}
+
+    def of_seeds(self) -> dict[str, Any]:
+        """The options that are stored with the seeds of a crawl, for its later rounds."""
+        return {name: getattr(self, name) for name in _OF_SEEDS}
+
+    def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
+        """The options of seeds; those that the call did not set are taken from its crawl."""
+        if not self.crawl:
+            return self
+        is_usual = self.priority == PRIORITY_DEFAULT
+        return replace(
+            self,
+            depth=self.depth if self.sitemap else self.depth or crawl.depth,
+            priority=crawl.priority if is_usual else self.priority,
+            purposes=crawl.purposes if self.purposes is None else self.purposes,
+        )
+
+
+SOURCE_OPTIONS = EnqueueOptions(
+    depth=1,
+    refresh=True,
+    sitemap=True,
+    priority=PRIORITY_REFRESH,
+    purposes=AS_KEPT,
+    crawl_number=REFRESHED,
+)
+"""The options of sitemaps and feeds that the refresh schedule reads again."""
+
+_OF_JOBS = (
+    {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
+) - {"crawl"}
+_OF_SEEDS = ("depth", "priority", "sitemap", "url_filter", "purposes")

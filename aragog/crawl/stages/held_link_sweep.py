@@ -1,0 +1,103 @@
+"""
+Decide about held links of hosts from which no page comes any more.
+
+Links are held while pages of their templates are under way, and looked at again whenever one comes
+(`link_budgets`). When no URL of their domain waits for their crawl, no page will come. Then pages
+that were lost count as under way no longer, and the links are offered once more. If none of a host
+may be followed, they are left out for good: the crawl can end.
+
+The counts say whether anything waits, so a killed worker cannot end a crawl early: its URLs wait
+until their batches were delivered again, and a page has ended only after its links were held.
+
+Safe to run twice and at once: a link is held or not, and counted by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from aragog.crawl.pipeline.crawl_counts import CrawlCounters
+from aragog.crawl.stages.crawl_checks import CrawlsNow
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.link_budgets import LinkBudgets, Review, closed_of, options_of
+from aragog.crawl.traps.held_links import HeldLink, Move
+from urlspelling.domain import registered_domain
+
+MOST_HOSTS = 200
+"""Hosts of a server in one round."""
+LOOK_AFTER_S = 3_600
+"""
+After how long links are offered again although URLs of their domain wait: those may be of a host
+that does not answer.
+"""
+
+Enqueue = Callable[[EnqueueOptions, list[str]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLinkSweep:
+    """
+    The sweep.
+
+    Args:
+        budgets: decides which links are followed.
+        counts: what waits for crawls.
+        crawls: which crawls have ended.
+        recognizes_traps: False: links that are held are all followed.
+    """
+
+    budgets: LinkBudgets
+    counts: CrawlCounters
+    crawls: CrawlsNow
+    recognizes_traps: bool = True
+
+    def run(self, enqueue: Enqueue) -> int:
+        """
+        Look at hosts with held links; how many links were enqueued.
+
+        Raises:
+            TransientError: Redis or the broker did not answer; run it again.
+        """
+        ages = self.budgets.links.hosts(MOST_HOSTS)
+        return sum(self._look(name, age_s, enqueue) for name, age_s in ages.items())
+
+    def _look(self, name: str, age_s: int, enqueue: Enqueue) -> int:
+        links = self.budgets.links
+        held = links.all(name)
+        if not self.recognizes_traps:
+            return self._follow_all(name, held, enqueue)
+        quiet = self._quiet(name, held)
+        if not quiet and age_s < LOOK_AFTER_S:
+            return 0
+        store, ended = self.budgets.store, self.crawls.crawls().ended
+        review = Review(store, links, (), store.read([name]))
+        budget = review.budgets[name].budget
+        before = {name: closed_of(budget)}
+        budget.forget_pending()
+        waiting = review.release(held, store.decisions(), ended.__contains__)
+        if not review.follow:
+            for link in waiting:
+                if link.crawl in quiet:
+                    review.move(Move.LEAVE_OUT, link.url, options_of(link.options))
+        if not review.moves:
+            links.looked_at(name)
+        return self.budgets.enqueue(review, before, enqueue)
+
+    def _quiet(self, name: str, held: Iterable[HeldLink]) -> set[int]:
+        """The crawls for which no URL of the domain of a host waits."""
+        ended, domain = self.crawls.crawls().ended, registered_domain(name)
+        crawls = {link.crawl for link in held}
+        return {n for n in crawls if n in ended or self.counts.nothing_waits(n, domain)}
+
+    def _follow_all(self, name: str, held: Iterable[HeldLink], enqueue: Enqueue) -> int:
+        ended = self.crawls.crawls().ended
+        review = Review(self.budgets.store, self.budgets.links, (), {})
+        for link in held:
+            options = options_of(link.options)
+            if link.crawl not in ended:
+                review.follow.setdefault(options, []).append(link.url)
+            review.move(Move.FORGET, link.url, options)
+        count = sum(enqueue(options, urls) for options, urls in review.follow.items())
+        self.budgets.links.move(name, review.moves.get(name, {}).values())
+        return count

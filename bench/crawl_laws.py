@@ -1,0 +1,157 @@
+"""
+What must hold of the counts of crawls, checked against what is stored and what waits.
+
+The in-flight set, the messages, the lines and the store are read whole, so that no count is compared
+with itself. It is to be done while no process runs but the servers: what moves is missed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from aragog.bootstrap.crawls import crawl_control
+from aragog.bootstrap.redis_services import lines_of
+from aragog.bootstrap.stores import url_store
+from aragog.crawl.pipeline.routing import Queue
+from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.crawl.shared_redis.leases import field
+from aragog.crawl.stages.crawl_control import CrawlControl
+from aragog.crawl.stages.waiting_line import job_of
+from aragog.settings import Settings
+from aragog.urlstore.crawl_members import crawls_in
+from pinlater.admin import Admin
+from pinlater.envelope import arguments
+from pinlater.models import JobState
+
+PAGE = 500
+_TAKEN = """
+local entries = {}
+for _, record in ipairs(redis.call('HVALS', KEYS[1])) do
+  local taken = cmsgpack.unpack(record)[1]
+  for n = 2, #taken, 2 do entries[#entries + 1] = taken[n] end
+end
+return entries
+"""
+"""What processes had taken of lines when they were killed; it returns after a minute."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read."""
+
+    entries: Mapping[int, int]
+    """In-flight entries by the number of each crawl that wants them."""
+    without_job: int
+    """URLs that a crawl wants and that are in no message and no line: nobody would fetch them."""
+    members: Mapping[str, int]
+    """Pages by the crawls that they were stored for."""
+
+
+def found(settings: Settings) -> Found:
+    """Read everything."""
+    settings = settings.resolved()
+    control = crawl_control(settings)
+    ended = control.registry.read().ended
+    entries = Counter[int]()
+    wanted = set[bytes]()
+    for name, held in _entries(settings):
+        numbers = [int(member.split(b".")[0]) for member in held.partition(b":")[2].split()]
+        entries.update(numbers)
+        if not ended.issuperset(numbers):
+            wanted.add(name)
+    for url in _urls_of_jobs(settings):
+        wanted.discard(field(url))
+    return Found(entries, len(wanted), _members(settings))
+
+
+def _entries(settings: Settings) -> Iterator[tuple[bytes, bytes]]:
+    seen = set[bytes]()
+    for client in SharedState.of(settings).nodes.clients:
+        key = f"{settings.redis.prefix}in_flight"
+        for name, held in client.hscan_iter(key, count=PAGE):
+            if name not in seen:  # a scan may name one twice
+                seen.add(name)
+                yield name, held
+
+
+def _urls_of_jobs(settings: Settings) -> Iterator[str]:
+    """URLs in lines and in messages."""
+    lines = lines_of(settings)
+    for server in lines.servers:
+        for key in list(server.domains()):
+            for payload in server.walk(key):
+                yield job_of(payload).url
+    for client in SharedState.of(settings).nodes.clients:
+        for entry in client.eval(_TAKEN, 1, f"{settings.redis.prefix}lines2:taken"):
+            yield job_of(entry.partition(b"|")[2]).url
+    for shard in Admin.connect(settings.broker.url, settings.broker.shards).cluster.shards:
+        for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
+            for state in (JobState.PENDING, JobState.RUNNING):
+                offset = 0
+                while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
+                    offset += len(jobs)
+                    for job in jobs:
+                        yield from _urls_in(arguments(job.body)[0])
+
+
+def _urls_in(message: Mapping[str, object]) -> Iterator[str]:
+    """Every `url` in a message."""
+    for key, value in message.items():
+        if key == "url" and isinstance(value, str):
+            yield value
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from _urls_in(part)
+
+
+def _members(settings: Settings) -> Counter[str]:
+    """How many pages say that they were stored for each crawl."""
+    store = url_store(settings)
+    members: Counter[str] = Counter()
+    for _, row in store.zen.nodes.scan(b"", names=None):
+        members.update(crawls_in(row))
+    store.close()
+    return members
+
+
+def broken_counts(
+    control: CrawlControl,
+    names: list[str],
+    given: Mapping[str, int],
+    of: Found,
+    *,
+    is_whole: bool,
+) -> list[str]:
+    """
+    The laws that do not hold.
+
+    Args:
+        control: of the system.
+        names: of its crawls.
+        given: the URLs that were enqueued for each.
+        of: what was read.
+        is_whole: nothing waits, so that nobody was killed before the last count.
+    """
+    broken = []
+    crawls = control.registry.read()
+    for name in names:
+        record = crawls.records[name]
+        # What waits for a crawl that ended counts as cancelled, also before upkeep removes it.
+        counts = control.counts.of(record.numbers, ended=crawls.ended)
+        raw = control.counts.of(record.numbers)
+        entries = sum(of.entries.get(number, 0) for number in record.numbers)
+        if not counts.is_exact:
+            broken.append(f"{name}: {counts}")
+        if counts.enqueued != given[name]:
+            broken.append(f"{name}: {given[name]} URLs were given, {counts.enqueued} counted")
+        if raw.waiting != entries:
+            broken.append(f"{name}: {raw.waiting} counted as waiting, {entries} are in flight")
+        pages = of.members.get(name, 0)
+        # A page is noted before it is counted: killed or cancelled in between, it is one more.
+        if pages < counts.stored or (is_whole and not record.has_ended and pages > counts.stored):
+            broken.append(f"{name}: {counts.stored} counted as stored, {pages} are")
+    if of.without_job:
+        broken.append(f"{of.without_job} URLs wait and have no message and no place in a line")
+    return broken

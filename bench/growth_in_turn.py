@@ -1,0 +1,232 @@
+"""
+Measure what a page costs in a large store beside a small one, in turn, so that load changes no ratio.
+
+    python -m bench.growth_in_turn [--stores 10000 100000] [--one-host]
+    python -m bench.growth_in_turn --stores 10000 1000000 --minutes 60
+    python -m bench.growth_in_turn --stores 10000 10000:1 100000 100000:1
+
+Each store is filled to its number of pages, two processes write, in large batches, which leaves the same rows as
+small ones. `:1` is a store begun before format 2 (docs/adr/0113). Then one process for each store does in turn what
+the store stage does with 500 pages of 185 links and 15 fields: it looks up what is stored, puts a pack, writes
+batches of 25 and compacts links. Printed are the medians of its CPU, the bytes that a page adds to what goes to the
+disk, and the CPU of reading the 40 pages of a site (`get_many`), beside those of the first store.
+
+Bodies are small (1,100 bytes), each of its own, so that a million pages take 16 GB of disk. Filling ends after
+`--minutes`; the number of pages that a store has then is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.bootstrap.stores import url_store
+from aragog.settings import Settings
+from aragog.urlstore.compression import compress, content_hash
+from aragog.urlstore.records import ContentWrite, PageWrite
+from aragog.urlstore.store import UrlStore
+from bench.growth import CHUNK, a_store, written_bytes
+from bench.packs import fetched, write_packed
+from bench.quick import add_quick
+from bench.urlstore import BATCH, FIELDS, of_one_host, pages_of
+
+BODY_BYTES = 1_100
+"""The hash of a body is noted for its host from 1,024 on."""
+FILLING = 2
+FILL_BATCH = 250
+SITE_PAGES = 40
+READ_SITES = 12
+
+
+class Size(NamedTuple):
+    """What one store has."""
+
+    pages: int
+    first_form: bool
+
+    @classmethod
+    def of(cls, text: str) -> Size:
+        """Pages, or pages and `:1`."""
+        pages, _, form = text.partition(":")
+        return cls(int(pages), form == "1")
+
+    def __str__(self) -> str:
+        return f"{self.pages:,}" + (" (format 1)" if self.first_form else "")
+
+
+class Cost(NamedTuple):
+    """What a page took."""
+
+    write_ms: float
+    written_kb: float
+    read_us: float
+    """CPU of reading one of the pages of a site, with four fields."""
+
+
+def made(first: int, count: int, *, one_host: bool) -> list[PageWrite]:
+    """Pages with a body and a response of their own."""
+    pages = pages_of(count, seed=first, first=first)
+    pages = of_one_host(pages) if one_host else pages
+    rng = random.Random(first)
+    return [fetched(replace(page, content=_content(rng.randbytes(BODY_BYTES)))) for page in pages]
+
+
+def _of_site(site: int, *, one_host: bool) -> list[PageWrite]:
+    pages = pages_of(SITE_PAGES, first=site * SITE_PAGES)
+    return of_one_host(pages) if one_host else pages
+
+
+def _content(body: bytes) -> ContentWrite:
+    meta = {"content-type": "text/html"}
+    return ContentWrite(compress(body), "zstd", len(body), meta, digest=content_hash(body))
+
+
+def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
+    """The loop of a process that fills a store: the first number of pages in, the same out."""
+    store = url_store(settings)
+    while (first := numbers.recv()) is not None:
+        write_packed(store, made(first, CHUNK, one_host=one_host), FILL_BATCH)
+        _compact(store)
+        numbers.send(first)
+    store.close()
+
+
+def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
+    """The loop of a measured process: the first number of pages in, its `Cost` out."""
+    store = url_store(settings)
+    while (first := numbers.recv()) is not None:
+        pages = made(first, CHUNK, one_host=one_host)
+        before_s, written = time.process_time(), written_bytes()
+        for at in range(0, CHUNK, BATCH):
+            store.get_many([page.url for page in pages[at : at + BATCH]], fields=[])
+        write_packed(store, pages, BATCH)
+        _compact(store)
+        write_s, written = time.process_time() - before_s, written_bytes() - written
+        read_us = _read_sites(store, first, one_host=one_host)
+        numbers.send(Cost(1e3 * write_s / CHUNK, written / 1e3 / CHUNK, read_us))
+    store.close()
+
+
+def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
+    """CPU in us of a URL, of reading sites of a store with so many pages: what a page of each links to."""
+    sites = random.Random(pages).choices(range(pages // SITE_PAGES), k=READ_SITES)
+    urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
+    before_s = time.process_time()
+    for some in urls:
+        store.get_many(some, FIELDS)
+    return 1e6 * (time.process_time() - before_s) / sum(map(len, urls))
+
+
+def _compact(store: UrlStore) -> None:
+    while (report := store.maintenance.compact_links(1000)).left and report.journal_rows:
+        pass
+
+
+class Workers:
+    """Processes that have one store open."""
+
+    def __init__(self, loop, settings: Settings, count: int, *, one_host: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipes: list[Connection] = []
+        self._processes = []
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=loop, args=(settings, one_host, theirs))
+            process.start()
+            theirs.close()
+            self.pipes.append(ours)
+            self._processes.append(process)
+
+    def stop(self) -> None:
+        for pipe, process in zip(self.pipes, self._processes, strict=True):
+            pipe.send(None)
+            process.join()
+
+
+def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool) -> int:
+    """Write pages until there are so many or the time is over; how many there are."""
+    workers = Workers(fill, settings, FILLING, one_host=one_host)
+    sent = stored = 0
+    busy = dict.fromkeys(workers.pipes, False)
+    while stored < sent or (sent < pages and time.monotonic() < until_s):
+        for pipe in workers.pipes:
+            if not busy[pipe] and sent < pages and time.monotonic() < until_s:
+                pipe.send(sent)
+                sent, busy[pipe] = sent + CHUNK, True
+        for pipe in wait([one for one in busy if busy[one]]):
+            pipe.recv()
+            stored, busy[pipe] = stored + CHUNK, False
+            if stored % 50_000 == 0:
+                print(f"{stored:,} of {pages:,} pages", flush=True)
+    workers.stop()
+    return stored
+
+
+def in_turn(
+    stores: Sequence[tuple[Size, Settings]], rounds: int, *, one_host: bool
+) -> list[list[Cost]]:
+    """The costs of each store, one a round."""
+    workers = [Workers(write, settings, 1, one_host=one_host) for _, settings in stores]
+    costs: list[list[Cost]] = [[] for _ in stores]
+    for number in range(-1, rounds):
+        for (size, _), one, found in zip(stores, workers, costs, strict=True):
+            one.pipes[0].send(size.pages + (number + 1) * CHUNK)
+            cost = one.pipes[0].recv()
+            if number >= 0:  # the first one imports, connects and fills caches
+                found.append(cost)
+    for one in workers:
+        one.stop()
+    return costs
+
+
+def report(sizes: Sequence[Size], costs: Sequence[Sequence[Cost]]) -> None:
+    """Print medians of each store, and what they are of those of the first."""
+    table = Table("store", "CPU ms a page", "", "KB written", "", "get_many, us a URL", "")
+    first = [statistics.median(column) for column in zip(*costs[0], strict=True)]
+    for size, found in zip(sizes, costs, strict=True):
+        medians = [statistics.median(column) for column in zip(*found, strict=True)]
+        cells = [
+            text
+            for value, base, digits in zip(medians, first, (3, 1, 1), strict=True)
+            for text in (f"{value:.{digits}f}", f"{value / base:.2f}")
+        ]
+        table.add_row(str(size), *cells)
+    Console().print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--stores", nargs="+", type=Size.of, default=[Size(10_000, False), Size(100_000, False)]
+    )
+    parser.add_argument("--one-host", action="store_true", help="all pages of one host")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of filling, at most")
+    parser.add_argument("--rounds", type=int, default=9)
+    add_quick(parser, stores=[Size(500, False), Size(1000, True)], rounds=1)
+    args = parser.parse_args()
+    until_s = time.monotonic() + args.minutes * 60
+    with ExitStack() as stack:
+        stores = []
+        for size in args.stores:
+            settings = stack.enter_context(a_store("sqlite", "folder", first_form=size.first_form))
+            pages = filled(settings, size.pages, until_s, one_host=args.one_host)
+            stores.append((size._replace(pages=pages), settings))
+        costs = in_turn(stores, args.rounds, one_host=args.one_host)
+    report([size for size, _ in stores], costs)
+
+
+if __name__ == "__main__":
+    main()

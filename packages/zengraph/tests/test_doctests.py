@@ -1,0 +1,20 @@
+"""The examples in docstrings of the public API print what they say."""
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+EXAMPLES = {
+    "zengraph._graph": 10,
+    "zengraph._multigraph": 7,
+}
+"""The least number of examples in each module, so that none is lost unseen."""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_print_what_they_say(name):
+    failed, tried = doctest.testmod(import_module(name))
+
+    assert tried >= EXAMPLES[name]
+    assert failed == 0

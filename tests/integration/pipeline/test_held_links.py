@@ -1,0 +1,223 @@
+"""Links that are held are open work of their crawl, until they are followed or left out for good."""
+
+import pytest
+
+from aragog.cli.run_tracker import RunTracker
+from aragog.crawl.pipeline.crawl_records import CrawlPhase
+from aragog.crawl.shared_redis.nodes import RedisNodes
+from aragog.crawl.stages.crawl_status import DONE, CrawlStatus
+from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.traps import held_links
+from aragog.crawl.traps.held_links import HeldLinks, Move, MovedLink
+from tests.support.crawl_stand import StandCrawls
+from tests.support.origin import answer
+
+pytestmark = pytest.mark.redis
+
+HOST = "a.test"
+ITEMS, LISTS = 12, 14
+HOME = f"http://{HOST}/"
+OPTIONS = EnqueueOptions(depth=9, crawl="docs")
+
+
+def word(number):
+    """A word of its own for each number, without digits."""
+    return "".join("abcdefghij"[int(digit)] for digit in f"{number:05}")
+
+
+LIST_PATHS = [f"/{word(n)}/{word(n + 500)}" for n in range(LISTS)]
+
+
+def item(request, _wire):
+    """A home page with items that have words of their own, and pages of other kinds without."""
+    path = request.path
+    if path == "/":
+        names = [*(f"/item/{n}" for n in range(ITEMS)), *LIST_PATHS]
+        body = "<title>home</title>" + "".join(f'<p><a href="{name}">one</a>' for name in names)
+    elif not path.startswith("/item/"):
+        body = "<title>a list</title><p>There is nothing in this list at all, as it seems."
+    else:
+        number = int(path.rpartition("/")[2])
+        words = " ".join(word(number * 100 + n) for n in range(30))
+        body = f"<title>{word(number)}</title><p>{words}"
+    return answer(200, body.encode(), content_type="text/html")
+
+
+@pytest.fixture
+def crawls(crawl_stand):
+    stand = crawl_stand({"/*": item}, qps=1000, recognize_traps=True)
+    stand.know_rules(HOST)
+    crawls = StandCrawls(stand)
+    crawls.start("docs", depth=9)
+    return crawls
+
+
+def state(crawls):
+    return CrawlStatus(crawls.registry.get("docs"), crawls.of("docs")).shown_state
+
+
+def sweep_until_nothing_is_held(crawls):
+    """What beat does every ten seconds, until the crawl holds nothing."""
+    for _ in range(50):
+        crawls.stand.pipeline.maintenance.sweep_held_links()
+        if not crawls.of("docs").open:
+            return
+        crawls.stand.crawl([], OPTIONS)
+    raise AssertionError("links are held for ever")
+
+
+def test_a_crawl_is_not_done_while_links_are_held(crawls):
+    crawls.stand.crawl([HOME], OPTIONS)
+
+    counts = crawls.of("docs")
+    assert counts.waiting == 0
+    assert counts.held > 0
+    assert state(crawls) == CrawlPhase.RUNNING.value
+    sweep_until_nothing_is_held(crawls)
+    assert state(crawls) == DONE
+    assert {path for path in crawls.paths() if path.startswith("/item")} == {
+        f"/item/{n}" for n in range(ITEMS)
+    }
+
+
+def test_each_link_is_followed_held_or_left_out_and_counted_once(crawls):
+    crawls.stand.crawl([HOME], OPTIONS)
+    sweep_until_nothing_is_held(crawls)
+
+    counts = crawls.of("docs")
+    assert counts.traps > 0
+    assert counts.stored + counts.traps == 1 + ITEMS + LISTS
+    assert counts.is_exact
+
+
+def test_a_page_whose_links_were_judged_twice_counts_nothing_twice(crawls):
+    """The worker is killed after it held and left out links, and before the page has ended."""
+    stand = crawls.stand
+    budgets = stand.pipeline.store.discovery.budgets
+    save = budgets.store.save
+    killed = []
+
+    def save_once_killed(host, stored):
+        if len(killed) < 5:
+            killed.append(host)
+            raise Killed
+        return save(host, stored)
+
+    budgets.store.save = save_once_killed
+    step = stand.step
+
+    def delivered_again(message):
+        while True:
+            try:
+                return step(message)
+            except Killed:
+                assert state(crawls) != DONE
+
+    stand.step = delivered_again
+    stand.crawl([HOME], OPTIONS)
+    sweep_until_nothing_is_held(crawls)
+
+    counts = crawls.of("docs")
+    assert len(killed) == 5
+    assert counts.stored + counts.traps == 1 + ITEMS + LISTS
+    assert {path for path in crawls.paths() if path.startswith("/item")} == {
+        f"/item/{n}" for n in range(ITEMS)
+    }
+
+
+class Killed(BaseException):
+    """The process was killed."""
+
+
+def test_links_stay_held_while_a_page_of_their_domain_waits(crawls):
+    stand = crawls.stand
+    stand.crawl([HOME], OPTIONS)
+    held = crawls.of("docs").held
+    stand.enqueue([f"http://{HOST}/item/99"], OPTIONS)
+
+    stand.pipeline.maintenance.sweep_held_links()
+
+    assert crawls.of("docs").held == held
+
+
+def test_what_a_cancelled_crawl_holds_is_forgotten(crawls, redis_client):
+    crawls.stand.crawl([HOME], OPTIONS)
+    assert crawls.of("docs").held > 0
+    crawls.state("docs", CrawlPhase.CANCELLED)
+
+    assert crawls.of("docs").held == 0
+    crawls.stand.pipeline.maintenance.sweep_held_links()
+    assert crawls.stand.sent.messages == []
+    assert crawls.stand.pipeline.store.discovery.budgets.links.all(HOST) == []
+
+
+def test_held_links_are_followed_where_traps_are_not_recognized_any_more(crawls, crawl_stand):
+    crawls.stand.crawl([HOME], OPTIONS)
+    other = crawl_stand({"/*": item}, qps=1000)
+
+    other.pipeline.maintenance.sweep_held_links()
+
+    assert crawls.of("docs").held == 0
+    assert crawls.of("docs").waiting > 0
+
+
+def test_a_run_waits_for_the_links_that_its_crawl_holds(crawls):
+    stand = crawls.stand
+    settings = stand.pipeline.store.discovery.settings
+    tracker = RunTracker(settings, stand.urls, crawl=crawls.registry.get("docs").number)
+    stand.crawl([HOME], EnqueueOptions(depth=9, crawl="docs", request_id=tracker.request_id))
+    tracker.add(HOME, depth=9)
+
+    for _ in range(3):
+        tracker.look(lambda *_: [])
+    assert tracker.in_flight == 0
+    assert not tracker.is_done
+    sweep_until_nothing_is_held(crawls)
+    for _ in range(3):
+        tracker.look(lambda *_: [])
+    assert tracker.is_done
+    tracker.close()
+
+
+@pytest.fixture
+def held(redis_client):
+    return HeldLinks(RedisNodes.of(redis_client), prefix="t:")
+
+
+def counts_of(redis_client, number):
+    return {
+        name.decode(): int(value)
+        for name, value in redis_client.hgetall(f"t:crawl:{number}").items()
+        if int(value)
+    }
+
+
+def test_a_link_is_counted_by_whether_it_was_added_or_removed(held, redis_client):
+    urls = [f"{HOME}{n}" for n in range(300)]
+    for _ in range(2):
+        held.move(HOST, [MovedLink(Move.HOLD, 7, url, b"{}") for url in urls])
+        assert counts_of(redis_client, 7) == {"of held": 300}
+    for _ in range(2):
+        held.move(HOST, [MovedLink(Move.LEAVE_OUT, 7, url) for url in urls])
+        assert counts_of(redis_client, 7) == {"of trap": 300}
+    held.move(HOST, [MovedLink(Move.HOLD, 7, urls[0], b"{}")])
+    held.move(HOST, [MovedLink(Move.LEAVE_OUT_UNHELD, 7, urls[0])])
+    assert counts_of(redis_client, 7) == {"of held": 1, "of trap": 299}
+    for _ in range(2):
+        held.move(HOST, [MovedLink(Move.FOLLOW, 7, url) for url in urls])
+        assert counts_of(redis_client, 7) == {}
+    assert redis_client.keys("t:*left*") == redis_client.keys("t:traps*") == []
+
+
+def test_a_link_that_two_crawls_hold_is_held_for_each(held):
+    held.move(HOST, [MovedLink(Move.HOLD, number, HOME, b"{}") for number in (7, 8)])
+
+    assert {(link.crawl, link.url) for link in held.all(HOST)} == {(7, HOME), (8, HOME)}
+
+
+def test_links_beyond_the_most_that_are_held_are_left_out(held, redis_client, monkeypatch):
+    monkeypatch.setattr(held_links, "MOST_HELD", 10)
+
+    held.move(HOST, [MovedLink(Move.HOLD, 7, f"{HOME}{n}", b"{}") for n in range(15)])
+
+    assert counts_of(redis_client, 7) == {"of held": 10, "of trap": 5}

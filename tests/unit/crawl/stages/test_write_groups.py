@@ -1,0 +1,153 @@
+"""Batches that wait to be written at the same time are written together, and fail apart."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from aragog.crawl.pipeline.messages import PageBatch, UrlJob
+from aragog.crawl.stages.page_updates import PageUpdate, to_blob
+from aragog.crawl.stages.store import StoreStage
+from aragog.crawl.stages.write_groups import MOST_PAGES, WriteGroups
+from aragog.errors import StoreUnavailable
+from aragog.urlstore.records import PageWrite, Written
+from tests.support.stores import NOW_MS, page
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+@dataclass
+class Writes:
+    """A store that keeps the URLs of each write, and refuses some URLs."""
+
+    refused: frozenset[str] = frozenset()
+    urls: list[list[str]] = field(default_factory=list)
+    error: type[BaseException] = StoreUnavailable
+
+    def __call__(self, pages: Sequence[PageWrite]) -> list[Written]:
+        self.urls.append([one.url for one in pages])
+        if not self.refused.isdisjoint(self.urls[-1]):
+            raise self.error("store", "does not answer")
+        return [Written(one.url, one.canonical_url) for one in pages]
+
+
+def test_what_waits_is_written_with_the_first_and_each_batch_has_its_own_results():
+    groups, write = WriteGroups(), Writes()
+    first, second = groups.join([page(A), page(B)]), groups.join([page(C)])
+
+    results = [groups.write(one, write) for one in (first, second)]
+
+    assert write.urls == [[A, B, C]]
+    assert [[one.url for one in some] for some in results] == [[A, B], [C]]
+
+
+def test_a_batch_that_waits_alone_is_left_to_its_caller():
+    groups, write = WriteGroups(), Writes()
+
+    assert groups.write(groups.join([page(A)]), write) is None
+    assert write.urls == []
+
+
+def test_a_group_has_an_upper_bound():
+    groups, write = WriteGroups(), Writes()
+    half = [page(f"{A}{n}") for n in range(MOST_PAGES // 2)]
+    joined = [groups.join(half) for _ in range(3)]
+
+    groups.write(joined[0], write)
+
+    assert list(map(len, write.urls)) == [MOST_PAGES]
+    assert groups.write(joined[2], write) is None
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable, SystemExit])
+def test_a_group_that_fails_or_is_killed_leaves_each_batch_to_its_caller(error):
+    groups, write = WriteGroups(), Writes(frozenset({B}), error=error)
+    joined = [groups.join([page(url)]) for url in (A, B)]
+
+    if error is SystemExit:
+        with pytest.raises(SystemExit):
+            groups.write(joined[0], write)
+    else:
+        assert groups.write(joined[0], write) is None
+
+    assert groups.write(joined[1], write) is None
+
+
+def test_a_thread_whose_batch_was_taken_along_writes_the_next_ones_meanwhile():
+    groups = WriteGroups()
+    begun, may_end = threading.Event(), threading.Event()
+    first, second = groups.join([page(A)]), groups.join([page(B)])
+
+    def slowly(pages: Sequence[PageWrite]) -> list[Written]:
+        begun.set()
+        assert may_end.wait(30)
+        return Writes()(pages)
+
+    slow = threading.Thread(target=groups.write, args=(first, slowly))
+    slow.start()
+    assert begun.wait(30)
+    third = groups.join([page(C)])
+    other = Writes()
+
+    def end_the_first(pages: Sequence[PageWrite]) -> list[Written]:
+        may_end.set()
+        return other(pages)
+
+    results = groups.write(second, end_the_first)
+    slow.join()
+
+    assert other.urls == [[C]]
+    assert [one.url for one in results] == [B]
+    assert [one.url for one in groups.write(third, other)] == [C]
+
+
+@pytest.fixture
+def stage(ports):
+    return StoreStage(
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs
+    )
+
+
+def batch(ports, url, priority=5, **values):
+    updates = [PageUpdate(page(url, NOW_MS, **values))]
+    (token,) = ports.spool.put_many([to_blob(updates)])
+    return PageBatch(token, (UrlJob(url=url, priority=priority),))
+
+
+def written_together(stage):
+    """How many pages wait to be written with others."""
+    return sum(len(one.pages) for one in stage.groups._waiting)
+
+
+def test_batches_that_are_ready_at_once_are_written_once_and_end_each_by_itself(stage, ports):
+    begun = [stage.begin(batch(ports, url)).wait() for url in (A, B, C)]
+    assert written_together(stage) == 3
+
+    stage.finish(begun[1])
+
+    assert written_together(stage) == 0
+    assert all(ports.store.get(url) for url in (A, B, C))
+    assert len(ports.spool.blobs) == 2  # the others end when their own turn comes
+    for one in (begun[0], begun[2]):
+        stage.finish(one)
+    assert ports.spool.blobs == {}
+
+
+def test_a_batch_that_somebody_waits_for_does_not_wait_for_the_pages_of_others(stage, ports):
+    stage.begin(batch(ports, A)).wait()
+
+    stage.finish(stage.begin(batch(ports, B, priority=0)).wait())
+
+    assert written_together(stage) == 1
+
+
+def test_a_batch_that_is_never_finished_is_written_again_when_its_message_comes_back(stage, ports):
+    lost = batch(ports, A)
+    stage.begin(lost).wait()  # killed before its turn
+
+    stage.finish(stage.begin(batch(ports, B)).wait())
+    stage.run(lost)
+
+    assert all(ports.store.get(url) for url in (A, B))
+    assert ports.spool.blobs == {}
