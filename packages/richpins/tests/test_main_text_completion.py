@@ -10,6 +10,7 @@ from richpins.article.page_texts import ChosenBlock
 
 SENTENCE = "The valley has grown leeks for two hundred years, and its soil is dark and heavy. "
 LINKED = f"<p><a href=/x>{SENTENCE * 2}</a></p>"
+GALLERY = f"<li><img src=/a.jpg><p>A picture of the day. {SENTENCE * 3}</p></li>"
 COMMENT = f"<div class=comments><p>I never liked them. {SENTENCE * 3}</p></div>"
 
 
@@ -56,8 +57,9 @@ def test_the_paragraphs_of_the_article_are_there(around):
         (f"<article>{STORY}</article><article>{STORY}</article>", paragraph("a")),
         (f"<div>{STORY}</div>", paragraph("a")),
         (f"<article><p>{paragraph('a')}</p>{COMMENT * 3}</article>", paragraph("a")),
+        (f"<article><p>{paragraph('a')}</p><ul>{GALLERY * 3}</ul></article>", paragraph("a")),
     ],
-    ids=["most is there", "from elsewhere", "two articles", "no article", "only comments"],
+    ids=["most is there", "elsewhere", "two articles", "no article", "comments", "a gallery"],
 )
 def test_a_text_stays_as_it_was(body, chosen):
     page = texts_of(body, chosen)

@@ -25,9 +25,13 @@ _LONG_BLOCK = 80
 """Letters of a block that is rarely a link, a caption or a button."""
 _LEAST_HELD, _MUCH_LONGER = 0.8, 2.0
 _MOST_LINKS = 0.3
-_APART = frozenset({"aside", "nav", "footer", "form", "figure", "figcaption", "header"})
+_APART = frozenset(
+    {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
+)
+"""Lists among them: long entries are captions of a gallery, comments or other articles."""
 _NAMED_APART = re.compile(
-    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer",
+    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
+    r"gallery|slide|carousel|caption|video|player|modal",
     re.IGNORECASE,
 )
 
