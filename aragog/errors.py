@@ -169,7 +169,7 @@ class ValueTaken(BadInput):
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
     url: str
-    """The URL of that record; of a node that is no page its id in hexadecimal digits."""
+    """The URL of that record; for a node that is not a page, its id in hexadecimal digits."""
 
 
 class Unsupported(BadInput):
@@ -289,4 +289,4 @@ REMEDIES = {
     "fix the settings": CONFIG,
     "repair the data": PERMANENT,
 }
-"""What helps against the errors of each library; no error has two remedies."""
+"""The remedy of each library's errors; no error has two remedies."""

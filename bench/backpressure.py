@@ -50,7 +50,7 @@ class Origin(NamedTuple):
     log: Path
 
     def asked(self) -> tuple[int, int]:
-        """Requests of the crawl in all, and of the URL that was asked for most often."""
+        """Requests of the crawl in all, and of the URL that was requested most often."""
         counts = Counter(url for _, url in self.arrivals() if "/crawl/" in url)
         return counts.total(), max(counts.values(), default=0)
 

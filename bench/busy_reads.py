@@ -10,7 +10,7 @@ many), with nothing beside it, with a writer (`--writes` pages of 185 links a se
 25), and with a compactor of the links as well; the CPU of a getMany of 100. Half of the most calls
 would make the core nearly full, because calls that wait are made together. Writer and compactor run on any core with the niceness of
 `--nice`; they and the servers of PostgreSQL and HBase have ordinary priority, also under `chrt -f 5`.
-Without it they take the server's own time on two cores. With `--zipf` pages are asked for by that exponent,
+Without it they take the server's own time on two cores. With `--zipf` pages are requested by that exponent,
 and `--cache-s` repeats the last condition with servers that cache reads for these times.
 
 Latency counts from the intended time of a call. `busy` is the share of a core that the server used,
@@ -147,7 +147,7 @@ def running(
 @contextmanager
 def ordinary_priority() -> Iterator[None]:
     """
-    What is started meanwhile has ordinary priority, also under `chrt`.
+    What is started in the meantime has ordinary priority, also under `chrt`.
 
     A server of a store that inherited a real-time priority would run the compactor's statements at
     the priority of the API's process: that then waits for each of them, 3 to 6 ms.
@@ -164,7 +164,7 @@ def ordinary_priority() -> Iterator[None]:
 
 
 def loads(pages: int, zipf: float) -> tuple[Load, Load]:
-    """Calls of `get` and of getMany, of random pages: the n-th is asked for 1/n^zipf as often."""
+    """Calls of `get` and of getMany, of random pages: the n-th is requested 1/n^zipf as often."""
     urls = [page.url for page in pages_of(40)]
     urls = [
         url.replace("site0", f"site{n // 40}") for n, url in enumerate(urls * (pages // 40 or 1))

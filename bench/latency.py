@@ -92,7 +92,7 @@ def _virtual(name: str) -> LuaScript:
         clock = "(function() local us = tonumber(redis.call('GET', 'now'))"
         clock += " return {math.floor(us / 1000000), us % 1000000} end)()"
         assert "redis.call('TIME')" in source
-        # A key expires by the server's own clock, which stands still meanwhile.
+        # A key expires by the server's own clock, which stands still in the meantime.
         _scripts[name] = LuaScript(name, source.replace("redis.call('TIME')", clock))
     return _scripts[name]
 

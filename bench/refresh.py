@@ -93,7 +93,7 @@ SCARCE = (
     ("with noise", 120.0),
     ("with noise", 365.0),
 )
-"""Worlds, and the days in which their domain may be asked for each page once."""
+"""Worlds, and the days in which their domain may be requested each page once."""
 CYCLE_TICKS = 1000
 """Of ticks of 5 s there are 400 times as many in the 23 days of ten million pages at 5 a second."""
 

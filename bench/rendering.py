@@ -72,7 +72,7 @@ def cpu_ms() -> float:
     """CPU time of this process and of those below it, ended ones included."""
     ticks = 0
     for pid in children():
-        with suppress(OSError):  # a page's process may end meanwhile
+        with suppress(OSError):  # a page's process may end in the meantime
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))  # its own, and that of children it waited for
     return time.process_time() * 1000 + ticks * 1000 / TICKS

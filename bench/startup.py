@@ -90,7 +90,7 @@ def pss_mb(pid: int) -> float:
 
 
 def usage(pid: int) -> tuple[str, float, float] | None:
-    """Title, CPU seconds and PSS of a process; None if it has ended meanwhile."""
+    """Title, CPU seconds and PSS of a process; None if it has ended in the meantime."""
     try:
         return title(pid), cpu_s(pid), pss_mb(pid)
     except (FileNotFoundError, ProcessLookupError):

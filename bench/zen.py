@@ -66,7 +66,7 @@ DECLARED = {
 
 @contextmanager
 def engine(name: str) -> Iterator[dict[str, str]]:
-    """The settings of an empty graph on an engine, whose server runs meanwhile."""
+    """The settings of an empty graph on an engine, whose server runs in the meantime."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         environ = {**DECLARED, "ARAGOG_DATA_DIR": folder, "ARAGOG_STORE__ENGINE": name}
         if name == "postgres":

@@ -85,7 +85,7 @@ def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
 
 
 def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
-    """The inverse of `fresh_json`; `url` is what was asked for, normalized."""
+    """The inverse of `fresh_json`; `url` is what was requested, normalized."""
     age = raw.get("freshness", raw)
     names = ("state", "age_s", "fetching", "reason")
     return FetchedPage(

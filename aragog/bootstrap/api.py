@@ -166,7 +166,7 @@ class ThriftServices:
             services(parts), settings.serving, embedded=embedded, tokens=tokens, replies=unread
         )
         self.metrics: Collector = ThriftMetrics(self._server)
-        """What Prometheus reads; not registered yet."""
+        """The collector for Prometheus; not registered yet."""
 
     async def start(self) -> None:
         """Serve from now on."""
@@ -198,7 +198,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """What operations use beside a store; what was opened for them is closed at the end."""
+    """The parts that operations use besides a store; all that it opens is closed at the end."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,

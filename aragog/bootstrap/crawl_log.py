@@ -16,7 +16,7 @@ def crawl_log_stream(client: redis.Redis, settings: Settings) -> CrawlLogStream 
 
 
 def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter | None:
-    """What moves the rows of the crawl log to its files; None where it is off."""
+    """The writer that moves rows of the crawl log to its files; None if the log is off."""
     stream = crawl_log_stream(client, settings)
     if stream is None:
         return None

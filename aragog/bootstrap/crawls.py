@@ -17,7 +17,7 @@ from pinlater.brokers import kind_of
 
 
 def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
-    """What controls the crawls of a system; `store`: an open one."""
+    """The crawl control of a system; `store`: an open one."""
     settings = settings.resolved()
     shared, broker = SharedState.of(settings), settings.broker
     pinlater = kind_of(broker.url) == "pinlater"

@@ -41,7 +41,7 @@ def for_files(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_resources(settings: Settings) -> FetchSettings:
-    """Settings to fetch what pages ask for: any type, within a page's limits, no credentials."""
+    """Settings to fetch what pages request: any type, within a page's limits, no credentials."""
     rendering = settings.rendering
     return dataclasses.replace(
         settings.fetch,

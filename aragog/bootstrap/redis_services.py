@@ -155,7 +155,7 @@ def outage_board(settings: Settings) -> OutageBoard:
 
 
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
-    """What removes taken-down URLs from Redis and the broker."""
+    """The service that removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
     broker, shared = settings.broker, SharedState.of(settings)
     app = Celery("aragog-takedown", set_as_current=False)
@@ -176,7 +176,7 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
 
 class TakedownSharing:
     """
-    Tells the rest of the system that the takedowns of a store changed.
+    Notifies the rest of the system that the takedowns of a store changed.
 
     Args:
         settings: of Redis and the broker.

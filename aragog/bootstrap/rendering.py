@@ -56,7 +56,7 @@ def check_rendering(settings: Settings) -> None:
     Check that the pages of `rendering.hosts` can be rendered, without starting a browser.
 
     Raises:
-        ConfigError: a name is no host name, or Playwright or the browser is missing.
+        ConfigError: a name is not a host name, or Playwright or the browser is missing.
     """
     RenderingRule(settings.rendering)
     if not settings.rendering.hosts:

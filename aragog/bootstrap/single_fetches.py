@@ -33,7 +33,7 @@ from aragog.settings import FetchSettings, Settings
 
 
 class SingleFetches(NamedTuple):
-    """What fetches, and what ends it."""
+    """The fetcher, and the function that closes it."""
 
     fetch: SingleFetch
     close: Callable[[], None]

@@ -1,4 +1,4 @@
-"""What the pipeline stages of one process share: stores, limits, and what sends requests."""
+"""The parts that the pipeline stages of one process share: stores, limiter, fetchers."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
 
 
 def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    """What every request of this process asks before it is sent."""
+    """The checks that every request of this process must pass before it is sent."""
     overrides = overrides_of(settings)
     return Access(
         rules=AccessRules(
@@ -187,7 +187,7 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetchers:
-    """What sends the requests of one process; each fetcher has the limits of what it fetches."""
+    """The fetchers of one process, each with the limits of the resources that it fetches."""
 
     pool: GreenPool
     robots_pool: GreenPool

@@ -159,7 +159,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
 
 
 def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
-    """What signs in; None where no site needs it."""
+    """The service that signs in to sites; None if no site needs it."""
     if not parts.settings.fetch.sign_in:
         return None
     sign_ins = SignIns(

@@ -1,4 +1,4 @@
-"""`aragog domain`: what holds each domain back, its rate, stop and resume, and who changed it."""
+"""`aragog domain`: why domains wait, their rates, stops and quiet hours, and their changes."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Where(NamedTuple):
     number: int
     """The number of the line, from 1; 0 for a URL that was an argument."""
     reason: str | None = None
-    """What is wrong with it before anything reads it as a URL."""
+    """The problem of a line that cannot be a URL; None: it may be one."""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.number}: " if self.number else ""

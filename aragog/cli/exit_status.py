@@ -8,13 +8,13 @@ from __future__ import annotations
 
 DONE = 0
 FAILED = 1
-"""Our own fault: invalid settings, a server that does not respond, a part that is not well."""
+"""A failure on our side: invalid settings, a server that does not respond, an unhealthy part."""
 UNUSABLE = 2
 """The call cannot be carried out as it is: no such option, file or value; or nothing to do."""
 WAITING = 3
-"""What was asked for is not known yet: URLs still wait."""
+"""The answer is not known yet, because URLs still wait."""
 BAD_LINES = 4
-"""Some of the input could not be used; all else was."""
+"""Some of the input could not be used; the rest was."""
 ABSENT = 5
 """The answer is no: there is no such page, or the URL may not be fetched."""
 INTERRUPTED = 130

@@ -120,7 +120,7 @@ def _change_pages(
 
 
 def _receiver(address: str) -> ChangeReceiver:
-    """What receives changes at an address, of the add-on that knows its scheme."""
+    """The receiver of changes at an address, from the add-on for its scheme."""
     schemes = addons.sends_changes()
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:

@@ -120,7 +120,7 @@ def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settin
 
 
 def _show(guess: Guess, pages: Sequence[Document]) -> None:
-    """What the rules find, and what is found without any."""
+    """The values that the rules find, and those that are found without rules."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")

@@ -122,7 +122,7 @@ class _Tried:
     """Rules of `extract` for this host that found nothing."""
     formats: FieldFormats
     hits: PageHits
-    """What each rule finds."""
+    """The values that each rule finds."""
     other_kinds: tuple[str, ...]
     """Kinds of items of this host whose `pages` do not match the URL."""
 
@@ -262,7 +262,7 @@ class _Tried:
             yield f"  {hit.name}", counted(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
-        """What the prompt knows."""
+        """The names that are defined at the prompt."""
         page = self.pin_page
         return {
             "page": page,

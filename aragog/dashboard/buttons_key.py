@@ -49,7 +49,7 @@ def read_key(run_dir: Path) -> str:
 
 
 def link(flower_url: str, key: str, environ: Mapping[str, str]) -> str:
-    """What opens the buttons in a browser."""
+    """The link that enables the buttons in a browser."""
     prefix = environ.get("FLOWER_URL_PREFIX", "").strip("/")
     place = f"/{prefix}{PATH}" if prefix else PATH
     return f"{flower_url}{place}?{urlencode({'key': key})}"

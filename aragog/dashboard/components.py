@@ -35,7 +35,7 @@ class Components:
     user_agent: str
     """The crawler's name for robots.txt."""
     preferences: PreferencesSettings
-    """What the crawl is for."""
+    """The purposes of the crawl."""
     extractors: tuple[str, ...]
     """Prefixes of the fields of the operator's own extractors."""
     clock: Clock

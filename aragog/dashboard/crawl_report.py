@@ -75,7 +75,7 @@ class ReportSection(NamedTuple):
 
 
 def sections(report: CrawlReport) -> Iterator[ReportSection]:
-    """What a report says, as tables; those without rows are left out."""
+    """A report as tables; those without rows are left out."""
     found = (
         ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left(report)),

@@ -120,7 +120,7 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
-    """What the site says about the uses of the page, and what follows for each purpose."""
+    """The site's statements about uses of the page, and their consequence for each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
     said = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())

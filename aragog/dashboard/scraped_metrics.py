@@ -180,7 +180,7 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measured(components: Components) -> Iterator[Metric]:
-    """What all processes measured (`aragog.observability.instruments`)."""
+    """The measurements of all processes (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)

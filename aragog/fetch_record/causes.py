@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class DeferralCause(StrEnum):
-    """What a request waits for that was not sent."""
+    """The reason why a request was not sent yet."""
 
     SLOT = "slot"
     """A slot of its domain; the next one is far."""

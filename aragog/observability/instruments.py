@@ -4,7 +4,7 @@ The measurements of this process: durations and counts that hot paths record.
 A label is a name from the code, never what a website or a client sent, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
 `aragog.observability.prometheus_export` makes families of prometheus_client of the sums. What is
-read when it is asked for, such as waiting URLs, is in `aragog.dashboard.scraped_metrics`; what the
+read when it is requested, such as waiting URLs, is in `aragog.dashboard.scraped_metrics`; what the
 API counts is in `aragog.api.server.http.observed` and `aragog.api.server.thrift.metrics`.
 
 Not prometheus_client's own types: observing takes them twice as long, and a worker would import

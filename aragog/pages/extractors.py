@@ -77,7 +77,7 @@ class Extracted:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Name, without the extractor's prefix, to any value that JSON can hold."""
     page_type: str | None = None
-    """What the page is, if the Rich Pin has no type for it; must be the extractor's name."""
+    """The page's type if the Rich Pin has none for it; must be the extractor's name."""
 
 
 Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
@@ -194,7 +194,7 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
 
     Args:
         name: of the extractor, and their prefix.
-        extracted: `Extracted` or a dict, as a function of somebody else should have returned it.
+        extracted: `Extracted` or a dict, as a function of the user should have returned it.
 
     Raises:
         InvalidField: a result, a name, a value or a page type that cannot be stored.

@@ -131,7 +131,7 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """What an item has beside a field with the URL of a file: what is stored of it."""
+    """The name of the member that describes a stored file, beside the field with its URL."""
     return f"{name}.file"
 
 

@@ -51,9 +51,9 @@ class UseStatement(NamedTuple):
 
 
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
-"""Notes among the statements of a site that its file was asked for; what it says stands beside."""
+"""Notes among the statements of a site that its file was requested; what it says stands beside."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""Notes that nobody asked for the robots.txt of a page."""
+"""Notes that was not requested the robots.txt of a page."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
@@ -231,7 +231,7 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     Whether packed statements allow a purpose, with the line that says so; None: nobody says.
 
     Args:
-        texts: facts with `packed` statements; anything that is no text counts as none.
+        texts: facts with `packed` statements; anything that is not a text counts as none.
         purpose: one of `PURPOSES`.
     """
     lines = _lines(texts)

@@ -1,4 +1,4 @@
-"""What each rule for fields and items finds on a page, and the page with that in color. Pure."""
+"""Finds the values of each rule on a page, and shows the page with them in color. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; fon
 
 @dataclass(frozen=True, slots=True)
 class RuleHit:
-    """What one rule finds on a page."""
+    """The values that one rule finds on a page."""
 
     name: str
     """Of the field (`site.price`), or of the kind or its field (`items.cards.price`)."""
@@ -49,7 +49,7 @@ class RuleHit:
 
 @dataclass(frozen=True, slots=True)
 class PageHits:
-    """What all rules find on a page."""
+    """The values that all rules find on a page."""
 
     rules: tuple[RuleHit, ...]
     items: Mapping[str, FoundItems]

@@ -32,7 +32,7 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Host to field to rule, as the settings have them; what is no text is a kind of items."""
+"""Host to field to rule, as the settings have them; what is not a text is a kind of items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
@@ -94,7 +94,7 @@ def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 _NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""What a URL has and a host has not; a host may have a port."""
+"""Matches what a URL may have and a host may not; a host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:

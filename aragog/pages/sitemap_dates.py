@@ -18,7 +18,7 @@ _END_OF_DAY = (24, 0, 0)
 
 
 class DateSpan(NamedTuple):
-    """What a date names, in milliseconds since the epoch."""
+    """The period that a date names, in milliseconds since the epoch."""
 
     start_ms: int
     end_ms: int

@@ -3,7 +3,7 @@ A reader of XML that is not well-formed: tags and texts from bytes, in pieces. N
 
 A parser in recovery mode changes what it reads: after any fault libxml2 drops references, so that
 `?a=1&amp;b=2` becomes `?a=1b=2`. This one has no state that a fault could spoil. It splits the
-bytes at tags, and leaves texts as they are until somebody wants one; `text_of` then returns what
+bytes at tags, and leaves texts as they are until one is read; `text_of` then returns what
 the bytes mean, or None if that is in doubt. Comments, declarations and processing instructions are
 skipped. Only the five entities of XML and HTML's letters are known, so none can expand.
 
@@ -40,7 +40,7 @@ _CDATA_END = b"]]>"
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     START = auto()
     EMPTY = auto()

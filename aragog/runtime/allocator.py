@@ -1,4 +1,4 @@
-"""What glibc's `malloc` keeps of freed memory; with other libraries, nothing is changed."""
+"""Limits the freed memory that glibc's `malloc` keeps; other C libraries are left unchanged."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ class GreenCall(Generic[T]):
             self._waiter.for_at_most(None)
 
     def result(self) -> T:
-        """What the call returned, when it is over; raises what it raised."""
+        """Wait for the call; return its result, or raise its exception."""
         self.finish()
         if self._error is not None:
             raise self._error

@@ -13,7 +13,7 @@ import resource
 from pathlib import Path
 
 WANTED = 16_384
-"""What a process asks for. More is of no use to one, and some libraries scan all descriptors."""
+"""The limit that a process requests. It needs no more, and some libraries scan all descriptors."""
 UNLIMITED = 1 << 20
 LEAST_THREADS = 2
 LEAST_SOCKETS = 8

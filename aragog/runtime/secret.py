@@ -26,7 +26,7 @@ class Secret(str):
 
     @property
     def shown(self) -> str:
-        """What may be printed of it."""
+        """The masked text that may be printed."""
         return MASK if len(self) else ""
 
     def __str__(self) -> str:

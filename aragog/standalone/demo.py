@@ -85,7 +85,7 @@ def web_beside(
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
     """Run the demo web's server; yields its address and port."""
     # It inherits a socket that listens: no other program can take its port before it runs, and
-    # what connects meanwhile waits for it.
+    # what connects in the meantime waits for it.
     with create_server(("127.0.0.1", 0), backlog=WAITING_CONNECTIONS) as listening:
         port = listening.getsockname()[1]
         process = subprocess.Popen(

@@ -141,7 +141,7 @@ def _become_orphan() -> None:
 
 
 def main() -> None:
-    """Import, then become each process that is asked for."""
+    """Import, then become each requested process."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     module, _, function = sys.argv[2].partition(":")
     getattr(import_module(module), function)()

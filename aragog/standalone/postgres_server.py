@@ -236,7 +236,7 @@ class PostgresServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once it answers; `check` is called meanwhile, and returns False to give up.
+        Return once it answers; `check` is called in the meantime, and returns False to give up.
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.

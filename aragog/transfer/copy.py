@@ -2,8 +2,9 @@
 Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S3, or back.
 
 Cells are copied with their timestamps and objects unchanged, so copying again changes nothing, and
-an interrupted copy can be resumed. Nothing should write to the source meanwhile: such writes may or
-may not be copied. Rows of a store of the first form get the keys of the target's (docs/adr/0113).
+an interrupted copy can be resumed. Nothing should write to the source in the meantime: such writes
+may or may not be copied. Rows of a store of the first form get the keys of the target's
+(docs/adr/0113).
 """
 
 from __future__ import annotations

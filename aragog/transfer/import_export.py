@@ -197,8 +197,8 @@ def export_urls(
     """
     Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
 
-    Not a snapshot: what is written meanwhile may or may not be included. A page that is taken down
-    meanwhile is not, unless its batch was already in the file.
+    Not a snapshot: what is written in the meantime may or may not be included. A page that is taken
+    down in the meantime is not, unless its batch was already in the file.
 
     `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
     from, at most 6,000 a page. `texts_of` adds the main text of each page with content. With

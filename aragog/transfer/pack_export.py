@@ -7,8 +7,8 @@ down), what has expired, and what a site refuses for the use. Pages that are sto
 written as `warc` does.
 
 Packs are written whole, index first, so a pack that is there is complete: an export that was
-interrupted anywhere is repeated, and reads the others only. A pack that is rewritten meanwhile has
-its records in a later one, which is read as well. Memory is bounded by one pack.
+interrupted anywhere is repeated, and reads the others only. A pack that is rewritten in the
+meantime has its records in a later one, which is read as well. Memory is bounded by one pack.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def export_packs(
 
     With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
     whose `unavailable_after` has passed. A pack that is damaged is reported with its name and
-    skipped. Repeat the call after an interruption. What is fetched meanwhile may be left out.
+    skipped. Repeat the call after an interruption. What is fetched in the meantime may be left out.
 
     Raises:
         BadInput: the folder has an export for another use.
@@ -104,7 +104,7 @@ class _PackExport:
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
-        """Copy what is there, then what has come into being by rewrites meanwhile."""
+        """Copy what is there, then what has come into being by rewrites in the meantime."""
         for _ in range(2):
             for file in packs.files.packs():
                 self._copy(packs, file.name)

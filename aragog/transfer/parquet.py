@@ -1,7 +1,7 @@
 """
 Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
-An export has a column for each field that was asked for, else for each whose type is known: text,
+An export has a column for each field that was requested, else for each whose type is known: text,
 numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The column `fields` maps
 the names of all other fields to their bytes, and those of values that their column does not give
 back exactly; in an import it counts. A column of a field without a type has JSON as text.

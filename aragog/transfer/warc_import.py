@@ -129,12 +129,12 @@ _GZIP = b"\x1f\x8b"
 
 
 class BadWarc(ValueError):
-    """A part of the file is no record; never raised to callers."""
+    """A part of the file is not a record; never raised to callers."""
 
 
 @dataclass(slots=True)
 class WarcRecord:
-    """One record; its block is read before the next record is asked for."""
+    """One record; its block is read before the next record is requested."""
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""
@@ -168,7 +168,7 @@ class WarcRecord:
 
 def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]:
     """
-    Yield the records of a file with their numbers, from 1, and what is no record.
+    Yield the records of a file with their numbers, from 1, and the parts that are not records.
 
     The stream stays open. A file that is damaged, or cut short, ends with a report.
     """

@@ -38,9 +38,9 @@ class Aliases:
 
     def doubts(self, url: str) -> list[str]:
         """
-        Pages that declare `url` as canonical and do not agree; it is not believed until fetched.
+        Pages that declare `url` as canonical and disagree; it is not trusted until it is fetched.
 
-        Empty if nobody doubts it.
+        Empty if no page disagrees.
         """
         normalized = normalize(url)
         columns = [nodes.DOUBTED, nodes.OWN]

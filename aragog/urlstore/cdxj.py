@@ -112,7 +112,7 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(host: str) -> bytes:
-    """The labels of a host in reverse; those of one host are asked for in a row."""
+    """The labels of a host in reverse; those of one host are requested in a row."""
     bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
     return b",".join(reversed(_escaped(bare).split(b".")))
 

@@ -1,5 +1,5 @@
 """
-How often a page changes, as far as is known, and how often it is worth a fetch. Pure.
+Estimates how often a page changes, and how often a fetch of it is worthwhile. Pure.
 
 The belief about the rate λ is a Gamma distribution of two numbers (shape `a`, rate `b_s` in
 seconds), so that checks at irregular intervals need no history. No change within T seconds makes it

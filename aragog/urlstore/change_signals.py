@@ -169,7 +169,7 @@ class ChangeSignals:
         return new[:most]
 
     def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
-        """Make pages due at other instants, unless they were rescheduled meanwhile."""
+        """Make pages due at other instants, unless they were rescheduled in the meantime."""
         if sooner:
             now_ms = self.clock.now_ms()
             self.due.postpone(sooner, now_ms)

@@ -40,12 +40,12 @@ LONGEST_WAIT_S = 30 * DAY_S
 
 # Postponed pages may wait this share of the domain's usual interval.
 _QUEUE_SHARE = 0.02
-# They are scheduled at most this share of it ahead: the price rises meanwhile, for them too.
+# They are scheduled at most this share of it ahead, because the price rises until then.
 _BOOKED_SHARE = 0.1
-# The price changes by a factor e in this share of the domain's usual interval, at most.
+# The price changes at most by a factor e in this share of the domain's usual interval.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
-# Each fetched page has this weight in the moving mean of the usual interval.
+# The weight of each fetched page in the moving mean of the usual interval.
 _AGE_WEIGHT = 0.01
 # A page that had changed at each of this many checks is assumed to change before every check.
 _PATIENCE_LOOKS = 5
@@ -78,7 +78,7 @@ class Rationed:
     go: list[Due]
     """The pages to fetch, the most valuable first."""
     later: list[tuple[Due, int]]
-    """Each with the time to which it is postponed."""
+    """Pages with the time to which each is postponed."""
     budget: Budget
     """The same object if there is nothing to store."""
 

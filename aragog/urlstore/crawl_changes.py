@@ -110,7 +110,7 @@ class CrawlPages:
         """
         Each page, and what became of it after `since_ms`, in no particular order.
 
-        It reads the nodes of the crawl's domains. Pages that are written meanwhile
+        It reads the nodes of the crawl's domains. Pages that are written in the meantime
         are told as they were before or after.
         """
         elsewhere: set[str] = set()

@@ -129,6 +129,6 @@ def kept_because(row: Row, name: str) -> str | None:
 
 
 def _is_of_an_application(row: Row, column: bytes) -> bool:
-    """Whether somebody else wrote a field last: who does says in a cell beside it where from."""
+    """Whether another source wrote a field last; each source notes itself in a cell beside it."""
     told = row.get(from_column(column.removeprefix(_FIELD).decode()))
     return told is not None and told.at_ms == row[column].at_ms and bool(row[column].value)

@@ -116,7 +116,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write the row of a batch's changes.
 
-    If readers may have passed its timestamp meanwhile, the row is written again.
+    If readers may have passed its timestamp in the meantime, the row is written again.
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()

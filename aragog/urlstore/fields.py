@@ -85,12 +85,12 @@ class Fields:
         at_ms: int | None,
         provenance: Mapping[str, str],
         if_version: str | None,
-        leaving: Collection[str] = (),
+        to_delete: Collection[str] = (),
     ) -> str:
         """
         `UrlStore.put`.
 
-        The fields that are `leaving` do not count for the limits of the record: the caller deletes
+        The fields in `to_delete` do not count for the limits of the record: the caller deletes
         them afterward.
         """
         self._rules.check(fields)
@@ -107,7 +107,7 @@ class Fields:
             put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
         )
         room = self._zen.node_limits.writing(
-            [(key, cells) for _, key, cells, _ in puts], _columns_of(leaving)
+            [(key, cells) for _, key, cells, _ in puts], _columns_of(to_delete)
         )
         with self._takedowns.writing(normalized, canonical), room:
             if nodes.SENTINEL not in row:

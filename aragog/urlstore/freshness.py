@@ -90,7 +90,7 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
     Nodes of pages that stand for all, without duplicates; all nodes of a small store.
 
-    That is one with fewer than eight times as many as are asked for.
+    That is one with fewer than eight times as many as are requested.
     """
     if not zen.naming.together:
         yield from _behind_random_keys(zen, sample)

@@ -47,7 +47,7 @@ def stored_files(
 
     Args:
         pages: the store.
-        urls: in any spelling; one that is no URL has no file.
+        urls: in any spelling; one that is not a URL has no file.
         purpose: only files whose sites do not refuse this use.
     """
     spelled = {}

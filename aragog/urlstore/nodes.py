@@ -281,7 +281,7 @@ class Nodes:
         The canonical URL of each URL, and the node of that canonical URL.
 
         If URLs point at each other in a circle, the one with the smallest hash stands for all.
-        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with `REMOVED`
+        `columns` must contain `CANONICAL`, and `URL` if the key must be checked; with `REMOVED`
         an alias that was taken down leads nowhere. `rows` are nodes that were already read with
         these columns.
         """

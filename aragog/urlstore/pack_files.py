@@ -25,7 +25,7 @@ class PackFiles(Protocol):
     Files that are put whole and never changed, each with an index beside it.
 
     Every method raises `ContentUnavailable` when the store does not answer, and `BadInput` for what
-    is no name of a pack.
+    is not a name of a pack.
     """
 
     def put(self, name: str, data: bytes, index: bytes) -> None:

@@ -18,7 +18,7 @@ LEAST_HOST_BYTES = 262_144
 LEAST_SHARE = 0.5
 """Fresh packs are rewritten if large hosts have this share of their bytes."""
 GROUP_BYTES = 67_108_864
-"""Bytes of packs that are rewritten together; their records are in memory meanwhile."""
+"""Bytes of packs that are rewritten together; their records are in memory in the meantime."""
 WAIT_MS = 3_600_000
 """How long fresh packs of fewer bytes wait for others."""
 

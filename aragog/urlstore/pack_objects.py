@@ -37,7 +37,7 @@ class PackingReport:
 
 @dataclass(slots=True, eq=False)
 class ObjectPacking:
-    """Walks all pages once; workers may run meanwhile."""
+    """Walks all pages once; workers may run in the meantime."""
 
     zen: MultiGraph
     bodies: Bodies

@@ -115,7 +115,7 @@ class PackUpkeep:
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
-        # Nobody may know of them: a killed writer, or what was taken down meanwhile.
+        # Nobody may know of them: a killed writer, or what was taken down in the meantime.
         packs.catalog.dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)

@@ -88,7 +88,7 @@ class Packing:
 
     def add(self, pages: Sequence[PageWrite], *, now: bool, urls: int) -> PackingPages:
         """
-        Add the bodies of pages to the open pack; `now`: somebody waits for one of them.
+        Add the bodies of pages to the open pack; `now`: a caller waits for one of them.
 
         `urls` is how many URLs of the batch wait for the pack.
 

@@ -27,7 +27,7 @@ from zengraph.records import Row, put_properties
 _COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
-"""Called with the bytes that a body is about to take in memory; raises if there is no room."""
+"""Called with the memory in bytes that a body needs next; raises if it is not available."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
@@ -68,7 +68,7 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
 
 def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     """
-    The responses that brought the stored pages, by the URLs that were asked for (normalized).
+    The responses with the stored pages, by the requested URLs (normalized).
 
     Without those whose content no fetch brought. One multi-get, and one more for aliases.
     """

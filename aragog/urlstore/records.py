@@ -249,7 +249,7 @@ class Written:
     same_as: str | None = None
     """The URL whose page had the body already, which is not stored once more."""
     existed: bool = False
-    """An earlier fetch, or somebody else, had stored content there."""
+    """An earlier fetch, or another source, had stored content there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class FieldValues(NamedTuple):
     values: tuple[bytes | None, ...]
     """The values in the order of the requested fields; None: the page has no such field."""
     facts: bytes | None = None
-    """JSON; like those below None if it was not asked for or is not stored."""
+    """JSON; like those below None if it was not requested or is not stored."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""

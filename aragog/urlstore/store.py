@@ -170,7 +170,7 @@ class UrlStore:
         at_ms: int | None = None,
         provenance: Mapping[str, str] | None = None,
         if_version: str | None = None,
-        leaving: Collection[str] = (),
+        to_delete: Collection[str] = (),
     ) -> str:
         """
         Set fields; others stay. Returns the new version.
@@ -183,7 +183,7 @@ class UrlStore:
             provenance: field to where it was found, returned by `get(info=True)`.
             if_version: write only if the record still has this version; "" for one that does not
                 exist yet.
-            leaving: fields that the caller deletes afterward; they do not count for the limits.
+            to_delete: fields that the caller deletes afterward; they do not count for the limits.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -199,7 +199,7 @@ class UrlStore:
             at_ms=at_ms,
             provenance=provenance or {},
             if_version=if_version,
-            leaving=leaving,
+            to_delete=to_delete,
         )
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
@@ -282,7 +282,7 @@ class UrlStore:
 
         Args:
             pages: as for `write_pages`.
-            now: somebody waits for one of them, so the pack is put at once.
+            now: a caller waits for one of them, so the pack is put at once.
             urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)

@@ -39,7 +39,7 @@ class StoredItem:
     fetched_at_ms: int
     """When that page was fetched."""
     key: str = ""
-    """What tells it from the others of its kind; empty: nothing does."""
+    """Its key, which no other item of its kind has; empty: it has no key."""
     position: int = 0
     """Its place among the items of its page, from 0."""
     also_from: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
 """
-The webhook registry: which addresses receive changes, and how far each delivery has come.
+The webhook registry: the addresses that receive changes, and the position of each delivery.
 
 A webhook's definition is written once. Its delivery cursor is a cell of its own that is advanced
 by check-and-put, so that of two concurrent deliverers only one advances it.

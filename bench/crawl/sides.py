@@ -76,7 +76,7 @@ class Crawl:
     connections: int = 0
     """How many the origin accepted; 0: they were not counted."""
     stored: dict[str, Stored] = field(default_factory=dict)
-    """By URL; only of the URLs that were asked for."""
+    """By URL; only of the URLs that were requested."""
 
 
 def cpu_s_by_role(*, with_origin: bool = False) -> Counter[str]:

@@ -3,7 +3,7 @@ A crawl of a large web, by classes of domains: exact in size, aggregated in time
 
 What `bench.simulate.small` shows URL by URL is here a flow in two phases:
 
-1. The first visits. Of each domain `FirstVisitDelays` lets about as many URLs to the front as it can be asked for in `AHEAD_S`.
+1. The first visits. Of each domain `FirstVisitDelays` lets about as many URLs to the front as it can be requested in `AHEAD_S`.
    Messages are claimed in the order in which they became due, so all of these are visited before anything that
    waits in a line. A domain is asked at most at its rate; what it cannot take joins its line.
 2. The lines. Each gives its URLs at the domain's rate. If the machines cannot fetch as much, every domain is slowed

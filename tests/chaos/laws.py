@@ -58,7 +58,7 @@ class Verdict:
     in_fault: int
     """URLs that were accepted while something was broken."""
     refusals: int
-    """Calls of `enqueue` that were refused meanwhile."""
+    """Calls of `enqueue` that were refused in the meantime."""
     late_acks: int
     """Acks that were refused because the worker had lost the job."""
     violations: tuple[str, ...]
@@ -191,7 +191,7 @@ def spool_bytes(spool: Spool, settings: Settings, check: Callable[[], object]) -
     """
     What a sweep leaves in the spool that takes a body for idle after a second, not minutes.
 
-    Meanwhile it calls `check` about once a second.
+    In the meantime, it calls `check` about once a second.
     """
     waiting = waiting_jobs(settings.resolved())
     until_s = time.monotonic() + SWEEP_WITHIN_S

@@ -34,7 +34,7 @@ class Scenario:
     plan: Plan = field(default_factory=Plan)
     needs_root: bool = False
     may_refuse: bool = False
-    """`redis.url` is broken, so `enqueue` may be refused meanwhile; otherwise it never is."""
+    """`redis.url` is broken, so `enqueue` may be refused in the meantime; otherwise it never is."""
 
 
 def kill_workers(world: World) -> Iterator[float]:

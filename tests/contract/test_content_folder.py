@@ -62,7 +62,7 @@ def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tm
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_place_that_is_no_folder_is_a_config_error(tmp_path):
+def test_a_place_that_is_not_a_folder_is_a_config_error(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match="data_dir"):

@@ -70,7 +70,7 @@ def test_domains_do_not_wait_for_each_other(limiter):
     assert [slot.wait_ms for slot in slots] == [0, 0, 0]
 
 
-def test_intervals_that_are_no_whole_milliseconds_do_not_drift(redis_url):
+def test_intervals_that_are_not_whole_milliseconds_do_not_drift(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(qps=30))
 
     slots = limiter.reserve([SlotRequest("a.com")] * 3001)
@@ -486,7 +486,7 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
             call()
 
 
-def test_a_url_that_is_no_redis_url_is_refused():
+def test_a_url_that_is_not_a_redis_url_is_refused():
     with pytest.raises(CONFIG, match=r"politeness\.limiter_urls: 'http://x'"):
         Limiter(["http://x"], PolitenessSettings())
 

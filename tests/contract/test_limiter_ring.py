@@ -216,7 +216,7 @@ def test_domains_of_a_lost_node_wait_an_interval_after_nobody_can_have_a_permit(
     assert waited_s == pytest.approx(LEASE_S + 1.25 + 1)
     assert min(waits) > (LEASE_S + 1.25) * 900
     assert [node.node for node in operator.report().nodes] == [urls[1]]
-    # Also one that nobody asked about meanwhile.
+    # Also one that nobody asked about in the meantime.
     assert min(waits_ms(worker(), ["new.example"])) > 1_000
 
 

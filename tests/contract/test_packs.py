@@ -54,7 +54,7 @@ def test_packs_are_listed_in_order(files):
 
 
 @pytest.mark.parametrize("name", ["../x", "20261129/x.warc.zst", "", f"{PACK}x", index_name(PACK)])
-def test_what_is_no_name_of_a_pack_is_refused(files, name):
+def test_what_is_not_a_name_of_a_pack_is_refused(files, name):
     for call in (
         lambda: files.put(name, b"", b""),
         lambda: files.read(name, 0, 1),

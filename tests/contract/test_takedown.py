@@ -109,7 +109,7 @@ def test_a_host_is_normalized(a_stand, name, means):
     "name",
     ["http://gone.example/", "gone.example:8080", "gone.example/x", "a@gone.example", "", "a b"],
 )
-def test_what_is_no_host_is_refused_and_takes_nothing_down(a_stand, name):
+def test_what_is_not_a_host_is_refused_and_takes_nothing_down(a_stand, name):
     with pytest.raises(BadInput):
         a_stand.store.takedowns.take_down(host=name)
 

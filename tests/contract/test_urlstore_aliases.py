@@ -233,7 +233,7 @@ def test_a_provisional_alias_is_confirmed_by_the_fetch_of_its_home(a_stand):
 
 
 @pytest.mark.parametrize("dead", [True, False])
-def test_a_provisional_alias_is_undone_when_its_home_disappoints(a_stand, dead):
+def test_a_provisional_alias_is_undone_when_its_canonical_url_fails(a_stand, dead):
     store = a_stand.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
@@ -253,7 +253,7 @@ def test_a_provisional_alias_is_undone_when_its_home_disappoints(a_stand, dead):
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 451])
-def test_a_provisional_alias_stays_when_its_home_is_withheld(a_stand, status):
+def test_a_provisional_alias_stays_when_its_canonical_url_is_withheld(a_stand, status):
     store = a_stand.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
@@ -290,7 +290,7 @@ def test_a_failure_says_nothing_of_identity(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_a_page_that_says_it_stands_for_itself_is_no_alias_any_more(a_stand):
+def test_a_page_that_says_it_stands_for_itself_is_not_an_alias_any_more(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 

@@ -54,7 +54,7 @@ def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_st
 
 
 @pytest.mark.parametrize("name", ["_", "", "a\nb", "\ud800"])
-def test_what_is_no_field_is_not_deleted(a_stand, name):
+def test_what_is_not_a_field_is_not_deleted(a_stand, name):
     a_stand.store.put(A, {"t": b"1"})
     a_stand.clock.advance_ms(5)
 

@@ -124,7 +124,7 @@ class Fleet:
     # -- watching
 
     def wait(self, done: Callable[[], bool], what: str, within_s: float = READY_WITHIN_S) -> None:
-        """Wait until it is done; exits if that takes too long or a process ends meanwhile."""
+        """Wait until it is done; exits if that takes too long or a process ends in the meantime."""
         until_s = time.monotonic() + within_s
         while not done():
             if ended := self.cluster.run.ended():

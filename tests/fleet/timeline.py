@@ -1,4 +1,4 @@
-"""What was done to the fleet and when, and what its readers saw meanwhile."""
+"""What was done to the fleet and when, and what its readers saw in the meantime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Event:
     what: str
     began_s: float
     harmless: bool
-    """Whether no read may fail meanwhile."""
+    """Whether no read may fail while it runs."""
     ended_s: float = 0.0
     seen: str = ""
 

@@ -1,5 +1,5 @@
 """
-How test processes collect: each begins with another part, and the garbage collector rests meanwhile.
+How test processes collect: each begins with another part, and the garbage collector rests in the meantime.
 
 Every worker of pytest-xdist collects all tests. Where nothing is compiled yet, as after a clone, most
 of that time goes into rewriting the assertions of the test modules. Each worker begins with another

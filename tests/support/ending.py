@@ -74,7 +74,7 @@ def _mark(process: Path) -> str:
 
 
 def _end_all(mark: int) -> None:
-    """Kill all that have the mark, and what they start meanwhile."""
+    """Kill all that have the mark, and what they start in the meantime."""
     while any(_ended(pid) for pid in started_by(mark)):
         pass
 

@@ -40,7 +40,7 @@ class Place:
     Args:
         broker: its URL.
         shard: where its jobs are.
-        redis_server: of the messages that are no jobs, and of results.
+        redis_server: of the messages that are not jobs, and of results.
         notes_url: the Redis of the notes; empty: the same.
         options: transport options that it needs.
     """
@@ -137,7 +137,7 @@ class RedisPlace(Place):
 
 
 class PostgresPlace(Place):
-    """A broker on PostgreSQL, with a redis-server for the messages that are no jobs."""
+    """A broker on PostgreSQL, with a redis-server for the messages that are not jobs."""
 
     lost = "out of rotation"
 

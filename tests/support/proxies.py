@@ -21,7 +21,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 class ProxyStand:
     """
-    A proxy that leads on to whatever it is asked for; use it in a `with`.
+    A proxy that connects to whatever is requested of it; use it in a `with`.
 
     Args:
         login: `user:password` that it asks for; "": none.

@@ -1,5 +1,5 @@
 """
-Verify what aragog signs with somebody else's code: the library http-message-signatures.
+Verify what aragog signs with another user's code: the library http-message-signatures.
 
     verified(seen, "https://shop.test", keys)   # raises InvalidSignature
 """

@@ -50,7 +50,7 @@ class Standalone:
         )
 
     def finish(self, client: Aragog, *, within_s: float = 300) -> None:
-        """Wait until nothing waits any more; children that died are started again meanwhile."""
+        """Wait until nothing waits any more; children that died are started again in the meantime."""
         wait_until(
             lambda: not client.in_flight(),
             within_s,
@@ -101,7 +101,7 @@ def demo_web() -> Iterator[dict[str, str]]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What somebody else could read: reachable from `folder` by its modes."""
+    """What another user could read: reachable from `folder` by its modes."""
     paths = []
     for path in (folder, *folder.rglob("*")):
         above = [p for p in path.parents if p == folder or folder in p.parents]

@@ -31,7 +31,7 @@ def wait_until(
     Args:
         within_s: the limit; AssertionError after it, with the condition's place and last value.
         every_s: the pause between two calls, for conditions that cost something.
-        meanwhile: called before each call, such as a supervisor's restart of what died.
+        in the meantime: called before each call, such as a supervisor's restart of what died.
         otherwise: what else the failure should say, such as the text of a log.
     """
     until_s = time.monotonic() + within_s

@@ -1,4 +1,4 @@
-"""A stage that stands still stops fetching before the spool is full; nothing is asked for twice."""
+"""A stage that stands still stops fetching before the spool is full; nothing is requested twice."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
 
     # Messages of the large one that nobody has looked at yet.
     assert crawl.admin.status("fetch").sizes.by_priority[6] > 0
-    # Its own slots are used meanwhile, once each.
+    # Its own slots are used in the meantime, once each.
     of_large = crawl.asked("large")
     assert of_large
     assert set(of_large.values()) == {1}

@@ -187,7 +187,7 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
 
 
 @pytest.mark.parametrize("how", [["purge", "fetch", "--yes"], ["delete", "fetch", "--all"]])
-def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
+def test_what_was_purged_or_deleted_may_be_requested_again(enqueue, home, how):
     enqueue(b"http://a.test/1\nhttp://b.test/2\n")
     if how[0] == "delete":
         client = redis.Redis.from_url(f"{home.server.url.partition('?')[0]}?db=1")
@@ -217,7 +217,7 @@ with app.connection_for_write() as connection:
     [["-m", "celery", "-A", "workers.app", "purge", "-f", "-Q", "fetch"], ["-c", DELETE_QUEUE]],
     ids=["celery purge", "queue.delete"],
 )
-def test_what_celery_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
+def test_what_celery_purged_or_deleted_may_be_requested_again(enqueue, home, how):
     enqueue(b"http://a.test/1\nhttp://b.test/2\n")
 
     done = subprocess.run(

@@ -107,7 +107,7 @@ def test_a_typo_ends_with_2_and_says_what_is_wrong(run, arguments, text):
     assert text in " ".join(ran.output.split())
 
 
-def test_fields_that_the_page_or_extraction_knows_are_no_typos(run):
+def test_fields_that_the_page_or_extraction_knows_are_not_typos(run):
     assert run("show", URL, "--fields", "page.title,team.score").exit_code == 0
     assert run("show", URL, "--fields", "product.price").exit_code == 0
     assert {"page.title", "page.type", "recipe.ingredients", "product.price"} <= pin_fields()

@@ -62,7 +62,7 @@ def fetched(environ):
     """Those of `PAGES` that are stored."""
     with closing(url_store(load_settings(environ=environ))) as store:
         records = store.get_many(PAGES)
-    good = {"Fetched", "NotModified"}  # a page that an old address led to is asked for again
+    good = {"Fetched", "NotModified"}  # a page that an old address led to is requested again
     return [r.canonical_url for r in records if r and r.facts["outcome"] in good]
 
 

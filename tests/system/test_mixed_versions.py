@@ -38,7 +38,7 @@ def earlier(tmp_path_factory):
 
 
 asked = set()
-"""Hosts that were asked for robots.txt; the first one fails once."""
+"""Hosts that were requested robots.txt; the first one fails once."""
 
 
 def served(request, _wire):

@@ -217,7 +217,7 @@ def test_ctrl_c_returns_requests_whose_robots_txt_is_not_known(tmp_path, redis_u
     late, released = threading.Event(), threading.Event()
 
     def robots(_, wire):
-        # Meanwhile other requests of the spider wait for it, one more each half second.
+        # In the meantime, other requests of the spider wait for it, one more each half second.
         wire.pause(2)
         late.set()
         released.wait(60)

@@ -100,7 +100,7 @@ class Machine:
         return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs)
 
     def enqueue(self, name):
-        """URLs that nobody asked for before, on their way, of hosts whose robots.txt is known."""
+        """URLs that were not requested before, on their way, of hosts whose robots.txt is known."""
         urls = [f"http://host{h}.test/{name}/{p}" for h in range(HOSTS) for p in range(PAGES)]
         with Aragog(self.settings) as client:
             client.enqueue(urls)

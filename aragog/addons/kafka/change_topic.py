@@ -60,7 +60,7 @@ def open_topic(address: str) -> ChangeTopic:
     The topic at an address of `--to`.
 
     Raises:
-        BadInput: it is no address of a topic.
+        BadInput: it is not an address of a topic.
         ConfigError: the client is not installed, its settings are wrong, or there is no such topic.
         ServiceUnavailable: no broker answers.
     """

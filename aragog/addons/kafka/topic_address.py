@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = r"[A-Za-z0-9._-]{1,249}"
-"""What Kafka allows as the name of a topic; the names of groups are kept to it."""
+"""The names that Kafka allows for topics; names of groups follow the same rule here."""
 ANSWER_WITHIN_S = 20.0
 _RETRY_S = 0.2
 # By hand: newer Pythons refuse several hosts of which one is an IPv6 address.
@@ -149,5 +149,5 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 def reason_of(error: Any) -> str:
-    """What an error of the client says."""
+    """The message of an error of the client."""
     return f"{error.name()}: {error.str()}"

@@ -1,4 +1,4 @@
-"""What a record of a topic asks for: a URL as text, or JSON with a URL and options of enqueuing."""
+"""Parses the records of a topic: a URL as text, or JSON with a URL and options of enqueuing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.htt
 
 @dataclass(frozen=True, slots=True)
 class WantedUrl:
-    """A URL, and what is asked for it."""
+    """A URL with its options of enqueuing."""
 
     url: str
     arguments: EnqueueArguments

@@ -3,12 +3,12 @@ URLs from a topic: each is enqueued, and its offset committed after that was ack
 
 A record's offset is committed after the broker of jobs has accepted its URL, so a process that is
 killed reads some records again, and none is left out. A URL that still waits is not enqueued twice;
-one that is stored meanwhile ends as known, unless `refresh` was asked for.
+one that is stored in the meantime ends as known, unless `refresh` was requested.
 
 While jobs are not accepted (memory is nearly full, a server is away, `most_in_flight` is reached),
 the partitions are paused and the batch is kept: the consumer stays in its group, whatever time that
-takes. If a partition is given to another member meanwhile, its records are dropped here and read
-there.
+takes. If a partition is given to another member in the meantime, its records are dropped here and
+read there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UrlTopic:
         address: the topic; its name is the group, `aragog` if it has none.
         client: enqueues.
         usual: the options of records without their own.
-        report: called with one line for a record that is no URL, and for each new problem.
+        report: called with one line for a record that is not a URL, and for each new problem.
         most_in_flight: pauses while more URLs than this are in flight; 0: no bound.
     """
 
@@ -71,7 +71,7 @@ class UrlTopic:
         self._report, self._most_in_flight = report, most_in_flight
         self._problem = ""
         self._held: list[Message] = []
-        """Records that wait until jobs are accepted; meanwhile the partitions are paused."""
+        """Records that wait until jobs are accepted; in the meantime the partitions are paused."""
         self._retry_s = 0.0
         self._ended: set[int] = set()
         self.counts: Counter[EnqueueStatus] = Counter()

@@ -27,7 +27,7 @@ from aragog.addons.plan.server_needs import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a demand needs, and its first bottleneck."""
+    """The resources that a demand needs, and its first bottleneck."""
 
     needs: tuple[Need, ...]
     limits: tuple[Limit, ...] = field(default=())
@@ -105,7 +105,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
 
 
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """What the rates of the domains allow, together and for the largest one."""
+    """The requests that the rates of all domains allow, and those of the largest one."""
     demand = load.demand
     together = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls

@@ -22,7 +22,7 @@ KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionShares:
-    """What opening connections means for one fetch."""
+    """The cost of opening connections for one fetch."""
 
     opened: float
     """Share of the fetches that open a connection."""

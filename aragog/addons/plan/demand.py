@@ -1,4 +1,4 @@
-"""What `aragog plan` is asked for, and the lines of its answer."""
+"""The arguments of `aragog plan`, and the lines of its answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Demand:
     sitemap_urls: float = 0
     """Entries of sitemaps that are read in a day."""
     stored: float = 0
-    """Pages that are kept fresh meanwhile, besides `urls`."""
+    """Pages that are kept fresh in the meantime, besides `urls`."""
     refresh_days: float = 30
     """Mean time between two fetches of such a page."""
     not_modified: float = 0.3
@@ -103,4 +103,4 @@ class Limit(NamedTuple):
     load: float
     """Share of what one of it does; above 1 it breaks."""
     remedy: str
-    """What to change, computed; or up to what it suffices."""
+    """The change that is needed, or the load up to which the present setup suffices."""

@@ -1,4 +1,4 @@
-"""What a crawl needs of servers: Redis, HBase or PostgreSQL, S3, and those of the API."""
+"""Computes the servers that a crawl needs: Redis, HBase or PostgreSQL, S3, and those of the API."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RedisNeeds:
         return max(math.ceil(self._shared_cores / self._demand.busy), self._by_memory)
 
     def limits(self) -> tuple[Limit, ...]:
-        """What one server of each kind can do."""
+        """The capacity of one server of each kind."""
         busy, size = self._demand.busy, f"{self._demand.redis_memory:g} GB"
         rules = self._rules_bytes / self._usable_bytes
         queue = self._queue_bytes / self._usable_bytes
@@ -183,7 +183,7 @@ class HBaseNeeds:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """What one gateway with one region server takes."""
+        """The capacity of one gateway with one region server."""
         load = self._writing + self._reading
         needed = math.ceil(load / self._demand.busy)
         remedy = (
@@ -246,7 +246,7 @@ class PostgresNeeds:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """What one server with the machine's cores, and its disk, can do."""
+        """The capacity of one server with the machine's cores and disk."""
         demand = self._demand
         share = self._cores / demand.cores
         name = f"a PostgreSQL with {demand.cores} cores"
@@ -292,7 +292,7 @@ class JobServerNeeds:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """What one server with the machine's cores can do."""
+        """The capacity of one server with the machine's cores."""
         share = self._cores / self._demand.cores
         remedy = "list more in broker.shards; they may be Redis servers"
         if share <= self._demand.busy:

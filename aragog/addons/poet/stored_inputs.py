@@ -44,7 +44,8 @@ class PageObject:
         name: `package.module:Class`; modules of the current folder count.
 
     Raises:
-        ConfigError: there is no such class, it is no page object, or it asks for something that a
+        ConfigError: there is no such class, it is not a page object, or it asks for something that
+        a
             stored page does not have, such as a client for requests.
     """
 

@@ -1,4 +1,4 @@
-"""What the components of one crawler share: settings, the state of the crawl, and what fetches."""
+"""The parts that the components of one crawler share: settings, the state, the fetcher."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SpiderCrawl:
 
     @cached_property
     def state(self) -> CrawlState:
-        """What the processes of the crawl share."""
+        """The state that the processes of the crawl share."""
         return CrawlState(
             SharedState.of(self.settings).client,
             prefix=self.settings.redis.prefix,
@@ -56,7 +56,7 @@ class SpiderCrawl:
 
     @cached_property
     def fetches(self) -> SingleFetches:
-        """What fetches politely."""
+        """The polite fetcher."""
         return single_fetches(self.settings)
 
 

@@ -139,7 +139,7 @@ class PoliteDownloadHandler:
                 self._clock.sleep_s(AFTER_ERROR_S)
 
     def _postponed(self, request: Request, problem: str) -> Exception:
-        """What ends the download of a request that our infrastructure prevented."""
+        """The exception for a request that our own infrastructure prevented."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
             return IgnoreRequest(f"it will run again: {problem}")

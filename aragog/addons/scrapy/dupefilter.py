@@ -36,7 +36,7 @@ class SharedDupeFilter(BaseDupeFilter):
         return cls(crawl_of(crawler).state, crawler.request_fingerprinter)
 
     def fingerprint(self, request: Request) -> bytes:
-        """What the request is remembered by: `REQUEST_FINGERPRINTER_CLASS` decides."""
+        """The fingerprint of a request, as `REQUEST_FINGERPRINTER_CLASS` computes it."""
         return self._fingerprinter.fingerprint(request)
 
     def has_seen(self, request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""What the components do not use of Scrapy's settings and of requests, and what replaces it."""
+"""Scrapy's settings and request options that the components ignore, and what replaces them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ TARGET_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """What a commit says beside its files; readers of later formats ignore what they don't know."""
+    """Metadata of a commit; readers ignore members that they do not know."""
 
     cursor: str
     """Every change of the feed up to it is in the table."""
@@ -51,7 +51,7 @@ class TableState:
     host: str | None = None
     """Only items of pages of this host and those below it; None: of all."""
     types: str = ""
-    """Tells the types of its columns from others; empty: as of a version that did not say it."""
+    """Identifies the types of its columns; empty: written by an earlier version."""
     number: int = 0
     """Commits of aragog so far; two writers cannot commit the same."""
 

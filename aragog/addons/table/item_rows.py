@@ -32,7 +32,7 @@ _MULTI_GET = 500
 
 
 class _KnownRow(NamedTuple):
-    """What a row of the table says of its item."""
+    """The state of an item as its row in the table has it."""
 
     item_id: str
     site: str
@@ -219,7 +219,7 @@ def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _id(item: StoredItem) -> str:
-    """Tells an item from all others: 32 hex digits."""
+    """Identifies an item: 32 hex digits."""
     of_page = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else of_page)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

@@ -28,7 +28,7 @@ _ADVANCE_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """How a table is to be; None keeps what it is."""
+    """The wanted state of a table; None keeps the present value."""
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
@@ -56,7 +56,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one commit did."""
+    """The result of one commit."""
 
     written: int = 0
     left: int = 0
@@ -77,7 +77,7 @@ class TableKeeper:
         files: the table.
         types: of the fields of pages.
         kinds: of items.
-        wanted: how the table is to be.
+        wanted: the state of the table.
         kept_s: how long the feed keeps changes.
         keep_h: how long files that the table no longer has stay for its readers.
         now_ms: the store's time.
@@ -152,7 +152,7 @@ class TableKeeper:
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
         """Make the table anew from an export; changes during it are merged afterward."""
-        # Both before the export, so that what happens meanwhile is merged by the next round.
+        # Both before the export, so that what happens in the meantime is merged by the next round.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._wanted.applied(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
@@ -161,7 +161,7 @@ class TableKeeper:
         return Round(self._files.rows(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
-        # Both before the reads, so that what happens meanwhile is seen by the next round.
+        # Both before the reads, so that what happens in the meantime is seen by the next round.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
         urls, cursor, is_last = self._changed(state.cursor, rows.most_pages)

@@ -82,7 +82,7 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """What these pages, and those that were taken down, are now; None: nothing to do."""
+        """The present rows of these pages and of taken-down pages; None: nothing to do."""
         changed = {*urls, *(self._taken_down() if taken_down else ())}
         if not changed:
             return None

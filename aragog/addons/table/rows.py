@@ -1,4 +1,4 @@
-"""What the rows of a table are: the port of its keeper, and what pages and items share."""
+"""The port from which a table's keeper gets rows, and the parts that pages and items share."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TableRows(Protocol):
     """The rows of one kind of tables."""
 
     key: str
-    """The column that tells one row from another."""
+    """The column that identifies a row."""
     noun: str
-    """What a row is, in messages."""
+    """The name of a row in messages."""
     most_pages: int
     """Changed pages that one commit merges."""
     schema: Any
@@ -55,13 +55,13 @@ def bucket_of(key: str, buckets: int) -> int:
 
 
 def types_of(schema: Any) -> str:
-    """Tells the columns of a schema from others."""
+    """Identifies the columns of a schema."""
     text = "\n".join(f"{column.name} {column.type}" for column in schema)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def refuser(store: UrlStore) -> Callable[[str | None], bool]:
-    """Tells whether a URL was taken down, by itself or with its site; memory for the former."""
+    """Checks whether a URL was taken down, by itself or with its site; caches the former."""
     takedowns = store.takedowns
     single = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in single or takedowns.site_refused(url))

@@ -1,1 +1,1 @@
-"""What each operation does, whatever protocol carries it: typed requests, answers and errors."""
+"""The operations, independent of protocols: typed requests, answers and errors."""

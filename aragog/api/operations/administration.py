@@ -18,7 +18,7 @@ Domain = Annotated[str | None, Option("All URLs of a domain, and of the hosts be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """What to take down: one of the three."""
+    """The target of a takedown: exactly one of the three."""
 
     url: Annotated[
         str | None,
@@ -80,7 +80,7 @@ class TakedownEntry:
     """A host, domain or URL that was taken down."""
 
     kind: str
-    """What was taken down: a `host`, a `domain` or a `url`."""
+    """The kind of target: a `host`, a `domain` or a `url`."""
     name: str
 
 
@@ -127,12 +127,12 @@ class TokenViewRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """What the token of a call may do."""
+    """The permissions of the token of a call."""
 
     name: str | None
     """The name of the token; None when this server requires no tokens."""
     scopes: tuple[str, ...]
-    """What the token permits; `admin` includes the other scopes."""
+    """The scopes of the token; `admin` includes the others."""
     rate: float | None = None
     """Requests per second, over all processes; None: unlimited."""
 
@@ -147,7 +147,7 @@ def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:
     TokenViewRequest, http=HttpRoute("GET", "/v1/token"), thrift="UrlStore.tokenView", scope=ANY
 )
 def token_view(caller: Caller, _request: TokenViewRequest) -> TokenView:
-    """What the caller's token may do; any token may ask."""
+    """The permissions of the caller's token; every token may call this."""
     token = caller.token
     if isinstance(token, Token):
         return TokenView(str(token), _in_order(token.scopes), token.rate)

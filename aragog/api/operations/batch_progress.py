@@ -13,7 +13,7 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MOST_DOMAINS = 1000
-"""Domains whose slots are looked up: those with the most URLs left."""
+"""The number of domains whose slots are looked up, those with the most URLs left."""
 SHOWN = 10
 _ON_THEIR_WAY = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -88,7 +88,7 @@ class Batches:
 
     def progress(self, batch: str) -> BatchProgress | None:
         """
-        How far a batch is; None if it is unknown, or older than three days.
+        The progress of a batch; None if it is unknown, or older than three days.
 
         Raises:
             BrokerUnavailable, LimiterUnavailable: Redis does not answer.

@@ -258,7 +258,7 @@ def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
 
 
 def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
-    """What is stored when a page is as young as requested, or the time is over."""
+    """The stored page once it is as fresh as requested, or when the time is over."""
     fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(
             url=request.url,

@@ -86,7 +86,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
 
 
 def control_of(caller: Caller) -> CrawlControl:
-    """What controls the crawls of this server; raises `Unsupported` if it has none."""
+    """The crawl control of this server; raises `Unsupported` if it has none."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
@@ -176,7 +176,7 @@ def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
 
 @dataclass(frozen=True, slots=True)
 class CrawlDomain:
-    """What became of the URLs of a registered domain."""
+    """The outcomes of the URLs of a registered domain."""
 
     domain: str
     outcomes: Mapping[str, int]
@@ -184,7 +184,7 @@ class CrawlDomain:
 
 @dataclass(frozen=True, slots=True)
 class CrawlHour:
-    """What became of URLs within an hour."""
+    """The outcomes of URLs within an hour."""
 
     at_ms: int
     outcomes: Mapping[str, int]
@@ -200,7 +200,7 @@ class CrawlReportView:
     hours: tuple[CrawlHour, ...] = field(default=())
     """Of the last 90 days, in order."""
     failures: tuple[FailedUrls, ...] = ()
-    """What fails and why: the most frequent first, up to 1,000."""
+    """The failures by reason, the most frequent first, up to 1,000."""
     open: tuple[OpenDomain, ...] = ()
     """Domains of which URLs wait for it, the slowest first, up to 1,000."""
     open_domains: int = 0
@@ -247,7 +247,7 @@ def _most_urls(item: tuple[str, Counter[str]]) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class CrawlStateRequest:
-    """What a crawl shall do."""
+    """The requested state of a crawl."""
 
     name: Name
     state: Annotated[
@@ -308,7 +308,7 @@ def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
 
 @dataclass(frozen=True, slots=True)
 class DeletedCrawl:
-    """What the deletion of a crawl did."""
+    """The result of deleting a crawl."""
 
     deleted: int
     """Pages that were deleted."""

@@ -88,7 +88,7 @@ class GraphEdge:
     score: int
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     order: Annotated[bytes | None, Option("", omitted=True)] = None
-    """What sorts it among those of its score, of types in `store.graph_ordered`; None: nothing."""
+    """Its place among edges of one score, for types in `store.graph_ordered`; None: it has none."""
 
     @classmethod
     def of(cls, edge: Edge) -> GraphEdge:

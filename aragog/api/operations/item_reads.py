@@ -43,7 +43,7 @@ class ItemRecord:
 
     kind: str
     key: str
-    """What tells it from the others of its kind; empty: nothing does."""
+    """Its key, which no other item of its kind has; empty: it has no key."""
     values: Values
     page_url: str
     """The canonical URL of that page."""

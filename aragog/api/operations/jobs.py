@@ -81,7 +81,7 @@ class QueueJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """What became of a job that was enqueued."""
+    """The result of enqueuing a job."""
 
     job_id: str
     already_there: bool
@@ -105,7 +105,7 @@ class ClaimedJob:
 
     @property
     def claim(self) -> JobClaim:
-        """What ends or keeps the claim."""
+        """The claim, with which the job is acknowledged or the claim is extended."""
         return JobClaim(self.job_id, self.claim_token, self.attempt)
 
 

@@ -22,7 +22,7 @@ AT_ONCE = 2
 FREE_BYTES = 1_048_576
 MOST_BYTES = 33_554_432
 WAIT_S = 0.5
-"""Longer than a large read takes, and shorter than the deadline of a request."""
+"""More time than a large read takes, and less than the deadline of a request."""
 
 
 class TooManyReads(TransientError):
@@ -30,7 +30,7 @@ class TooManyReads(TransientError):
 
 
 class NobodyWaits(TransientError):
-    """The caller of the read has gone, or its deadline has passed; nobody gets this."""
+    """The caller of the read has disconnected, or its deadline has passed; nobody receives this."""
 
 
 class ReadTooLarge(TransientError):

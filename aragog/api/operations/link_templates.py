@@ -54,7 +54,7 @@ def list_templates(caller: Caller, request: TemplatesRequest) -> HostTemplates:
 
 @dataclass(frozen=True, slots=True)
 class DecideTemplateRequest:
-    """What an operator says about a template."""
+    """An operator's decision about a template."""
 
     host: HostName
     template: Template

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Pool(StrEnum):
-    """What an operation blocks on; each kind has its own threads, so that none delays another."""
+    """The part an operation blocks on; each kind has its own threads, so none delays another."""
 
     STORE = auto()
     CONTENT = auto()
@@ -63,7 +63,7 @@ Explain = Callable[[str], "Explanation"]
 
 
 class TakedownsChanged(Protocol):
-    """Tells the rest of the system that the takedowns changed."""
+    """Notifies the rest of the system that the takedowns changed."""
 
     def __call__(self, *, purge: bool) -> object: ...
 
@@ -289,7 +289,7 @@ def _always(_request: Any) -> bool:
 
 
 class Defined(Protocol[P, Q_co]):
-    """What `operation` returns: it makes an operation of a function, which may wait."""
+    """The decorator that `operation` returns, which makes an operation of a function."""
 
     @overload
     def __call__(self, run: Callable[[Caller, Q_co], Steps[R]], /) -> Operation[P, R]: ...

@@ -21,7 +21,7 @@ from pinlater.cluster import Cluster
 from pinlater.shard import Shard
 
 LEGACY = "jobs."
-"""What the queues of doors were named with up to version 0.1."""
+"""The prefix of the queues of doors up to version 0.1."""
 FRESH_S = 2.0
 LEGACY_FRESH_S = 10.0
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class QueueDoors:
         return names
 
     def _each(self, ask: Callable[[Shard], T]) -> list[T]:
-        """What the shards answer that are there; raises BrokerUnavailable if none is."""
+        """The answers of the shards that respond; raises BrokerUnavailable if none does."""
         answers, problem = [], None
         for shard in self._cluster.healthy():
             try:

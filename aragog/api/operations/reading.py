@@ -99,7 +99,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
-    """What records are returned with, as members of `PageRecord`."""
+    """The extras of records, as members of `PageRecord`."""
     values: dict[str, Any] = {}
     if "aliases" in include:
         values["aliases"] = tuple(store.aliases.of(url)[:MOST_ALIASES])

@@ -1,4 +1,4 @@
-"""What a caller's token allows: scopes of the store and of graphs, and the refusal without one."""
+"""The scopes of tokens for the store and for graphs, and the refusal of a call without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.errors import AccessDenied, BadInput
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
-"""What a token may do; `read@pins` and `write@pins` are of one graph (docs/extending.md)."""
+"""The scopes of tokens; `read@pins` and `write@pins` are those of one graph (docs/extending.md)."""
 GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
 ANY = ""
 """The scope of calls that every token may make."""

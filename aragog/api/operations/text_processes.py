@@ -45,7 +45,7 @@ DEADLINE_S = 10.0
 """From the request for a text to its end: waiting for a process and finding it."""
 MOST_WAITING = 256
 MOST_WAITING_BYTES = 64 << 20
-"""Bodies of pages that wait for a process; beyond either, callers are told to come back later."""
+"""The most bodies that wait for a process; beyond either, callers get an error to retry."""
 REFUSED_FOR_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
 _MOST_REFUSED = 1_000
@@ -135,7 +135,7 @@ class TextProcesses:
 
 
 class _Shared:
-    """What callers and the threads that run processes share; no reference to the former."""
+    """State that callers share with the threads that run processes; it has no reference to them."""
 
     def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
         self._settings = settings

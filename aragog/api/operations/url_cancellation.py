@@ -32,7 +32,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelAnswer:
-    """What a cancellation was about."""
+    """The target of a cancellation."""
 
     waiting: int | None = None
     """How many URLs wait, in a dry run."""

@@ -19,7 +19,7 @@ MOST_ITEMS = 1000
 MOST_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
-"""What a record may be returned with."""
+"""The names of extras of a record."""
 
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[

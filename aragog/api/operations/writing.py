@@ -114,7 +114,7 @@ def _written(store: UrlStore, request: PutRequest) -> str:
         at_ms=request.at_ms,
         provenance=request.provenance,
         if_version=_expected(store, request.url, request.if_version),
-        leaving=[*request.deleted, *replaced],
+        to_delete=[*request.deleted, *replaced],
     )
     if not request.replace:
         gone = list(request.deleted)

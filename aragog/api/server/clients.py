@@ -119,7 +119,7 @@ class Clients:
 
 
 def _network(address: str) -> str:
-    """What is counted as one address."""
+    """The network that counts as one address."""
     if ":" not in address:
         return address
     try:

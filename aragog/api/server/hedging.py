@@ -11,9 +11,9 @@ more than one read in a thousand stalls, that percentile is the stall itself; th
 four medians, but no less than the percentile that spends the budget.
 
 Reads of both stores are bounded (`large_reads.py`). Each store has places for large reads of its
-own: a primary that stands still keeps its places, and the standby must answer meanwhile. A read
-that nobody waits for any more, because its caller has gone or the other store has answered, ends
-before its next row.
+own: a primary that stands still keeps its places, and the standby must answer in the meantime. A
+read that nobody waits for any more, because its caller has gone or the other store has answered,
+ends before its next row.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ hangs therefore occupies only its own threads, and the event loop goes on.
 
 Waking a thread costs more than most calls: on an embedded store one thread therefore takes call
 after call while there are any, and another is woken only when it makes no progress. Calls that wait
-meanwhile are made together where they can be, and the event loop is woken for several results at
-once. On a store behind a network every call wakes a thread, because threads spend their time
+in the meantime are made together where they can be, and the event loop is woken for several results
+at once. On a store behind a network every call wakes a thread, because threads spend their time
 waiting there; the first that runs makes a few of the calls that wait, and others find fewer.
 """
 
@@ -39,7 +39,7 @@ _TICK_S = 0.002
 
 
 class Cancellable(Protocol):
-    """What waits for a call, and may go."""
+    """A caller that waits for a call and may give up."""
 
     cancelled: bool
 
@@ -66,7 +66,7 @@ class ThreadCall(ABC):
         """Make the call, in a thread; must not raise."""
 
     def alike(self) -> Callable[[Any], bool] | None:
-        """What calls could be made with this one; None: no others. In a thread."""
+        """A test for calls that can be made with this one; None: no others. Runs in a thread."""
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:
@@ -189,7 +189,7 @@ class CallThreads:
     def _wake_loop(self) -> None:
         if not self._signalled and self._loop is not None:
             self._signalled = True
-            with suppress(RuntimeError):  # the loop was closed meanwhile
+            with suppress(RuntimeError):  # the loop was closed in the meantime
                 self._loop.call_soon_threadsafe(self._flush)
 
     # On the event loop

@@ -218,7 +218,7 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
-    """What finds the main texts that are stored is installed on this machine."""
+    """The extractor of main texts is installed on this machine."""
     pipeline = system.settings.pipeline
     if pipeline.store_text:
         from aragog.pages.main_text import load  # noqa: PLC0415 - it imports the parsers
@@ -228,7 +228,7 @@ def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_http2(system: CheckedSystem) -> Iterator[Finding]:
-    """What speaks HTTP/2 is installed on this machine, and the hosts have valid names."""
+    """The HTTP/2 library is installed on this machine, and the hosts have valid names."""
     if names := system.settings.fetch.http2_hosts:
         Http2Hosts(names, SystemClock())
         text = f"nghttp2 is installed, for {', '.join(names)}"
@@ -236,7 +236,7 @@ def check_http2(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
-    """What makes spans is installed on this machine."""
+    """The tracing library is installed on this machine."""
     if system.settings.tracing.enabled:
         require("otel", "tracing.enabled")
         where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")

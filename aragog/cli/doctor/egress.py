@@ -34,7 +34,7 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _tried(way: Way) -> str:
-    """What was tried; raises OSError, whose message has no login."""
+    """Try a way out; returns the result in words. Raises OSError, whose message has no login."""
     server = way.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in way.addresses.items():

@@ -1,4 +1,4 @@
-"""What the checks of `aragog doctor` get and find, and how they run: each in a limited time."""
+"""The arguments and findings of the checks of `aragog doctor`, which run with a time limit."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
-    """What a start of the private Redis would refuse or lose; it does not run."""
+    """Problems that would prevent a start of the private Redis, or lose data; it is not running."""
     problems = files.problems()
     total_bytes = files.total_bytes()
     if total_bytes <= MOST_READ_BYTES and (damage := files.damage()):
@@ -186,7 +186,7 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
-    """Whether a PostgreSQL server accepts jobs, and what is wrong with its settings."""
+    """A PostgreSQL server accepts jobs, and its settings are right."""
     part = f"{setting} {without_password(url)}"
     try:
         [shard] = connect_shards([url])
@@ -277,7 +277,7 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
-    """The ring that the servers have, and what in it needs an operator."""
+    """The ring of the servers, and the problems in it that need an operator."""
     if system.is_down:
         return
     try:

@@ -28,7 +28,7 @@ WALKED = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
-"""What repair walks, by its names of tables."""
+"""The tables that repair walks, by name."""
 
 
 @click.command("create-tables")

@@ -79,7 +79,7 @@ def takedown(
 
 
 def _named(opened: UrlStore, url: str) -> str:
-    """What a takedown of a URL takes down; names an alias's page on another host, which stays."""
+    """The effect of a takedown of a URL; names an alias's page on another host, which stays."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:

@@ -169,7 +169,7 @@ def _export(
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
-    """What writes archives of this kind; WARC files continue after the last number."""
+    """The writer of archives of this kind; WARC files continue after the last number."""
     if place := addons.writes_formats().get(kind):
         return addons.function(place)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)

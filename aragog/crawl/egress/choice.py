@@ -16,7 +16,7 @@ DIRECT, PROXY = "direct", "proxy"
 
 @dataclass(frozen=True, slots=True)
 class EgressChoice:
-    """What is known of a request beside its URL."""
+    """The properties of a request, besides its URL, that choose its way out."""
 
     crawl: str = ""
     """The name of its crawl; "": it has none."""
@@ -36,7 +36,7 @@ class Route:
     ways: tuple[str, ...]
     """In order: the next one is used while those before it fail."""
     reason: str
-    """What chose them, for people: `egress.rules[2]`."""
+    """The rule that chose them, as users know it: `egress.rules[2]`."""
 
 
 class EgressRules:

@@ -92,7 +92,7 @@ class Way:
         The way by `fetch.proxy`.
 
         Raises:
-            ConfigError: it is no URL of a proxy.
+            ConfigError: it is not a URL of a proxy.
         """
         parts, _ = _split(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")
@@ -102,7 +102,7 @@ class Way:
         return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
 
     def key(self, url: str, crawl: str, now_ms: int) -> str:
-        """What connections have in common that a request for `url` may use."""
+        """The key of the connections that a request for `url` may use."""
         if not self.words:
             return self.name
         found = self._values(url, crawl, now_ms)
@@ -129,7 +129,7 @@ class Way:
         return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves)
 
     def _values(self, url: str, crawl: str, now_ms: int) -> dict[str, str]:
-        """What replaces each word; a session is the same for a domain for its time."""
+        """The replacement of each word; a domain keeps its session for the session's lifetime."""
         domain = registered_domain(url)
         window = now_ms // int(self.session_s * 1000)
         session = blake2s(f"{self.name} {domain} {window}".encode()).hexdigest()[:12]

@@ -12,7 +12,7 @@ Public:
     cookies        the cookies of a fetch, and of the session of an origin
     content_types  whether a body is a page
     http2_hosts    hosts to which HTTP/2 is offered
-    recorded       responses that somebody recorded
+    recorded       responses from a recording
     faults         why a fetch ended early
     adapter        connections to addresses that the SSRF filter accepted, for requests
 """

@@ -154,7 +154,7 @@ class FetchAttempt:
 
     def _signs_again(self, response: HttpResponse) -> bool:
         """
-        Whether to repeat the request with the signature that a 403 asks for (Accept-Signature).
+        Whether to repeat the request with the signature that a 403 requests (Accept-Signature).
 
         At most once in a fetch, and at a slot of its own; not if that is far.
         """
@@ -301,7 +301,7 @@ class FetchAttempt:
         return self._request is not None and "Range" in self._request.headers
 
     def _part(self, response: HttpResponse) -> Outcome:
-        """A 206 that nobody asked for: its start is kept like that of a response that broke off."""
+        """A 206 that was not requested: the start of a page is stored as a truncated response."""
         part = part_of(response.head)
         if part.is_start:
             return self._read(response, part.missing)

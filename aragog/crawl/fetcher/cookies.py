@@ -34,7 +34,7 @@ MAX_READ = 200
 
 @dataclass(frozen=True, slots=True)
 class _CookiePlace:
-    """What a cookie is replaced by: the next one with the same name, domain and path."""
+    """The identity of a cookie: a later one with the same name, domain and path replaces it."""
 
     name: str
     domain: str

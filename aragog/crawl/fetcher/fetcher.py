@@ -45,7 +45,7 @@ class Fetcher:
         sharing: a fetcher with the same ways out and TLS, whose connections this one uses too.
         signer: signs every request; None: they are not signed.
         as_declared: a body of an accepted type is taken as what it is declared as, unread.
-        start_is_enough: bodies of any size are cut at `max_body_bytes`, and none is TooLarge.
+        start_is_enough: bodies of any size are cut at `max_body_bytes`, and none becomes TooLarge.
         egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
     """
 

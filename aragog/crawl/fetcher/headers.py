@@ -64,7 +64,7 @@ class PartOfPage(NamedTuple):
     is_start: bool
     """Its body begins where the page does."""
     missing: str | None
-    """What it lacks; None: nothing."""
+    """The part of the page that is missing; None: it is complete."""
 
 
 def part_of(head: ResponseHead) -> PartOfPage:

@@ -1,5 +1,5 @@
 """
-Read an HTTP response that somebody recorded, such as a record of a web archive.
+Read an HTTP response from a recording, such as a record of a web archive.
 
 It has the decoders and the limits of a fetch. A record ends the body, whatever its headers say. An
 archive may have undone a coding and kept the header that names it: a body that does not begin as

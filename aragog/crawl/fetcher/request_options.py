@@ -28,6 +28,6 @@ class RequestOptions:
     error_body_bytes: int = 0
     """How much of the body of a 4xx or 5xx is read, as sent and decoded; 0: nothing."""
     egress: EgressChoice = ANY
-    """What chooses the way out of each request."""
+    """The properties that choose the way out of each request."""
     cookies: OriginCookies | None = None
     """The session of an origin; None: cookies last for one fetch, if settings allow them."""

@@ -1,5 +1,5 @@
 """
-Whether a key directory, as a verifier receives it, belongs to the keys that sign. Pure.
+Check that a key directory, as a verifier receives it, belongs to the signing keys. Pure.
 
 `aragog doctor` fetches the directory and asks this. It checks what the verifiers of
 draft-ietf-webbotauth-httpsig-protocol check, and what they cannot know: that no key is missing.
@@ -36,7 +36,7 @@ def directory_problems(
     now_s: float,
 ) -> Iterator[str]:
     """
-    Yield what is wrong with a published key directory, most important first.
+    Yield the problems of a published key directory, most important first.
 
     Args:
         agent: its URL, `identity.agent`.
@@ -78,7 +78,7 @@ def _signature_problems(
     published: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield what is wrong with the signatures by which the keys' owner shows that he has them."""
+    """Yield the problems of the signatures by which the owner proves possession of the keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
         yield "its Content-Digest is not that of its content; send the headers of `identity files`"

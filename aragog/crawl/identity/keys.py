@@ -2,7 +2,7 @@
 The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its time of use.
 
 A file has several keys while they are rotated: one that signs, its successor, which is published
-before it is used, and predecessors, which are published until nobody verifies with them any more.
+before it is used, and predecessors, which are published until no verifier uses them any more.
 The file is private (mode 0600). Nothing here puts a private key into a message.
 """
 
@@ -118,7 +118,7 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need: those that sign or will, and those that did lately."""
+    """Return the keys that verifiers need: present, future and recent signing keys."""
     return [key for key in keys if now_s < _end(key)]
 
 

@@ -53,7 +53,7 @@ def published_files(
     settings: Settings, keys: Sequence[SigningKey], now_s: int
 ) -> list[PublishedFile]:
     """
-    Return everything that is to be published at the host of `identity.agent`.
+    Return everything that must be published at the host of `identity.agent`.
 
     Args:
         settings: of the crawl.

@@ -80,7 +80,7 @@ class RequestSigner:
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
         # Some verifiers take the value of a missing query for an empty text, and not for "?".
         self._wanted: dict[str, SignatureRequest] = {}
-        """What hosts asked for, without its nonce: their next requests are signed so at once."""
+        """The signatures that hosts requested, without nonce; their next requests carry them."""
         self._without_query = tuple(each for each in self._components if each.name != "@query")
 
     def sign(
@@ -94,7 +94,7 @@ class RequestSigner:
             wanted: what its server asked to be signed; the usual components are covered as well.
 
         Raises:
-            UnsignableError: the request lacks a component that was asked for.
+            UnsignableError: the request lacks a component that was requested.
             ConfigError: the key file cannot be used, no key is in its time, or the extra
                 `identity` is missing.
         """

@@ -1,5 +1,5 @@
 """
-What an HTTP signature covers: components of a message, and their text (RFC 9421, section 2). Pure.
+The signature base of HTTP signatures: components of a message (RFC 9421, section 2). Pure.
 
 Components are the derived ones of requests and responses, header fields as they are sent, members
 of dictionaries (`;key=`) and components of the request that a response answers (`;req`). The
@@ -32,7 +32,7 @@ class SignedMessage:
     """The Host header as it is sent."""
     path: str = "/"
     query: str = "?"
-    """It begins with its question mark, which alone stands for no query."""
+    """The query with its question mark, which alone means an empty query."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Values of the header fields; those of a repeated field joined by commas. Names are found in
     lower case."""

@@ -20,7 +20,7 @@ MOST_NONCE_CHARS = 512
 
 @dataclass(frozen=True, slots=True)
 class SignatureRequest:
-    """A signature that a server asks for."""
+    """A signature that a server requests."""
 
     label: str
     components: tuple[Component, ...]
@@ -53,7 +53,7 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
 
 
 def _components(label: str, member: Member) -> tuple[Component, ...] | None:
-    """Return the components of a member; None if it is no list of components."""
+    """Return the components of a member; None if it is not a list of components."""
     if not isinstance(member.value, tuple) or len(member.value) > MOST_COMPONENTS:
         return None
     components = []

@@ -86,7 +86,7 @@ class CrawlCounts:
 
     @property
     def is_exact(self) -> bool:
-        """What was enqueued is what waits and what became of the rest."""
+        """True if the enqueued URLs equal those that wait plus those with an outcome."""
         return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
 
 

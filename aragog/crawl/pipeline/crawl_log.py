@@ -386,7 +386,7 @@ class CrawlLogWriter:
         return self.span_s * 1000
 
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
-        """Write one span; False if another writer finished it meanwhile."""
+        """Write one span; False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
             # In a thread that ends: each thread that lives on keeps 10 MB of what this takes.

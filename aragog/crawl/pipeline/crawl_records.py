@@ -31,7 +31,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class CrawlPhase(StrEnum):
-    """What a crawl does."""
+    """The state of a crawl."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -47,7 +47,7 @@ ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlTerms:
-    """What who starts a crawl chooses, beside its scope."""
+    """The options of a crawl that its creator chooses, besides its scope."""
 
     depth: int = 0
     """Link hops that are followed from its seeds."""
@@ -55,7 +55,7 @@ class CrawlTerms:
     """Follow links that are marked `nofollow` too."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
-    """What it is for, separated by spaces; None: what the settings say."""
+    """Its purposes, separated by spaces; None: those of the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
@@ -82,7 +82,7 @@ class CrawlRecord(CrawlTerms):
 
     name: str
     number: int
-    """What its URLs carry now."""
+    """The number that its URLs carry now."""
     past: tuple[int, ...] = ()
     """The numbers that it had before it was started again, oldest first."""
     state: CrawlPhase = CrawlPhase.RUNNING

@@ -80,7 +80,7 @@ class Crawls:
         cancellations: tuple[Cancellation, ...],
         now_ms: int,
     ) -> Self:
-        """What these records say."""
+        """The crawls of these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         over = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
@@ -275,7 +275,7 @@ class CrawlRegistry:
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
         Change what upkeep writes of a crawl; the record after it. It stays as it is if it has got
-        another number or round meanwhile. Raises `BadInput` if it was deleted.
+        another number or round in the meantime. Raises `BadInput` if it was deleted.
         """
 
         def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:

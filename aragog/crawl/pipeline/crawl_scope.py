@@ -133,17 +133,17 @@ class Scope:
         return ScopeVerdict(True, pattern or place or NO_RULE)
 
     def excludes(self, url: str) -> bool:
-        """Whether a rule with `-` leaves out a normalized URL, wherever it is."""
+        """Whether a rule with `-` excludes a normalized URL, at any position."""
         return any(rule.matches(url) for rule in _read(self.rules).out)
 
     @property
     def is_about_pages(self) -> bool:
-        """Whether it asks for content types or languages."""
+        """True if a rule is about content types or languages."""
         return bool(_read(self.rules).pages)
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
-        Decide about what a URL brought.
+        Decide about the response of a URL.
 
         Args:
             content_type: of the response, with or without parameters; None: it says none.

@@ -1,4 +1,4 @@
-"""What became of each URL that was enqueued. Pure, and cheap to import."""
+"""The result for each URL that was enqueued. Pure, and cheap to import."""
 
 from __future__ import annotations
 

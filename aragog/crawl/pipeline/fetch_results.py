@@ -83,7 +83,7 @@ NEEDED = frozenset({
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
-"""What later stages read."""
+"""The fields that later stages read."""
 COOKIES = frozenset({"set-cookie", "set-cookie2"})
 MOST_BYTES = 16_384
 """Limit of names and values of the final response, in characters; they are Latin-1."""

@@ -54,7 +54,7 @@ class Finished:
 def finished(
     jobs: Iterable[UrlJob], answers: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """The messages for those of `jobs` that somebody waits for; `answers` are by URL. Pure."""
+    """The messages for those of `jobs` that a caller waits for; `answers` are by URL. Pure."""
     return [
         OutgoingMessage(
             Destination.FINISHED,

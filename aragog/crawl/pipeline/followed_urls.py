@@ -59,11 +59,11 @@ class FollowedUrls:
         return request_id
 
     def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that are enqueued, if somebody waits for those of this request id."""
+        """Add normalized URLs that are enqueued, if a caller waits for those of this request id."""
         self._push(request_id, [f"={depth} {url}" for url in urls])
 
     def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that were in flight already, if somebody waits for them."""
+        """Add normalized URLs that were in flight already, if a caller waits for them."""
         if request_id.startswith(RUN):
             new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
             self._push(request_id, [f"{depth} {url}" for url in new])

@@ -59,7 +59,7 @@ MOST_DOMAINS = 50_000
 DELETED = "deleted"
 """The outcome of URLs whose messages an operator deleted."""
 UNSENT = ""
-"""Instead of an outcome: the URL counts as if it had not been enqueued."""
+"""Used instead of an outcome: the URL counts as never enqueued."""
 
 
 def done_channel(prefix: str) -> str:
@@ -68,18 +68,18 @@ def done_channel(prefix: str) -> str:
 
 
 class Mark(IntEnum):
-    """What `mark` found; `NEW` alone must be sent."""
+    """The result of `mark`; only `NEW` URLs must be sent."""
 
     WAITING = 0
     NEW = 1
     JOINED = 2
-    """It waits for another crawl, and was added to those of this one."""
+    """It waits for another crawl, and now also for this one."""
     MOST_URLS = 3
-    """The crawl has as many URLs as it may; it is not marked."""
+    """The crawl has reached its most URLs; the URL is not marked."""
     MOST_OF_HOST = 4
     UNCLEAR = 5
     OVER_QUOTA = 6
-    """The token of the crawl has used what it may; it is not marked."""
+    """The token of the crawl has used its quota; the URL is not marked."""
 
 
 _MARKS = {ord(str(mark.value)): mark for mark in Mark} | {ord("?"): Mark.UNCLEAR}
@@ -93,17 +93,17 @@ class Wants:
     depth: int = 0
     """How deep it follows their links."""
     max_urls: int | None = None
-    """The most URLs of the crawl; None: no bound."""
+    """The most URLs of the crawl; None: unlimited."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """What the token of the crawl has used; None: it has no bounds."""
+    """What the token of the crawl has used; None: it has no quota."""
 
 
 ANYONE = Wants()
 
 
 class UrlEnding(NamedTuple):
-    """What became of a URL for a crawl."""
+    """The ending of a URL for a crawl."""
 
     url: str
     crawl: int
@@ -111,7 +111,7 @@ class UrlEnding(NamedTuple):
     outcome: str
     bytes: int = 0
     for_all: bool = False
-    """It has ended for every crawl that wants it."""
+    """It ended for every crawl that wants it."""
     notes: tuple[str, ...] = ()
     """Words that are counted beside the outcome, such as `unchanged`."""
 
@@ -121,7 +121,7 @@ class Heir(NamedTuple):
 
     crawl: int
     depth: int | None
-    """How deep it follows its links; None: as deep as the job that was sent for it says."""
+    """How many link hops it follows; None: as many as the job that was sent for it."""
 
 
 class Question(NamedTuple):
@@ -135,7 +135,7 @@ class Question(NamedTuple):
 
 
 class Held(IntEnum):
-    """What a job does whose crawl may have ended, instead of going on for an `Heir`."""
+    """The next step of a job whose crawl may have ended, unless it continues for an `Heir`."""
 
     GOES_ON = 0
     ENDS = 1
@@ -221,7 +221,7 @@ class InFlightSet:
         return found
 
     def _room(self, client: redis.Redis, wants: Wants) -> int:
-        """The most URLs of the crawl on this server: what the others have counts there."""
+        """The most URLs of the crawl on this server; those on other servers count there."""
         if wants.max_urls is None:
             return -1
         others = 0
@@ -249,7 +249,7 @@ class InFlightSet:
 
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """
-        Count what became of URLs, and report those that are done to who waits for them.
+        Count the endings of URLs, and report those that are done to the callers that wait for them.
 
         Returns for each URL, in order, the crawl that wants it next: it needs a job of its own.
         None: no other crawl wants it.
@@ -285,7 +285,7 @@ class InFlightSet:
         self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[Held | Heir]:
         """
-        Take URLs out of the sets of crawls that ended; what their jobs do, in order.
+        Remove URLs from the sets of crawls that ended; returns the next step of each job, in order.
 
         Args:
             questions: the URLs.

@@ -1,5 +1,5 @@
 """
-The last outcomes of each domain, and which domains refuse us, for operators.
+Records the last outcomes of each domain, and the domains that refuse us, for operators.
 
 One small string a domain in Redis. A domain refuses us when its last `REFUSALS` answers were all
 refusals: 401, 402, 403, 451 or 429. What is no answer of the origin, such as a timeout, a 5xx or a
@@ -23,7 +23,7 @@ from pinlater.redis.scripts import load_script
 KEPT = 10
 KEPT_S = 86_400
 REFUSALS = 10
-"""Refusals in a row, without another answer between them, that mean: the domain refuses us."""
+"""The number of consecutive refusals after which a domain counts as refusing us."""
 REFUSING_KEPT_S = 30 * 86_400
 MOST_REFUSING = 10_000
 # One byte for each outcome, in stored strings: never changed.
@@ -45,7 +45,7 @@ _CODES = {
     OutcomeKind.RESERVED: b"s",
 }
 _LIMITED = b"9"
-"""A Busy that was a 429: the origin's rule about us, where a 503 is a state of its server."""
+"""A Busy with status 429, which is a rule about us; a 503 is a state of the server."""
 _REFUSING = b"12359"
 _NO_ANSWER = b"RrbBU"
 _KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_LIMITED[0]: OutcomeKind.BUSY}
@@ -74,7 +74,7 @@ class LastOutcomes:
     kinds: tuple[OutcomeKind, ...]
     """The last outcomes, at most `KEPT`, oldest first."""
     refused_since_ms: int = 0
-    """The first of the refusals that no other answer followed; 0: the last answer was none."""
+    """When the present series of refusals began; 0: the last answer was not a refusal."""
     refused_at_ms: int = 0
     """The last of these refusals, or 0."""
     refusals: int = 0
@@ -82,7 +82,7 @@ class LastOutcomes:
 
     @property
     def refuses_us(self) -> bool:
-        """The domain answered nothing but refusals for a while."""
+        """True if the domain's recent answers were all refusals."""
         return self.refusals >= REFUSALS
 
 

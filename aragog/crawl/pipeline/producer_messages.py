@@ -20,7 +20,7 @@ from urlspelling.domain import origin
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
-    The batch that a message asks for, every URL normalized, and the problems of its other entries.
+    The batch that a message requests, every URL normalized, and the problems of its other entries.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or one without a usable entry.

@@ -26,7 +26,7 @@ from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
 class Queue(StrEnum):
-    """The queues, each with workers of its own (`aragog/workers/roles.py`)."""
+    """The queues, each with its own workers (`aragog/workers/roles.py`)."""
 
     FETCH = "fetch"
     ROBOTS = "robots"
@@ -68,20 +68,20 @@ class Destination(Enum):
 
 
 FETCH_BY_MODULE = "aragog.tasks.fetch"
-"""`Destination.FETCH` by the name that Celery users expect; programs of others send it."""
+"""`Destination.FETCH` by the name that Celery users expect; only other programs send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTask:
-    """A Celery task of a team's own, in a queue that its own workers read."""
+    """A Celery task of the user, in a queue that the user's own workers read."""
 
     task: str
     queue: str
 
 
-# As many as one script call of pinlater's takes.
+# The number of jobs in one script call of pinlater.
 MOST_AT_ONCE = 200
-# Of a message, in Flower and the logs.
+# The length of a message's description in Flower and the logs.
 MOST_SHOWN_URLS = 3
 MOST_SHOWN_CHARS = 500
 BROKER_ERRORS = (
@@ -115,11 +115,11 @@ class OutgoingMessage:
     URLs that are due at about the same time share a message, also with URLs of other messages.
     """
     even_when_full: bool = False
-    """Let pinlater take it although the server's memory is full, as what a stage hands on."""
+    """Accepted even if the server's memory is full, because it continues work that has begun."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """The priority of a message about these jobs: that of the most urgent one. Pure."""
+    """The priority of a message with these jobs: that of the most urgent one. Pure."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 

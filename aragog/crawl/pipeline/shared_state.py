@@ -1,4 +1,4 @@
-"""What all processes of the pipeline share in Redis, connected as the settings say."""
+"""The state in Redis that all processes of the pipeline share, connected by the settings."""
 
 from __future__ import annotations
 

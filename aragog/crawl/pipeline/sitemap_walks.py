@@ -1,7 +1,7 @@
 """
-Walks of the sitemaps of a site: which files were asked for, and how many URLs they listed.
+Walks of the sitemaps of a site: which files were requested, and how many URLs they listed.
 
-A walk begins when somebody enqueues a sitemap. Indexes may list each other, so each file is
+A walk begins when a user enqueues a sitemap. Indexes may list each other, so each file is
 requested once in a walk; and a site may list any number of files and URLs, so both are bounded. A
 walk is named by the request id of its call, and the registered domain of the site.
 

@@ -87,7 +87,7 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """How many it is for: fewer than were asked for where the spool is nearly full."""
+    """How many it is for: fewer than were requested where the spool is nearly full."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ PASSES = 3
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
-# They hold nothing of a page, and somebody waits for them.
+# They hold nothing of a page, and a caller waits for them.
 _DESTINATIONS.pop(Destination.FINISHED.task)
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
@@ -256,7 +256,7 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
 
 
 def _to_waiting(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """What is said to those who wait for the refused URLs of a message."""
+    """The answers for callers who wait for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished(jobs, answers_of_taken_down(job.url for job in jobs))
 

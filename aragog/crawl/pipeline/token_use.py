@@ -33,7 +33,7 @@ def own_name(token: str) -> str:
 
 
 class CrawlUse(NamedTuple):
-    """What a crawl uses, by the counts of one server."""
+    """The resources that a crawl has used, by the counts of one server."""
 
     waiting: int
     urls: int
@@ -51,7 +51,7 @@ class UsedBy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """What a token has used, as of one moment."""
+    """The resources that a token has used, at one moment."""
 
     token: str
     quota: TokenQuota

@@ -115,7 +115,7 @@ class UrlBatches:
 
 
 def _until_s(entry: bytes | str) -> float:
-    """When an in-flight entry ends to count; the crawls that want the URL stand behind it."""
+    """When an in-flight entry expires; the crawls that want the URL follow it."""
     text = entry.decode() if isinstance(entry, bytes) else entry
     return float(text.partition(":")[0])
 

@@ -100,7 +100,7 @@ class CallSpans:
         return {url: span for url, span in found.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
-        """What the job of a URL carries of its trace; nothing unless it is traced."""
+        """The part of a URL's trace that its job carries; empty unless it is traced."""
         span = self._spans.get(url)
         return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
 
@@ -206,7 +206,7 @@ class StageSpans:
         return self._tracer.child(name, above.traceparent, kind, about, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
-        """What notes the requests of a job's fetch; None: its URL is not traced."""
+        """The recorder of the requests of a job's fetch; None: its URL is not traced."""
         return TimedGate(gate, job.next_url) if self.of(job) else None
 
     def requested(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:

@@ -20,7 +20,7 @@ from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
-"""How many messages of each queue are read; a message has up to `pipeline.batch_size` URLs."""
+"""The number of messages that are read per queue, of up to `pipeline.batch_size` URLs each."""
 
 
 class WaitingUrl(NamedTuple):
@@ -29,15 +29,15 @@ class WaitingUrl(NamedTuple):
     url: str
     """The URL to be asked next."""
     cause: str
-    """What it waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """The reason why it waits: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
-    """How many URLs of its queue it stands for."""
+    """The number of URLs of its queue that it represents."""
 
 
 def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
-    URLs of the soonest messages of `fetch` and `robots`; their weights add up to all.
+    A sample from the first due messages of `fetch` and `robots`; the weights add up to all URLs.
 
     Raises:
         BrokerUnavailable: the broker does not answer.

@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     NEW = "new"
     """Take it; answer 2xx."""
     DUPLICATE = "duplicate"
-    """It was taken before: answer 2xx, do nothing."""
+    """It was accepted before: answer 2xx, do nothing."""
     REFUSED = "refused"
     """It is not from the sender, or too old: answer 400."""
 

@@ -1,4 +1,4 @@
-"""What the limiter's servers know of domains: backlogs, errors in a row, and latency."""
+"""The state of domains on the limiter's servers: backlogs, errors in a row, and latency."""
 
 from __future__ import annotations
 

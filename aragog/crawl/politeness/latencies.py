@@ -23,7 +23,7 @@ SERVER_BITS = 12
 
 
 class Latency(NamedTuple):
-    """What `release_permit.lua` is told about the responses of a domain."""
+    """The latency of a domain's responses, as `release_permit.lua` receives it."""
 
     log_ms: float
     """The mean of ln(latency in ms / `SHORTEST_MS`), from 0 to 8."""

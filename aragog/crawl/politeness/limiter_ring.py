@@ -170,7 +170,7 @@ class LimiterRing:
 
         Args:
             url: its URL or name.
-            lost: give it up without its state: no domain of it is asked for as long as a worker
+            lost: give it up without its state: no request goes to its domains as long as a worker
                 that still reaches it could use its permits, and then each one waits an interval.
                 Pauses, backoffs and latencies of its domains are lost.
         """

@@ -35,7 +35,7 @@ from pinlater.redis.scripts import LuaScript, load_script
 LOOK_LEASE_MS = 10_000
 # Entries that were taken return to their lines after this. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# The most entries that one call puts into lines, because Redis serves nobody else meanwhile.
+# The most entries that one call puts into lines, because Redis serves nobody else in the meantime.
 MOST_AT_ONCE = 1_000
 
 
@@ -63,7 +63,7 @@ class LineEntry:
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
-    """What the caller needs to send it on."""
+    """The data with which the caller sends it on."""
     crawl_delay_s: float | None = None
     """The Crawl-delay of robots.txt, in seconds."""
     look_after_ms: int = 0
@@ -75,7 +75,7 @@ class LineEntry:
 
 
 class DueLine(NamedTuple):
-    """A line that is to be looked at."""
+    """A line that must be looked at."""
 
     waiting: int
     """How many requests are in it."""
@@ -84,7 +84,7 @@ class DueLine(NamedTuple):
 
 
 USUAL_COST = 1_000_000
-"""What a request of priority 5 and weight 1 adds to the virtual time of its share."""
+"""The virtual time that a request of priority 5 and weight 1 adds to its share."""
 CLOSED = 0
 """Instead of a cost: nothing is taken of the share."""
 
@@ -171,7 +171,7 @@ class LineServer:
         self._shares = f"{prefix}lines2:shares"
 
     def due(self, most: int) -> dict[str, DueLine]:
-        """Claim up to `most` lines that are to be looked at, by domain."""
+        """Claim up to `most` lines that must be looked at, by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
                 self._redis,
@@ -295,7 +295,7 @@ class LineServer:
                 self._redis.zadd(self._due, looks, xx=True)
 
     def look(self, keys: Iterable[str], after_ms: int) -> None:
-        """Have lines looked at after this time at the latest, also if they are put up meanwhile."""
+        """Look at lines after this time at the latest, also if URLs are added until then."""
         with _errors():
             _script("line_look").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
@@ -332,7 +332,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield the payloads of a line; those that move meanwhile may be missed or repeated."""
+        """Yield the payloads of a line; those that move while it runs may be missed or repeated."""
         for name in self._lists_of(key):
             start = 0
             while True:

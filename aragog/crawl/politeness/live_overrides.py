@@ -21,7 +21,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
 KEYS = ("qps", "stopped", "quiet_hours")
-"""What can be set while the system runs."""
+"""The settings that can change while the system runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """
-The hosts that a crawl with a bound (`max_open_hosts`) has open at once.
+Limits how many hosts a crawl has open at once (`max_open_hosts`).
 
 Only URLs of open hosts leave their lines for such a crawl. A host is open for a turn of `TURN_URLS`
 URLs; then, if others wait, it goes to the end of the hosts that wait for a place. So every host has
@@ -24,30 +24,30 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host gives its place up if nothing of it was sent for this time."""
+"""An open host loses its place if none of its URLs was sent for this time."""
 NEW_LEASE_MS = 10_000
-"""The same for one that was just opened: it may have nothing to send any more."""
+"""The same for a host that was just opened, which may have nothing left to send."""
 TAIL_MS = 2_000
-"""The slots of what was sent are at most so far ahead."""
+"""The slots of sent URLs are at most this far ahead."""
 KEPT_S = 86_400
 
 
 class AskedHosts(NamedTuple):
-    """What came of asking for places."""
+    """The result of requesting places."""
 
     open: frozenset[str]
     """The asked hosts that are open."""
     others: list[str]
-    """Other hosts that were opened now: their lines are to be looked at."""
+    """Other hosts that were opened now, whose lines must be checked."""
 
 
 class SentOfHost(NamedTuple):
-    """What was sent of an open host."""
+    """The requests that were sent to an open host."""
 
     host: str
     urls: int
     is_empty: bool
-    """Nothing of it waits for the crawl any more."""
+    """None of its URLs waits for the crawl any more."""
 
 
 class OpenHosts:
@@ -68,7 +68,7 @@ class OpenHosts:
         self._tail_ms = tail_ms
 
     def ask(self, crawl: int, most: int, hosts: Sequence[str]) -> AskedHosts:
-        """Ask for places for hosts whose URLs could be sent; without hosts, only open the next."""
+        """Request places for hosts whose URLs could be sent; without hosts, only open new ones."""
         with redis_errors("redis, open hosts"):
             count, *found = load_script("aragog.crawl.politeness", "hosts_ask").run(
                 self._redis,

@@ -80,7 +80,7 @@ class Permits:
         """When this process last wrote a request to a domain, by its stopwatch."""
         self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
         self.latencies = PendingLatencies()
-        """What `report` adds to the next report of each domain."""
+        """The latencies that `report` adds to the next report of each domain."""
 
     def hold(self, token: int) -> None:
         """Note that this process has the permit of the slot with this token."""

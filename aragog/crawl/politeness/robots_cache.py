@@ -220,7 +220,7 @@ class RobotsCache:
         return (record, rules) if self._is_for_this_crawl(record, rules) else None
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
-        """False for rules of another User-Agent, or without the tdmrep.json that is asked for."""
+        """False for rules of another User-Agent, or without the tdmrep.json that is requested."""
         is_complete = rules.tdm is not None or not self._asks_tdm or not record.good
         return is_complete and rules.agent in (None, self._agent)
 

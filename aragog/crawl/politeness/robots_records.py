@@ -4,7 +4,7 @@ What the robots cache holds of an origin: the state of its rules, and their reco
 The validity is that of RFC 9309, sections 2.3.1 and 2.4:
 
     2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
-    429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
+    429, 5xx, no answer nothing may be fetched; requested again after `robots_error_s`; older good
                         rules stay in use while they are usable
 
 A record is a head of 37 bytes, what a conditional request needs, and the packed, compressed rules.
@@ -42,7 +42,7 @@ MAX_VALIDATORS_BYTES = 1_000
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""What reading a record raises whose rules another version has written in another form."""
+"""The errors of reading a record whose rules another version stored in another form."""
 
 
 class RulesState(Enum):
@@ -79,7 +79,7 @@ MISSING = CachedRules(RulesState.MISSING)
 
 
 class Validators(NamedTuple):
-    """What a conditional request for robots.txt sends (RFC 9110 section 8.8)."""
+    """The validators of a conditional request for robots.txt (RFC 9110 section 8.8)."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -99,7 +99,7 @@ class RobotsResult(NamedTuple):
     validators: Validators = NO_VALIDATORS
     """Of a 2xx."""
     tdm: tuple[TdmRule, ...] | None = None
-    """The rules of the origin's tdmrep.json; None: it was not asked for."""
+    """The rules of the origin's tdmrep.json; None: it was not requested."""
     failure: str | None = None
     """Why there is no status, one of `FAILURES`; None: another reason, or there is one."""
 

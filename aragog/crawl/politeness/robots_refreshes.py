@@ -2,7 +2,7 @@
 The refreshes of robots.txt files: claims on them, and the index of rules that expire.
 
 A claim keeps other workers from fetching the same robots.txt. The rules that a claim is about stay
-in use meanwhile.
+in use in the meantime.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class RobotsRules:
         self.agent = agent
         """The product token whose groups were kept, besides those of `*`; None: all groups."""
         self.tdm = tdm
-        """The rules of the site's tdmrep.json; None: it was not asked for."""
+        """The rules of the site's tdmrep.json; None: it was not requested."""
         self._tdm_rules = TdmRules(tdm) if tdm else None
         self._matchers: dict[str, Matcher | None] = {}
         self._usage: dict[tuple[str, str], UsageRules] = {}

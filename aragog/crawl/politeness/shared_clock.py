@@ -20,16 +20,16 @@ from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
 """
-A step of the local wall clock against the monotonic one has the offset measured at once: the
+A step of the local wall clock against the monotonic one triggers a measurement at once: the
 monotonic clock stands still while a machine sleeps.
 """
 CHECK_EVERY_S = 60.0
 """Quartz clocks drift up to 100 ppm: 6 ms in this time."""
 CHECK_SOON_S = 1.0
-"""After a measurement that failed, or whose bound is too wide."""
+"""The time to the next measurement after one that failed, or whose bound is too wide."""
 GOOD_BOUND_MS = 25.0
 TRIES = 5
-"""Readings of a server's time until one has a good bound; the best one counts."""
+"""The most readings of a server's time until one has a good bound; the best one counts."""
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class SharedClock:
                     self._measure()
                 assert self._offset is not None  # noqa: S101 - a type
                 return self._offset
-        # One thread checks; the others go on with the offset that is known.
+        # One thread checks; the others continue with the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):
             try:
                 self._measure_again()
@@ -121,7 +121,7 @@ class SharedClock:
         if known is not None:
             apart_ms = found.ms - known.ms
             if abs(apart_ms) <= known.bound_ms + found.bound_ms:
-                # Both may be right: the time goes on without a step.
+                # Both may be right, so the time continues without a step.
                 if known.bound_ms <= max(GOOD_BOUND_MS, found.bound_ms):
                     return
             elif abs(apart_ms) > STEP_MS:

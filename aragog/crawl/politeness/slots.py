@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
-# These four are as in lua/prelude.lua. An interval is not made longer than this because of latency.
+# The same four values as in lua/prelude.lua. Latency does not make an interval longer than this.
 LONGEST_FOR_LATENCY_US = 10_000_000.0
 # Responses after which the usual latency of a domain is known.
 _LEARNED = 8
@@ -82,7 +82,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """There is no slot within the time that the request can wait. Nothing was reserved."""
+    """The next slot is later than the request can wait. Nothing was reserved."""
 
     key: str
     free_at_ms: int
@@ -107,20 +107,20 @@ class DomainReport:
     next_slot_at_ms: int | None
     """When the next slot is; None when a request may be sent now."""
     backlog_ms: int
-    """How long its reserved slots and the requests in its line take at the current rate."""
+    """The time that its reserved slots and its waiting requests take at the current rate."""
     backoff_factor: float
-    """What the interval is multiplied by; 1.0 at the full rate."""
+    """The factor of the interval; 1.0 at the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
     """The most requests at once; None when they are not limited."""
     stopped: bool = False
     """An operator stopped it: no request is sent until it is resumed."""
     quiet_ms: int = 0
-    """How much longer its quiet hours last; 0: it has none now."""
+    """How much longer its quiet hours last; 0: they are over."""
     waiting: int = 0
     """How many requests are in its line."""
     paused_ms: int = 0
-    """How much longer no request is sent because the domain asked for a rest (429, 503)."""
+    """How much longer no request is sent because of a 429 or 503."""
     latency_factor: float = 1.0
     """What the interval is multiplied by because responses take longer than usual; 1.0: they do
     not. The longer of this interval and that of the backoff factor applies."""
@@ -130,7 +130,7 @@ class DomainReport:
     """How long responses of the domain usually take; None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
-        """The interval in force, of the one that the domain's rate or Crawl-delay gives."""
+        """The interval in force, given that of the domain's rate or Crawl-delay."""
         return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
@@ -162,7 +162,7 @@ class DomainState(NamedTuple):
 
     @property
     def latency_factor(self) -> float:
-        """What latency multiplies the interval by; see `DomainReport`."""
+        """The factor of the interval due to latency; see `DomainReport`."""
         return math.exp(self.latency_steps * _LATENCY_STEP)
 
     @property

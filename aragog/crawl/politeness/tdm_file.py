@@ -49,7 +49,7 @@ class TdmRule(NamedTuple):
 
 
 UNREADABLE = (TdmRule("/", "1", "", 0),)
-"""What counts for a site whose file is there and cannot be read: everything is reserved."""
+"""The rules of a site whose file exists and cannot be read: everything is reserved."""
 
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:

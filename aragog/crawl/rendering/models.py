@@ -1,4 +1,4 @@
-"""What goes into a rendering and what comes out of it."""
+"""The input and the result of a rendering."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlainPage:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """A GET that a page's script asks for: a script, or data."""
+    """A GET that a page's script requests: a script, or data."""
 
     url: str
     """The URL as the page spelled it: absolute, without a fragment."""
@@ -32,7 +32,7 @@ class ResourceRequest:
     until_s: float
     """When the page's time is over, by the monotonic clock."""
     purposes: str | None = None
-    """What the crawl of the page is for, as its job carries it; None: what the settings say."""
+    """The purposes of the page's crawl, as its job carries them; None: those of the settings."""
     crawl: int = 0
     """The number of the crawl of the page; 0: none."""
 

@@ -1,5 +1,5 @@
 """
-Render one page: hand it its document and what its scripts ask for, then read the DOM.
+Render one page: hand it its document and what its scripts request, then read the DOM.
 
 Only GETs of scripts and data (script, fetch, XMLHttpRequest) are answered. Style sheets are empty,
 because some scripts wait for theirs. Everything else fails: frames, fonts, media, beacons, other
@@ -58,7 +58,7 @@ class PageRun:
     Args:
         settings: the limits.
         document: the page.
-        fetch: fetches what its scripts ask for.
+        fetch: fetches what its scripts request.
         user_agent: what scripts read as `navigator.userAgent`.
         max_html_bytes: of the rendered document.
     """

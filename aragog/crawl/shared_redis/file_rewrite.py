@@ -18,7 +18,7 @@ class FileRewrite:
     Rewrites of the append-only file, each begun after it was requested.
 
     A rewrite that runs began with what has been deleted since, and the server refuses a second one
-    meanwhile. So a request is kept in Redis until a rewrite has begun after it.
+    in the meantime. So a request is kept in Redis until a rewrite has begun after it.
 
     Every call raises `BrokerUnavailable` when Redis does not answer.
     """
@@ -50,4 +50,4 @@ class FileRewrite:
                 pipe.delete(self._key)
                 pipe.execute()
             except WatchError:
-                return  # requested again meanwhile, after the rewrite began
+                return  # requested again in the meantime, after the rewrite began

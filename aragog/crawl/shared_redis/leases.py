@@ -22,7 +22,7 @@ import redis
 from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
-"""What `acquire` returns for a lease of another: one that was renewed, and one that was not yet."""
+"""The results of `acquire` for a lease of another process: renewed, or not renewed yet."""
 _GRANT = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
 
 

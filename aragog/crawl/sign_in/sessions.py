@@ -27,7 +27,7 @@ LEASE_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What is known of signing in to an origin for a crawl."""
+    """The state of signing in to an origin for a crawl."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
     """As `Cookies.plain` has them; (): there is no session."""

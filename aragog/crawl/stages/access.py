@@ -123,7 +123,7 @@ class Access:
         return vetted
 
     def statements(self, url: str) -> str:
-        """What robots.txt says about the uses of a page that was just asked for; "": nothing."""
+        """The statements of robots.txt about uses of a page that was just requested; "": none."""
         settings = self.rules.settings
         rules = self.rules.robots.rules_of_admitted(origin(url))
         if rules is None:

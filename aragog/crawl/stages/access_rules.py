@@ -39,10 +39,10 @@ _NO_ANSWER = {
 
 
 class RequestKind(Enum):
-    """What a request is for."""
+    """The kind of a request."""
 
     PAGE = "page"
-    """A page, or what the scripts of a page ask for."""
+    """A page, or what the scripts of a page request."""
     SITEMAP = "sitemap"
     """A sitemap: no content to be used, so no purpose of the crawl is asked about."""
     ROBOTS = "robots"
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
     """All spellings of the URL that robots.txt must allow."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
-    """What its crawl is for; None: what the settings say."""
+    """The purposes of its crawl; None: those of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class AccessRules:
         return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
 
     def purposes(self, asked: Asked) -> tuple[str, ...]:
-        """What a request is asked about."""
+        """The request that the rules are asked about."""
         if asked.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if asked.purposes is None else asked.purposes

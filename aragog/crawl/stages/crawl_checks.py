@@ -26,7 +26,7 @@ TAKEN_DOWN = "taken down"
 
 
 class CrawlsNow(Protocol):
-    """What all crawls do now (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+    """The present states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
         """As of at most a second ago."""

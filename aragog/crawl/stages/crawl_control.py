@@ -53,7 +53,7 @@ from urlspelling.domain import registered_domain
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What the deletion of a crawl did."""
+    """The result of deleting a crawl."""
 
     deleted: int
     """Pages that were deleted."""
@@ -123,7 +123,7 @@ class CrawlControl:
         self.lines.look([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
-        """End a crawl: what waits for it is not fetched. What other crawls want goes on."""
+        """End a crawl: its waiting URLs are not fetched. URLs that other crawls want are."""
         record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
         self._look(record)
         return self.status(name)
@@ -170,7 +170,7 @@ class CrawlControl:
         return self.paces(asked) if self.paces and asked else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
-        """Cancel what waits of these URLs, hosts, domains or patterns, whoever wants it."""
+        """Cancel the waiting URLs of these hosts, domains or patterns, for every crawl."""
         return self.registry.cancel(kind, _spelled(kind, values))
 
     def waiting(self, given: Mapping[str, Sequence[str]]) -> int:
@@ -217,7 +217,7 @@ class CrawlControl:
 
 
 def _spelled(kind: str, values: Sequence[str]) -> list[str]:
-    """The values as normalized URLs have them."""
+    """The values in the spelling of normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} is none of {', '.join(KINDS)}")
     if not values:

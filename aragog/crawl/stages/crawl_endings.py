@@ -33,7 +33,7 @@ from aragog.urlstore.records import PageWrite, Written
 
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
-"""The outcome of a page that a later fetch has replaced, or that was removed meanwhile."""
+"""The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
 _WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """It has ended for every crawl that wants it."""
+    """It ended for every crawl that wants it."""
     existed: bool = False
     """The page was stored already; perhaps no crawl has it."""
     notes: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """What became of a URL whose page or failure was written. Pure."""
+    """The ending of a URL whose page or failure was written. Pure."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes

@@ -1,5 +1,5 @@
 """
-Tell the address of a crawl when it is done or has ended, and when too many of its URLs fail.
+Notify the address of a crawl when it is done or has ended, and when too many of its URLs fail.
 
 A notice is a delivery of the queue of webhooks: signed, and repeated until it is accepted. It is
 sent first, and then the record says so: killed in between, it is sent once more with the same id.
@@ -71,7 +71,7 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
-    """What is told, as JSON values. Pure."""
+    """The notice, as JSON values. Pure."""
     record, counts = status.record, status.counts
     return {
         "event": kind,
@@ -104,7 +104,7 @@ class CrawlNotices:
 
     def run(self) -> int:
         """
-        Send what has not been told yet; returns how many notices.
+        Send the notices that were not sent yet; returns how many.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.

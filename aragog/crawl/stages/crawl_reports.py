@@ -31,7 +31,7 @@ class Pace:
     rate: float
     """Requests a second, with Crawl-delay and backoff; 0: it is stopped."""
     held_by: str = ""
-    """What holds it back, in words."""
+    """The reason why it waits, in words."""
     robots_unreachable: bool = False
     """Its robots.txt does not answer, so nothing is asked."""
     waiting: int = 0
@@ -142,7 +142,7 @@ def failures(
     days: Mapping[int, Counter[tuple[str, str]]],
     day: int,
 ) -> list[FailedUrls]:
-    """What was not stored, by domain and outcome, with the counts of `day` and the day before."""
+    """The URLs that were not stored, by domain and outcome, on `day` and the day before."""
     today, yesterday = days.get(day, Counter()), days.get(day - 1, Counter())
     rows = [
         FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])

@@ -249,7 +249,7 @@ class Discovery:
 
 
 def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
-    """What a result tells about the templates of its URL."""
+    """The evidence of a result about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)

@@ -152,7 +152,7 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.ended: list[OutgoingMessage] = []
-        """What is said to those who wait for URLs that are stored already, or taken down."""
+        """The answers for callers who wait for URLs that are stored already, or taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
@@ -289,7 +289,7 @@ class _Run:
             self.wait_for([following])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
-        """Another attempt once robots.txt could be fetched, or when it is asked for again."""
+        """Another attempt once robots.txt could be fetched, or when it is requested again."""
         until_ms = self._until(verdict.retry_at_ms)
         following = self.stage.returning_jobs.next_attempt(job, until_ms)
         if following is None:

@@ -29,7 +29,7 @@ class JobEgress:
     by_crawl: bool = False
 
     def choice(self, job: UrlJob) -> EgressChoice:
-        """What chooses the way of the next request of a job."""
+        """The properties that choose the way out of a job's next request."""
         if not (self.by_crawl or job.after_status):
             return ANY
         crawl = self.checks.crawl_of(job).name if self.by_crawl and job.crawl else ""

@@ -3,7 +3,8 @@ Follow links as far as the templates of their URLs have budgets (`aragog.crawl.t
 
 The budgets of the hosts of a batch are read once; what its pages brought is noted, and the verdict
 about each link follows. Then the links are enqueued, and the budgets are written. If another
-process has changed them meanwhile, they are read again, and what this batch did is noted in them.
+process has changed them in the meantime, they are read again, and what this batch did is noted in
+them.
 
 Safe to run twice and to kill at any point: a page is judged once, what was enqueued is coalesced,
 links are held before the page that named them has ended, and leave their list after they were
@@ -52,12 +53,12 @@ class ArrivedPage(NamedTuple):
     is_failure: bool = False
     """There is no such page."""
     is_stored: bool = False
-    """It was stored before, and is taken for useful."""
+    """It was stored before, so its content counts as useful."""
 
 
 @dataclass(slots=True)
 class Review:
-    """What may be followed after some pages came, and what has to be written then."""
+    """The links that may be followed after some pages arrived, and the state to write then."""
 
     store: TrapStore
     links: HeldLinks
@@ -67,7 +68,7 @@ class Review:
     moves: dict[str, dict[tuple[int, str], MovedLink]] = field(default_factory=dict)
     """What becomes of links, by host, and by crawl and link."""
     useless: set[str] = field(default_factory=set)
-    """Pages that said what others say, whose links are not followed."""
+    """Pages that repeat the content of others; their links are not followed."""
 
     def judge(self) -> None:
         """Note what the pages brought."""
@@ -155,7 +156,7 @@ class LinkBudgets:
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
-        """Those of the URLs whose hosts have budgets; none if Redis does not answer."""
+        """The URLs whose hosts have budgets; none if Redis does not answer."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host(url), []).append(url)
@@ -244,7 +245,7 @@ def _note_moved(budget: HostBudget, moved: Moved) -> None:
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
-    """Note what a page brought; False if others said the same before."""
+    """Note the content of a page; False if earlier pages had the same."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
@@ -274,7 +275,7 @@ def options_of(wire: bytes) -> EnqueueOptions:
 def follow_all(
     links: Mapping[str, LinksByOptions], enqueue: Callable[[EnqueueOptions, list[str]], int]
 ) -> int:
-    """Enqueue all links, where no budgets are kept; how many were."""
+    """Enqueue all links without budgets; returns how many."""
     merged: dict[EnqueueOptions, dict[str, None]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():

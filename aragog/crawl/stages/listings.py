@@ -61,7 +61,7 @@ class ListingPage(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """What is enqueued for a page."""
+    """The URLs that are enqueued for a page."""
 
     job: UrlJob
     continues: list[str]
@@ -129,7 +129,7 @@ class Listings:
         )
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
-        """Whether what a page names may be asked for, by the page and by `exclude`."""
+        """Whether what a page names may be requested, by the page and by `exclude`."""
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
             return lambda _: False

@@ -94,7 +94,7 @@ class MaintenanceStage:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
-        """Tell of crawls that have ended or fail, and begin again those that are due."""
+        """Send notices of crawls that have ended or fail, and start the rounds that are due."""
         if self.notices and self.rounds:
             self.notices.run()  # first: a round that begins is not done any more
             self.rounds.run()

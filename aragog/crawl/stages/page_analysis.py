@@ -47,7 +47,7 @@ TextFields = Callable[[Document], Mapping[str, bytes]]
 """Returns the fields of a page's main text."""
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
-"""What holds for a page whose own wishes could not be read."""
+"""The preferences of a page whose own statements could not be read."""
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
@@ -66,7 +66,7 @@ class PageAnalysis:
     noindex: bool
     nofollow: bool
     preferences: tuple[UseStatement, ...] = ()
-    """What its headers and elements say about its uses."""
+    """The statements of its headers and elements about its uses."""
     unavailable_after_ms: int | None = None
     """When it asks to be removed."""
     complete: bool
@@ -74,11 +74,11 @@ class PageAnalysis:
     problems: tuple[str, ...] = ()
     """Components whose analysis failed, each with the error."""
     text_sketch: str = ""
-    """What its main text is compared by; empty: it is too short."""
+    """The sketch by which its main text is compared; empty: the text is too short."""
     feed: str | None = None
     """The first feed that it links to, in its registered domain (`<link rel=alternate>`)."""
     traits: PageTraits | None = None
-    """What traps are recognized by; None: nobody asked for it."""
+    """The traits by which traps are recognized; None: not requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class _Parts:
             return otherwise
 
     def sketch(self, page: Document) -> str:
-        """What the page's text is compared by; made once."""
+        """The sketch by which the page's text is compared; computed once."""
         if self._sketch is None:
             self._sketch = self.get("text sketch", lambda: compared_text.sketch(page), "")
         return self._sketch
@@ -234,7 +234,7 @@ def fields_of(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """What finds the main texts that are stored; None: none is."""
+    """The extractor of the main texts that are stored; None: none are."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -266,7 +266,7 @@ def _with(
 def _statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
-    """What the response and the page say about its uses."""
+    """The statements of the response and the page about its uses."""
     headers = result.fetch.headers
     metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [

@@ -34,7 +34,7 @@ RUNS_LOST = "each process that read the page was lost"
 
 
 class SourceReading(NamedTuple):
-    """What a sitemap or feed came to."""
+    """The result of reading a sitemap or feed."""
 
     enqueued: int
     """How many of its entries were enqueued."""
@@ -48,7 +48,7 @@ class SitemapReader(Protocol):
     """Takes what a sitemap lists (`aragog.crawl.stages.sitemap_reading`)."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
-        """What it came to. Raises `PageTooExpensive`, `MemoryError`."""
+        """The result. Raises `PageTooExpensive`, `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)

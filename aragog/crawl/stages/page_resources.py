@@ -1,7 +1,7 @@
 """
 The requests of a page that is rendered: each is allowed, filtered and limited like any other.
 
-A URL that a script asks for passes the checks of every URL: takedowns, blocked hosts, the SSRF
+A URL that a script requests passes the checks of every URL: takedowns, blocked hosts, the SSRF
 filter, robots.txt and a slot of its domain. No credentials are sent, because the script chooses the
 URL. A slot that is more than `SLOT_WITHIN_MS` away may come after the page's time. The request
 then takes the domain's next permit, ahead of the reserved slots. The domain is thus never asked
@@ -108,7 +108,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
 
 @dataclass(frozen=True, slots=True)
 class PageResources:
-    """Fetches what the scripts of pages ask for. Thread-safe."""
+    """Fetches what the scripts of pages request. Thread-safe."""
 
     access: Access
     fetcher: ResourceFetcher
@@ -136,7 +136,7 @@ class PageResources:
         return self._fetched(job, allowed, request)
 
     def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """What to ask the limiter, or why the URL gets no request."""
+        """The request to the limiter, or why the URL gets no request."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -178,7 +178,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """What the page gets of an outcome: a body, a status without one, or nothing. Pure."""
+    """The response that the page gets for an outcome: a body, a status alone, or nothing. Pure."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

@@ -96,7 +96,7 @@ def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings)
 
 
 def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What those get who wait for these URLs."""
+    """The answers for callers who wait for these URLs."""
     return {
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
         for url, rule in rules.items()

@@ -55,7 +55,7 @@ class PageUpdate:
     """A write whose body is still in the spool."""
 
     write: PageWrite
-    """What the store writes, without the content."""
+    """The write to the store, without the content."""
     token: str | None = None
     """The token of the body in the spool; None if no body is kept."""
     length_bytes: int = 0
@@ -106,7 +106,7 @@ def page_write(
 
 
 def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """What is kept of a file of an item, and not of pages."""
+    """The fields that are stored for a file of an item, and not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
@@ -220,7 +220,7 @@ def failure_write(
 
 
 def _validators(fetch: FetchRecord) -> dict[str, str]:
-    """What the next reading of a sitemap or feed sends: also what the response does not have."""
+    """The validators for the next reading of a sitemap or feed; "" if the response lacks one."""
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     return {
         "final_url": fetch.final_url,

@@ -135,7 +135,7 @@ class ReextractStage:
     rules: Rules = field(default_factory=dict)
     """Rules for the fields of single sites."""
     purposes: tuple[str, ...] = ()
-    """What the crawl of the settings is for; pages of other crawls are judged by theirs."""
+    """The purposes of the settings; pages of other crawls are judged by the purposes of those."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the batch's pages again; see `reextract_batch`."""

@@ -6,7 +6,7 @@ slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS
 `fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
 urgent URL does not wait for the others.
 
-URLs that wait for the robots.txt of an origin leave their line when it has come, or is asked for
+URLs that wait for the robots.txt of an origin leave their line when it has come, or is requested
 again, and get their slots in `fetch`. Those of a paused crawl leave it when the crawl is resumed.
 
 Safe to run twice and in many processes: looks and entries are leased. A process that dies between
@@ -330,7 +330,7 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     """How long URLs that met a failure of robots.txt must wait; 0: they may go. Pure."""
     if cached.unreachable:
         return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
-    if cached.fetched_at_ms is None:  # it is to be asked for again
+    if cached.fetched_at_ms is None:  # it must be requested again
         return 0
     return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
 

@@ -161,7 +161,7 @@ class RenderStage:
             self.marks.end(tokens)
 
     def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
-        """What fetches the scripts and data of a page; each has a span where the page is traced."""
+        """The fetcher of a page's scripts and data; each has a span if the page is traced."""
 
         def fetch(request: ResourceRequest) -> Resource | str:
             return self.fetch_resource(

@@ -246,7 +246,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
 
 
 def _signed_out(outcome: Outcome) -> Outcome:
-    """What is left of the answer to a request whose session had ended."""
+    """The outcome of a request whose session had ended."""
     if isinstance(outcome, Withheld):
         return outcome
     values = {name: getattr(outcome, name) for name in RECORD_FIELDS}

@@ -3,7 +3,7 @@ Revalidation: select the jobs of a batch to fetch, and their validators, by what
 
 What a 304 then does to the stored page is in `not_modified`.
 
-Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
+Dropped are URLs that are stored already (unless a refresh is requested) and URLs that were taken
 down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
 are followed as the store has them.
 """
@@ -35,7 +35,7 @@ from aragog.urlstore.store import UrlStore
 
 
 class FollowsStored(Protocol):
-    """What enqueues the links of pages that are stored, and not fetched by this call."""
+    """Enqueues the links of pages that are stored already and not fetched by this call."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
         """See `aragog.crawl.stages.discovery.Discovery.stored`."""
@@ -58,9 +58,9 @@ class Selection:
     """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
-    """What conditional requests need, by URL."""
+    """The validators of conditional requests, by URL."""
     ended: list[OutgoingMessage] = field(default_factory=list)
-    """What is said to those who wait for URLs that end here."""
+    """The answers for callers who wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where the URLs of a batch of origins go whose rules were asked for, or wait to be. Pure."""
+"""Decides where URLs go after the rules of their origins were requested, or must wait. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class RulesWait(NamedTuple):
 
     wait_ms: int
     slot_at_ms: int | None = None
-    """The slot that is kept for its robots.txt."""
+    """The slot that is reserved for its robots.txt."""
     claimed: bool = True
-    """The claim on the refresh is kept for them."""
+    """This batch holds the claim on the refresh."""
 
 
 def onward(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
-    """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
+    """The messages of the jobs: to `fetch` if their rules are known, else back to this stage."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:
@@ -44,7 +44,7 @@ def onward(
 
 
 def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
-    """The part of a batch that comes back for these origins."""
+    """The part of a batch that is repeated for these origins."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)

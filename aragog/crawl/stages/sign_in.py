@@ -3,7 +3,7 @@ Sign in to the sites that `fetch.sign_in` names, before a URL of theirs is fetch
 
 The page with the form and the form itself are requests like others: robots.txt must allow them,
 each has a slot of the domain, and they go by the way out of the URL. One process signs in at a
-time, and not again for `least_s` after that. Meanwhile the URLs wait; they lose no attempt.
+time, and not again for `least_s` after that. In the meantime the URLs wait; they lose no attempt.
 
 Safe to run twice or to be killed: the lease expires, and whoever signs in last has the session.
 """

@@ -84,7 +84,7 @@ class HeaderFetcher(Protocol):
 
 
 class SlotSearch(NamedTuple):
-    """What the limiter said about a URL."""
+    """The limiter's answer about a URL."""
 
     slot: Slot | None
     """The slot; None if none is free soon, or the URL needs none yet."""
@@ -98,7 +98,7 @@ class SlotSearch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRequest:
-    """What to request."""
+    """The URL to request, with its options."""
 
     url: str
     """In any spelling; robots.txt is asked about this one and the normalized, which is sent."""
@@ -211,7 +211,7 @@ class SingleFetch:
         return max(LEAST_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
-        """What to ask the limiter, or why the URL gets no request."""
+        """The request to the limiter, or why the URL gets no request."""
         learned = False
         while True:
             vetted = self.access.vet([job])

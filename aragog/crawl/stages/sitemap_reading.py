@@ -1,7 +1,7 @@
 """
 What sitemaps and feeds list: pages and files that a walk enqueues, and refreshes of stored pages.
 
-A walk begins when somebody enqueues a sitemap, and requests each file once
+A walk begins when a user enqueues a sitemap, and requests each file once
 (`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again: then it
 enqueues no page, and brings refreshes forward (`aragog.urlstore.change_signals`).
 
@@ -170,7 +170,7 @@ class SitemapReading:
 
 
 def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """What still belongs to a walk; the rest is logged."""
+    """The URLs that still fit into a walk; the others are logged."""
     if len(listed) <= room:
         return listed
     log.warning(

@@ -57,7 +57,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """The message about the pages among `writes`; none without a task, or without a page."""
+    """The message about the pages among `writes`; empty without a task or a page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -76,7 +76,7 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """What becomes known of each URL to those who wait for it."""
+    """The answers for callers who wait for each URL."""
     return {
         write.url: answer_of_write(write, done.get(write.url))
         for write in writes
@@ -104,9 +104,9 @@ class BegunBatch:
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
-    """URLs that are fetched again, because their bodies are not in the spool any more."""
+    """URLs that are fetched again, because their bodies are no longer in the spool."""
     packing: PackingPages | None = None
-    """None: nothing of the batch can be read."""
+    """None: the batch cannot be read."""
     is_freed: bool = False
     """Another version wrote it: its bodies are freed."""
     groups: WriteGroups | None = None
@@ -142,7 +142,7 @@ class StoreStage:
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = OFF
     discovery: Discovery | None = None
-    """Enqueues canonical URLs whose fetch has to decide; None: they wait for another reason."""
+    """Enqueues canonical URLs that must be fetched to decide; None: they wait for another fetch."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
     """Ends crawls that have fetched as many bytes as they may."""
@@ -215,7 +215,7 @@ class StoreStage:
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """The batch with the URLs that some crawl still wants."""
+        """The batch with only the URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -277,7 +277,7 @@ class StoreStage:
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
-        """Enqueue canonical URLs that pages differ about. Killed in between, it runs again."""
+        """Enqueue canonical URLs on which pages disagree. If it is killed, it runs again."""
         job_of = {job.url: job for job in jobs}
         named = [
             (job_of[write.url], write, url)
@@ -296,7 +296,7 @@ class StoreStage:
             return []
         stuck = [write for write in writes if not self._is_served(write)]
         well = [write for write in writes if self._is_served(write)] if stuck else writes
-        # What else a page touches, such as aliases of aliases, shows when it is written.
+        # Other nodes that a page affects, such as aliases of aliases, are known once it is written.
         return stuck + damaged.apart(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:

@@ -29,7 +29,7 @@ class InLine(NamedTuple):
     """
     crawl_delay_s: float | None
     wait_ms: int
-    """How long it is until the next slot of its domain, or until robots.txt is asked for again."""
+    """How long it is until the next slot of its domain, or until robots.txt is requested again."""
     front: bool = False
     """It had a slot, and goes back to the front of the line."""
 

@@ -61,11 +61,11 @@ class Delivery:
     traceparent: str = ""
     """The context of the span of its first attempt; "": it is not traced."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """What a newer version wrote, which further attempts carry."""
+    """Fields that a newer version wrote, which further attempts carry on."""
 
     @property
     def id(self) -> str:
-        """The same for every attempt, and for a delivery that is made twice."""
+        """The same for every attempt, and when a delivery is made twice."""
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
     def wire(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ _CRAWL = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
-    """Instead of a webhook's name in a delivery: the address of a crawl."""
+    """Used in a delivery instead of a webhook's name: the address of a crawl."""
     return _CRAWL + name
 
 
@@ -146,7 +146,7 @@ class WebhookStage:
         return sent
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
-        """Post it; the message for another attempt if it was not accepted. May post twice."""
+        """Post it; returns the message for the next attempt if it failed. May post twice."""
         webhook = self._receiver(delivery.webhook)
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
@@ -187,7 +187,7 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
-        """Where a delivery goes; None: nowhere any more."""
+        """The receiver of a delivery; None: it was removed."""
         if not name.startswith(_CRAWL):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}
@@ -205,7 +205,7 @@ class WebhookStage:
     def _usable(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """The changes without the fields of pages that the receiver may not have by now."""
+        """The changes without the fields of pages that the receiver may no longer have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)

@@ -92,12 +92,12 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # A sampler of the environment is asked for each URL; the SDK reads it by itself.
+    # A sampler of the environment is called for each URL; the SDK reads it by itself.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 
 def resource(service: str) -> Resource:
-    """What the process is; what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins."""
+    """The attributes of the process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win."""
     own: dict[str, str | int] = {
         "service.name": service,
         "service.namespace": "aragog",

@@ -46,7 +46,7 @@ def kind_of(file: Path) -> str:
     The format of a file, by its name.
 
     Raises:
-        BadInput: it has none of the endings, or a compressed table that is no text.
+        BadInput: it has none of the endings, or a compressed table that is not a text.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())

@@ -67,7 +67,7 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 
 def _record_of(column: str, named: Mapping[str, int]) -> str:
-    """The name that was asked for of a column, which may be a member's; else the column."""
+    """The requested name of a column, which may be that of a member; else the column."""
     name = column
     while name not in named and "." in name:
         name = name.rpartition(".")[0]

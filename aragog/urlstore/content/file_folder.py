@@ -1,5 +1,5 @@
 """
-Files in a folder that appear whole or not at all.
+Stores files in a folder so that each appears completely or not at all.
 
 A file is written completely under `<folder>/tmp` and then renamed, so a reader gets the old file
 or the new one, and of two writers the later rename wins. A process killed in the middle leaves at
@@ -36,7 +36,7 @@ REMEDIES = {
 
 class FileFolder:
     """
-    A folder of files that are replaced whole. Threads and processes may share it, forks too.
+    A folder whose files are replaced atomically. Threads and processes may share it, forks too.
 
     Args:
         folder: made if missing. Renames must be atomic there: a local file system, or NFS.
@@ -120,8 +120,8 @@ class FileFolder:
 
 
 def _keep_private(folder: Path) -> None:
-    """Take from others what an earlier release, or a copy, let them do in the folder."""
+    """Remove permissions of other users that an earlier release, or a copy, left on the folder."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
-        with suppress(PermissionError):  # it belongs to somebody else, who decides
+        with suppress(PermissionError):  # it belongs to another user, who decides
             folder.chmod(mode & 0o700)

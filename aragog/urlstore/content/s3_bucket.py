@@ -33,7 +33,7 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# Bodies are read after botocore's own retries are over, so a broken one is asked for once more.
+# Bodies are read after botocore's own retries are over, so a broken one is requested once more.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long the answer of the server whether the bucket has versions is used."""

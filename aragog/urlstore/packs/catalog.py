@@ -6,7 +6,7 @@ What is known of packs beside their files: which are young, and what of them is 
 | `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record |
 | `pack-open` | packs whose pages may not all be written yet | `i:at` |
 | `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
-| `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was asked for, ms |
+| `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not looked at yet | `i:at`; `i:h:<host>`: bytes of a host |
 | `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |

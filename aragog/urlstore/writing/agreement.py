@@ -22,20 +22,20 @@ from zengraph.records import Lease, Row
 
 
 class Standing(Enum):
-    """What a page is to the record that it leads to."""
+    """The relation of a page to the record that it leads to."""
 
     OWN = "own"
     """The record is that of a URL of the fetch."""
     FIRST = "first"
-    """It is the first page that declares this canonical URL, which nobody fetched."""
+    """It is the first page that declares this canonical URL, which was never fetched."""
     UPDATES = "updates"
-    """It provided the record of this canonical URL, which nobody fetched, and renews it."""
+    """It provided the record of this canonical URL, which was never fetched, and renews it."""
     JOINS = "joins"
     """It agrees with the record, and only becomes an alias."""
     APART = "apart"
-    """It does not agree, or the canonical URL is not believed: it keeps its own record."""
+    """It does not agree, or its canonical URL is not trusted: it keeps its own record."""
     DISPUTES = "disputes"
-    """It is the first that does not agree with the record of a URL that nobody fetched."""
+    """It is the first that disagrees with the record of a URL that was never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Judgment:
     why: str = ""
     """Why the declared URL does not stand for the page."""
     is_doubted: bool = False
-    """The declared URL is not believed until it is fetched."""
+    """The declared URL is not trusted until it is fetched."""
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
@@ -108,7 +108,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """The judgment, unless a later fetch or an application decided where the URL leads by now."""
+    """The judgment, unless a later fetch or an application has decided where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -159,7 +159,7 @@ def _with_unfetched(
 
 
 def claimant(page: PageWrite) -> bytes:
-    """What a page claims an unfetched canonical URL by."""
+    """The cell by which a page claims a canonical URL that was never fetched."""
     return url_key(page.final_url)
 
 

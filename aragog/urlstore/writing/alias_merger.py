@@ -1,5 +1,5 @@
 """
-Aliases: which URLs stand for another, and moving the data that is stored under them.
+Record which URLs are aliases of another URL, and move the data that is stored under them.
 
 The pointer in the alias's node is authoritative; of several pointers the one with the latest
 evidence counts. The edges at the canonical URL, which list its aliases, are checked against it.
@@ -90,7 +90,7 @@ class AliasMerger:
         """
         Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing.
 
-        The caller vouches for it: all data of the alias moves.
+        The caller is trusted: all data of the alias moves.
         """
         if alias == canonical:
             return
@@ -131,7 +131,7 @@ class AliasMerger:
             self._move(alias, own, canonical, row, now_ms)
 
     def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
-        """Delete what fetches stored of a page; returns the rest of its node."""
+        """Delete the parts of a page that fetches stored; returns the rest of its node."""
         self._bodies.give_up(own)
         fields = facts_of(own, nodes.PROVENANCE)
         columns = {
@@ -174,7 +174,7 @@ class AliasMerger:
         The URL is then due soon, unless nobody wants it anymore: where a later page replaced its
         data, only a fetch can show the current page. Evidence older than `at_ms` (None: now) does
         not make it an alias again. After a crash, a repeated call continues: the node names the
-        canonical URL that it is leaving until all is done.
+        canonical URL that it is detached from until all is done.
 
         Args:
             alias: a normalized URL.
@@ -185,11 +185,11 @@ class AliasMerger:
             is_needed: it is due at once, whoever wants it: what it was read as is deleted.
         """
         own = self._properties.get(self._zen.node_id(alias))
-        leaving = text(own, nodes.LEAVING)
-        canonical = leaving or alias_of(own, alias)
+        detaching = text(own, nodes.LEAVING)
+        canonical = detaching or alias_of(own, alias)
         if canonical is None:
             return
-        if not leaving:
+        if not detaching:
             self._properties.put(
                 self._zen.node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
             )
@@ -201,7 +201,7 @@ class AliasMerger:
         self._give_back(alias, own, canonical, now_ms, inherits=inherits)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
-        begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
+        begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
@@ -246,14 +246,15 @@ class AliasMerger:
             self._move_links(canonical, alias, own, now_ms)
             self._move(canonical, part, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
-            # Else an older fetch of this URL would be dropped as if that page were still here.
+            # Otherwise an older fetch of this URL would be dropped, as if that page were still
+            # stored.
             attempt = orjson.dumps(attempt_alone(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
             self._properties.put(self._zen.node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Let the pages that agreed with that of `canonical`, which is being deleted, be fetched.
+        Schedule fetches of the pages that agreed with that of `canonical`, which is being deleted.
 
         They stored nothing of their own, so they are due at once. Those that redirect to it or were
         merged by an application stay aliases, and so do those for which `stays` returns True.
@@ -282,7 +283,7 @@ class AliasMerger:
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
     def pointing_to(self, canonical: str) -> Iterator[str]:
-        """`of`, and those that a takedown was about to remove from the list."""
+        """`of`, including URLs that a takedown was about to remove from the list."""
         yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
 
     def _of(
@@ -389,7 +390,7 @@ class AliasMerger:
         moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
-            # Links that moved away left a time behind, which may be that of these.
+            # Moved links leave a timestamp behind, which may equal that of these links.
             at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
             # Links that a fetch found unchanged keep the time of an earlier one.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:

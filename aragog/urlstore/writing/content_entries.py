@@ -1,4 +1,4 @@
-"""What a page enters into the index of contents, and what it takes out of it. Pure."""
+"""The entries of a page in the index of contents, added and removed. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zengraph.records import Mutation
 
 
 def put(plan: PageWritePlan) -> list[Mutation]:
-    """What the index of contents gets of a page, unless it has it already."""
+    """The entries of a page for the index of contents, without those that are there already."""
     likeness = plan.page.likeness
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []

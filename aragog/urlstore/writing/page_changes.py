@@ -98,7 +98,7 @@ def _is_told_of_first(plan: PageWritePlan) -> bool:
 
 
 def _changed(plan: PageWritePlan) -> list[str]:
-    """The changed fields that readers are told of; items have news of their own."""
+    """The changed fields in the feed; items have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 

@@ -189,7 +189,7 @@ class Takedown:
         self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
 
     def _tell(self, url: str, row: Row, upto_ms: int) -> None:
-        """Tell the readers of the change feed that a page is deleted."""
+        """Add the deletion of a page to the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [gone], self.zen.clock)

@@ -187,7 +187,7 @@ class Trust:
         )
 
     def _leaves(self, alias: str) -> bool:
-        """Whether a killed process had begun to undo an alias."""
+        """True if a process was killed while it undid an alias."""
         return bool(
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
         )
@@ -200,7 +200,7 @@ class Trust:
         return [*known, why]
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
-        """Make an alias of `canonical` one of `target`, with whose page it agreed."""
+        """Make an alias of `canonical` an alias of `target`, whose page it agrees with."""
         before = self._properties.get(self._zen.node_id(alias), [nodes.CANONICAL])
         pointer = {
             nodes.CANONICAL: target.encode(),
@@ -214,7 +214,7 @@ class Trust:
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
 
     def _unschedule(self, canonical: str, now_ms: int) -> None:
-        """Drop the next fetch of a URL without a record: it was that of the page that left."""
+        """Cancel the next fetch of a URL whose record has moved away."""
         columns = [nodes.SENTINEL, nodes.DUE, nodes.WATCHED]
         row = self._properties.get(self._zen.node_id(canonical), columns)
         if nodes.SENTINEL not in row and text(row, nodes.DUE) and text(row, nodes.WATCHED) != "1":

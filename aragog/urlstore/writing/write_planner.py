@@ -55,7 +55,7 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""How long a page has to write the record of a canonical URL that it declares first."""
+"""How long a page may take to write the record of a canonical URL that it claimed."""
 
 
 class WritePlanner:
@@ -82,7 +82,7 @@ class WritePlanner:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
         """
-        Plans, the nodes they were made from, and the pages that must wait for these.
+        The plans, the nodes that they are based on, and the pages that must wait for them.
 
         Detaches URLs from canonical URLs that their pages no longer name.
 
@@ -97,7 +97,7 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(page_urls)
-            touched |= page_urls  # those of a waiting page too: who shares one comes after it
+            touched |= page_urls  # also URLs of waiting pages: later pages must wait
             if waits or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
@@ -158,9 +158,9 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Leave the record of an unfetched canonical URL to the pages that agreed with it.
+        Leave the record of a canonical URL that was never fetched to the pages that agreed with it.
 
-        For a page that sent it and is another one by now. True if there were any such pages.
+        For pages that sent it and have other content now. True if there were any.
         """
         if is_failed_fetch(page):
             return False

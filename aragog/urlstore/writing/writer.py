@@ -228,7 +228,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in named.items()}
 
     def _learn(self, current: Sequence[PageWritePlan]) -> None:
-        """Take what the pages show about the signals of their hosts; last, it is no record."""
+        """Learn what the pages show about the signals of their hosts; last, as it may fail."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:

@@ -45,12 +45,12 @@ def test_the_fetch_is_part_of_the_evidence():
     assert (facts.url, facts.final_url, facts.status, facts.redirects) == (URL, FINAL, 203, (hop,))
 
 
-def test_an_amp_page_says_so():
+def test_an_amp_page_is_recognized():
     assert evidence("<html ⚡>").is_amp
     assert evidence("<html amp lang=en>").is_amp
 
 
-def test_candidates_that_are_no_url_are_kept_with_their_source():
+def test_candidates_that_are_not_urls_are_kept_with_their_source():
     facts = evidence(
         "<link rel=canonical href='http://['><meta property=og:url content='mailto:x'>"
     )
@@ -122,7 +122,7 @@ def test_the_stricter_limit_holds():
     assert (directives.max_snippet, directives.max_image_preview) == (10, "none")
 
 
-def test_a_page_that_says_nothing_forbids_nothing():
+def test_a_page_without_statements_forbids_nothing():
     directives = robots("<meta name=robots content='index, follow, all, nonsense:1'>")
 
     assert not any([directives.noindex, directives.nofollow, directives.nosnippet])

@@ -39,7 +39,7 @@ def test_a_refresh_has_a_delay_and_perhaps_a_target(content, expected):
     "content",
     ["", "  ", "x", ";/x", "-1;/x", "+1;/x", "3x;/x", "3/x", "1e3;/x", "three; /x", "٣;/x"],
 )
-def test_what_does_not_start_with_a_delay_is_no_refresh(content):
+def test_what_does_not_start_with_a_delay_is_not_a_refresh(content):
     assert meta_refresh(content) is None
 
 

@@ -22,7 +22,7 @@ def recipe_of(markup, heading="Ingredients", language="en"):
         ("Ingrediënten voor 4 personen", "4 servings"), ("Ingredients for the filling", None),
     ],
 )  # fmt: skip
-def test_the_heading_of_the_ingredients_says_how_much_they_make(heading, made):
+def test_the_heading_of_the_ingredients_has_the_yield(heading, made):
     yields = recipe_of("", heading).yields
 
     assert (str(yields) if yields else None) == made
@@ -103,7 +103,7 @@ def test_lists_under_equal_headings_are_of_one_recipe_if_the_steps_are():
     assert len(pin(f"<h1>Rolls</h1>{parts}{STEPS}<p>Or</p>{STEPS}").recipe.ingredients) == 2
 
 
-def test_a_heading_in_a_menu_is_none():
+def test_a_heading_in_a_menu_is_ignored():
     menu = (
         "<nav><span>Method</span><ul><li>Soups and stews</li><li>Breads and rolls</li></ul></nav>"
     )

@@ -38,7 +38,7 @@ def test_every_order_with_one_reading_is_read_in_every_language(day, order, name
         "2018 March 32", "20 Minuten 2018",
     ],
 )  # fmt: skip
-def test_what_is_no_day_of_a_named_month_is_none(text):
+def test_a_day_that_a_named_month_does_not_have_is_ignored(text):
     assert moment(text) is None
 
 
@@ -81,7 +81,7 @@ def test_a_day_below_the_title_is_the_day_of_the_article(line, day):
         ("By June de la Mar, Tuesday, November 12, 2019", ("June de la Mar",)),
     ],
 )
-def test_a_name_that_is_a_month_is_told_from_the_date_behind_it(byline, names):
+def test_a_name_that_is_a_month_is_separated_from_the_date_after_it(byline, names):
     assert published(f"<p class=byline>{byline}</p>") == ("2019-11-12", names)
 
 
@@ -99,5 +99,5 @@ def test_all_names_of_a_byline_are_authors(byline):
     )  # fmt: skip
 
 
-def test_what_follows_a_comma_and_is_no_name_is_no_author():
+def test_what_follows_a_comma_and_is_not_a_name_is_not_an_author():
     assert published("<p class=byline>By Abby Goodwin, chief editor</p>")[1] == ("Abby Goodwin",)

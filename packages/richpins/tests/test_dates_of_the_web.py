@@ -136,5 +136,5 @@ def test_an_author_is_found_behind_a_caption(shown, name):
 @pytest.mark.parametrize(
     "shown", ["<p>Author: login</p>", "<p>Autor: 3 de mayo</p>", "<p>作者：</p><p>x</p>"]
 )
-def test_what_is_no_name_is_no_author(shown):
+def test_what_is_not_a_name_is_not_an_author(shown):
     assert not pin(f"<title>B</title><h1>Bridge</h1>{shown}{_TEXT}").authors

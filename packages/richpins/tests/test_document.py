@@ -48,7 +48,7 @@ def test_the_first_base_counts_and_is_itself_resolved():
     assert page("<base href=''>").base_url == URL
 
 
-def test_what_stands_behind_the_end_of_the_head_is_in_the_body():
+def test_elements_after_the_end_of_the_head_are_in_the_body():
     document = page("<head><link rel=a href=1><div></div><link rel=b href=2></head>")
 
     assert [link.in_head for link in document.link_elements] == [True, False]
@@ -91,7 +91,7 @@ def test_another_charset_is_read_through_to_the_title():
     assert parse(body, url=URL).title == "Борщ"
 
 
-def test_a_wrong_charset_gives_what_can_be_read_and_says_so():
+def test_a_wrong_charset_is_reported_and_the_readable_text_kept():
     body = "<title>caf\xe9</title>".encode("latin-1")
 
     document = parse(body, url=URL, content_type="text/html; charset=utf-8")

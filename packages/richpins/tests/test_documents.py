@@ -187,7 +187,7 @@ def test_no_bytes_raise_anything(at, inserted):
     assert of_pdf(PRINTED[:at] + inserted + PRINTED[at + len(inserted) :]).text is not None
 
 
-def test_an_encrypted_file_says_so():
+def test_an_encrypted_file_is_reported():
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter(

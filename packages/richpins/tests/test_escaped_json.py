@@ -80,7 +80,7 @@ PLAIN = ["Chop it.", "Boil it."]
 
 @pytest.mark.parametrize("steps", [STEPS, PLAIN, {"@type": "ItemList", "itemListElement": STEPS}])
 @pytest.mark.parametrize("indent", [None, 1])
-def test_json_in_a_content_attribute_is_read_as_what_it_says(steps, indent):
+def test_json_in_a_content_attribute_is_decoded(steps, indent):
     content = html.escape(json.dumps(steps, indent=indent))
     body = (
         "<div itemscope itemtype='http://schema.org/Recipe'><h1 itemprop=name>Soup</h1>"
@@ -93,7 +93,7 @@ def test_json_in_a_content_attribute_is_read_as_what_it_says(steps, indent):
     assert page.authors == ("Ann Lee",)
 
 
-def test_json_in_a_text_of_json_ld_is_read_as_what_it_says():
+def test_json_in_a_text_of_json_ld_is_decoded():
     steps = json.dumps(STEPS, indent=1)
     page = pin(ld({"@type": "Recipe", "name": "Soup", "recipeInstructions": steps}))
 
@@ -101,7 +101,7 @@ def test_json_in_a_text_of_json_ld_is_read_as_what_it_says():
 
 
 @pytest.mark.parametrize("broken", ['[{"@type":', "[{]", '{"text": "Chop"', "[{\n}]"])
-def test_broken_json_in_a_content_attribute_is_no_step(broken):
+def test_broken_json_in_a_content_attribute_is_not_a_step(broken):
     content = html.escape(broken)
     body = (
         "<div itemscope itemtype='http://schema.org/Recipe'><h1 itemprop=name>Soup</h1>"

@@ -27,7 +27,7 @@ def recipe(**more: object) -> dict:
     return {"@type": "Recipe", "name": "Soup", "recipeIngredient": ["1 leek", "1 l water"], **more}
 
 
-def test_a_table_of_attributes_in_a_manual_is_no_recipe():
+def test_a_table_of_attributes_in_a_manual_is_not_a_recipe():
     rows = "".join(
         f"<tr><td>{n}</td><td>gr_{name}</td><td>the {name}</td></tr>"
         for n, name in enumerate(("name", "passwd", "gid", "mem"))
@@ -38,7 +38,7 @@ def test_a_table_of_attributes_in_a_manual_is_no_recipe():
 
 
 @pytest.mark.parametrize("text", ["-PT10M", "-10 min", "−PT1H"])
-def test_a_negative_duration_is_none(text):
+def test_a_negative_duration_is_ignored(text):
     assert durations.minutes(text) is None
     assert durations.seconds(text) is None
 

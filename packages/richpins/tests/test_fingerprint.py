@@ -116,6 +116,6 @@ def test_unrelated_texts_are_far_apart():
 
 
 @pytest.mark.parametrize("other", ["", "xyz", "0" * 15, "G" * 16])
-def test_what_is_no_fingerprint_has_no_distance(other):
+def test_what_is_not_a_fingerprint_has_no_distance(other):
     assert distance("0" * 16, other) is None
     assert distance("0" * 16, "f" * 16) == BITS

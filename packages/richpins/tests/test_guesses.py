@@ -73,7 +73,7 @@ def test_the_table_of_a_guess_reads_other_pages_of_the_site():
     assert found.follow == (f"{SHOP}/c/chairs?page=2",)
 
 
-def test_generated_classes_are_no_part_of_a_selector():
+def test_generated_classes_are_not_part_of_a_selector():
     (kind,) = guessed([page(listing(wrapper="Card_root__x7YzQ"))]).kinds
 
     assert kind.table["each"] == "css:.row > li"

@@ -157,7 +157,7 @@ def test_a_text_is_cleaned_and_typed(text, kind, clean, expected):
     assert result.items[0].values["x"] == expected
 
 
-def test_a_flag_that_the_page_does_not_show_is_false_and_a_default_stands_for_nothing():
+def test_a_missing_flag_is_false_and_a_default_replaces_a_missing_value():
     fields = {
         "sale": {"select": "css:.sale", "type": "bool"},
         "currency": {"select": "css:u", "default": "EUR"},
@@ -189,7 +189,7 @@ class Card:
     since: Annotated[date | None, Select("css:time")] = None
 
 
-def test_a_class_says_the_same_as_a_table():
+def test_a_class_gives_the_same_items_as_a_table():
     by_class = found({}, source=Card)
 
     assert by_class.items[3].key == "L-3"
@@ -197,7 +197,7 @@ def test_a_class_says_the_same_as_a_table():
     assert by_class.follow == found().follow
 
 
-def test_a_table_replaces_what_its_class_says():
+def test_a_table_overrides_its_class():
     assert not found({"pages": "*/other/*"}, source=Card)
 
 
@@ -325,7 +325,7 @@ def test_files_are_fields_of_type_url(files, problem):
         kind_of("lamps", {"fields": fields, "files": files})
 
 
-def test_a_field_that_comes_from_the_parent_is_no_file():
+def test_a_field_that_comes_from_the_parent_is_not_a_file():
     fields = {"name": "css:h1", "image": {"from_parent": "cards.image", "type": "url"}}
 
     with pytest.raises(InvalidKind, match="files: 'image' is not a field of the page itself"):

@@ -47,7 +47,7 @@ def _comparable(name: str, found: Any, right: Any) -> Any:
 @pytest.mark.parametrize(
     "case", _CASES, ids=[f"{case['kind']}-{n}" for n, case in enumerate(_CASES)]
 )
-def test_a_page_of_a_known_kind_yields_what_it_says(case):
+def test_a_page_of_a_known_kind_yields_its_facts(case):
     fields = _fields_of(case)
     right = case.get("right", {})
     found = {name: _comparable(name, fields.get(name), value) for name, value in right.items()}

@@ -52,7 +52,7 @@ def test_only_http_is_a_link():
     ) == ["https://ok.test/"]
 
 
-def test_places_in_the_page_itself_are_no_links():
+def test_places_in_the_page_itself_are_not_links():
     assert urls("<a href='#top'><a href='page#x'><a href='/dir/page#y'><a href='other#z'>") == [
         "https://shop.test/dir/other"
     ]
@@ -112,7 +112,7 @@ def test_anchors_within_anchors_do_not_read_the_same_text_again_and_again():
     assert links(without_text) == (Link("https://shop.test/same"),)
 
 
-def test_a_reference_of_a_megabyte_is_no_link():
+def test_a_reference_of_a_megabyte_is_not_a_link():
     assert urls(f"<a href='/{'x' * 1_000_000}'>") == []
 
 

@@ -265,7 +265,7 @@ def test_a_table_and_a_list_inside_an_entry_keep_their_kind():
     assert "The second rule" in [text_of(entry) for entry in html.css("li li")]
 
 
-def test_white_space_between_elements_is_kept_and_none_is_added():
+def test_white_space_between_elements_is_kept_and_not_added():
     text = found(
         article("<ul><li>Set <code>A</code> <code>B</code> and H<sub>2</sub>O, 4<sup>th</sup> of"
                 " <b>May</b>, or <i>x</i><b>y</b> on a field of leeks.</li><li>Another</li></ul>"),
@@ -290,7 +290,7 @@ def test_a_code_span_next_to_another_is_not_one_with_it():
 
 
 @pytest.mark.parametrize("character", ["\x01", "\x0c", "\x1f", "\ufffe", "\uffff", "\x7f", "\x85"])
-def test_a_character_that_xml_has_not_is_no_fault(character):
+def test_a_character_that_xml_has_not_is_not_a_fault(character):
     strange = f"{character}<script>var a = '\\u200c{character}'</script><pre>a{character}\nb</pre>"
 
     text = found(

@@ -61,7 +61,7 @@ def test_markdown_has_the_caption_below_the_picture(figure):
     assert text.count("desk") == 1
 
 
-def test_a_caption_stands_where_the_page_has_it():
+def test_a_caption_keeps_its_place():
     text = found(f"<figure><figcaption>My *desk*</figcaption>{PICTURE}</figure>", MARKDOWN)
 
     assert "My \\*desk\\*\n\n![Desk](https://a.test/a.jpg)" in text
@@ -81,7 +81,7 @@ def test_a_caption_that_the_text_has_is_not_repeated():
 
 
 @pytest.mark.parametrize("captions", ["", "<figcaption> </figcaption>"])
-def test_a_picture_without_a_caption_stands_alone(captions):
+def test_a_picture_without_a_caption_is_written_alone(captions):
     text = found(f"<figure>{PICTURE}{captions}</figure>", MARKDOWN)
 
     assert "![Desk](https://a.test/a.jpg)\n\n" + LAST[:20] in text

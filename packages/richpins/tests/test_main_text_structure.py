@@ -72,7 +72,7 @@ def test_a_row_of_a_table_is_one_even_if_a_cell_is_empty_or_holds_a_list():
     ]  # fmt: skip
 
 
-def test_a_table_that_lays_out_a_page_is_no_table_of_markdown():
+def test_a_table_that_lays_out_a_page_is_not_a_table_of_markdown():
     cells = f"<td><h2>Planting</h2><p>{SENTENCE}</p></td><td><p>{SENTENCE}</p><pre>a = 1\nb = 2</pre></td>"
     tree = rendered(f"<table><tr>{cells}</tr></table>")
 
@@ -81,13 +81,13 @@ def test_a_table_that_lays_out_a_page_is_no_table_of_markdown():
     assert tree.css_first("pre").text() == "a = 1\nb = 2\n"
 
 
-def test_a_link_around_a_heading_stands_within_it():
+def test_a_link_around_a_heading_is_written_inside_it():
     card = f"<a href=/sow><h2>Sowing</h2><p>{SENTENCE}</p></a>"
 
     assert texts(rendered(card), "h2 > a[href='https://docs.example/sow']") == ["Sowing"]
 
 
-def test_the_caption_of_a_table_stands_before_it():
+def test_the_caption_of_a_table_is_written_before_it():
     table = (
         "<table><caption>Work by month</caption><tr><td>May</td><td>plant them</td></tr></table>"
     )
@@ -152,14 +152,14 @@ def test_what_the_page_lacks_lowers_the_share():
     assert share == pytest.approx(71 / 91, abs=0.01)
 
 
-def test_the_title_of_a_page_is_no_text_of_it():
+def test_the_title_of_a_page_is_not_text_of_it():
     page = f"<html><head><title>{SENTENCE}</title></head><body><h2>{SENTENCE}</h2></body></html>"
     _, kept = composed(page, f"<h2>{SENTENCE}</h2>")
 
     assert kept == [("head", SENTENCE)]
 
 
-def test_elements_nested_deeply_are_no_fault():
+def test_elements_nested_deeply_are_not_a_fault():
     page = "<div>" * 900 + f"<p>{SENTENCE}</p>" + "</div>" * 900
     parser = html.HTMLParser(huge_tree=True)
     texts_found = texts_of(etree.fromstring(page, parser))

@@ -76,7 +76,7 @@ def test_rdfa_is_read_with_prefix_vocabulary_and_resource():
     assert (rich_pin.type, rich_pin.title, rich_pin.authors) == ("book", "N", ("Ann",))
 
 
-def test_open_graph_tags_are_no_rdfa():
+def test_open_graph_tags_are_not_rdfa():
     rich_pin = pin(
         '<div vocab="http://schema.org/" typeof="Book"><meta property="og:title" content="x">'
         '<b property="name">N</b></div>'

@@ -76,7 +76,7 @@ def test_a_type_in_another_syntax_comes_before_microformats():
         H_RECIPE.replace('class="h-recipe"', 'data-x="h-recipe"'),
     ],
 )
-def test_a_similar_class_or_attribute_is_no_item(markup):
+def test_a_similar_class_or_attribute_is_not_an_item(markup):
     assert not any("microformats" in each.syntax for each in pin(markup).provenance.values())
 
 

@@ -56,7 +56,7 @@ def test_a_currency_with_three_decimals_keeps_them(text):
     assert str(amount_of(text, "KWD")) == "1.250"
 
 
-def test_a_long_text_of_digits_and_symbols_is_no_price():
+def test_a_long_text_of_digits_and_symbols_is_not_a_price():
     assert amount_of("$1 " * 1_000) is None
 
 

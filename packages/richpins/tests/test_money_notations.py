@@ -43,12 +43,12 @@ def test_a_price_is_read_in_the_notations_of_many_countries(text, amount):
         "1,2,3.50", "12.34,5", "1.2.3", "1.299.00", "12 %",
     ],
 )  # fmt: skip
-def test_a_price_of_which_only_a_part_is_understood_is_none(text):
+def test_a_price_that_is_understood_only_in_part_is_ignored(text):
     assert amount_of(text, "XXX") is None
 
 
 @pytest.mark.parametrize("text", ["3M views", "12k", "1.2万", "5 million", "1.25E700", "1'25"])
-def test_a_rounded_or_odd_number_is_no_count(text):
+def test_a_rounded_or_odd_number_is_not_a_count(text):
     assert numbers.count(text) is None
 
 

@@ -28,7 +28,7 @@ AUTHORS = [
 
 
 @pytest.mark.parametrize("text", NO_AUTHORS)
-def test_a_link_a_heading_or_a_signature_is_no_author(text):
+def test_a_link_a_heading_or_a_signature_is_not_an_author(text):
     assert is_no_author(text)
     assert pin(ld({"@type": "Article", "headline": "A", "author": text})).authors == ()
 

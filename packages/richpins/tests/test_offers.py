@@ -109,7 +109,7 @@ def test_offers_that_are_all_sold_out_give_the_lowest_price():
     assert (product.price, product.price_high, product.availability) == (6, 8, "sold_out")
 
 
-def test_a_list_price_below_the_price_is_none():
+def test_a_list_price_below_the_price_is_ignored():
     offer = specified(specification(20), specification(15, priceType="ListPrice"))
 
     assert offered(offer).list_price is None
@@ -221,7 +221,7 @@ def test_a_product_of_which_one_size_is_in_stock_is_in_stock():
     assert sized(IN_STOCK, SOLD_OUT) == "in_stock"
 
 
-def test_another_product_or_another_price_in_stock_says_nothing():
+def test_the_stock_of_another_product_or_price_is_ignored():
     assert sized(SOLD_OUT, SOLD_OUT) == "sold_out"
     assert sized(SOLD_OUT, IN_STOCK, names=("Boots", "Shoes")) == "sold_out"
     assert sized(SOLD_OUT, IN_STOCK, prices=(70, 90)) == "sold_out"

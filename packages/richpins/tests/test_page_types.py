@@ -67,6 +67,6 @@ def test_one_more_file_is_one_more_page_type(tmp_path):
     assert printed.splitlines() == ["concert Ada Voss None", '"Ada Voss" True']
 
 
-def test_an_attribute_that_is_no_page_type_is_an_error():
+def test_an_attribute_that_is_not_a_page_type_is_an_error():
     with pytest.raises(AttributeError, match="concert"):
         RichPin(type="page", url="https://hall.test/").concert  # noqa: B018

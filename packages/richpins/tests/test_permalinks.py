@@ -68,7 +68,7 @@ def test_the_heading_of_ingredients_may_have_a_sign():
         ("<h1><a class=headerlink href='#x'>#</a> Leeks</h1>", "Leeks"),
     ],
 )
-def test_what_a_heading_says_itself_is_kept(markup, text):
+def test_the_text_of_a_heading_itself_is_kept(markup, text):
     assert heading_text(parse(markup.encode(), url=URL).tree.css_first("h1")) == text
 
 

@@ -51,7 +51,7 @@ def test_three_decimals_in_markup_are_read_with_what_the_page_shows(price, curre
         ("2 pairs for $10", None), ("3 pieces for $10", None), ("4 Stück für 10 €", None),
     ],
 )  # fmt: skip
-def test_a_number_of_pieces_is_no_price_and_their_price_is_not_of_one(text, amount):
+def test_a_number_of_pieces_is_not_a_price_and_their_price_is_not_of_one(text, amount):
     assert amount_of(text) == amount
 
 

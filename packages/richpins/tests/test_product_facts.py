@@ -100,7 +100,7 @@ def test_a_declared_sku_comes_before_the_number_in_the_url():
         ("Brand New Pots", "Brand New Pots"), ("Store of Pots", "Store of Pots"),
     ],
 )  # fmt: skip
-def test_the_words_of_a_link_are_no_part_of_a_brand(text, name):
+def test_the_words_of_a_link_are_not_part_of_a_brand(text, name):
     assert shown("https://a.test/lamp", "", brand=text).brand == name
 
 

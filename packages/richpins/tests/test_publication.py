@@ -79,7 +79,7 @@ def test_a_section_between_a_title_and_the_site_is_cut(tag, title):
     assert pin(f"<title>{tag}</title>").title == title
 
 
-def test_a_soft_hyphen_is_no_blank():
+def test_a_soft_hyphen_is_not_a_blank():
     assert pin("<title>Heli&shy;kopter&#8203;platz</title>").title == "Helikopterplatz"
 
 
@@ -161,7 +161,7 @@ def test_the_day_that_most_sources_and_the_url_give_is_that_of_publication():
     assert str(rich_pin.published_at) == "2024-03-05 10:00:00+00:00"
 
 
-def test_the_first_date_stays_where_none_is_confirmed():
+def test_the_first_date_is_kept_if_no_date_is_confirmed():
     rich_pin = pin(
         "<meta property=article:published_time content=2024-03-06>",
         **{"@type": "Article", "headline": "Storm", "datePublished": "2024-03-05"},
@@ -256,7 +256,7 @@ def test_authors_marked_outside_of_an_item_are_those_of_the_page():
 @pytest.mark.parametrize(
     "text", ["2019年3月4日", "2019.03.04", "March 4, 2019", "4 Mar 2019 10:05"]
 )
-def test_a_day_that_stands_alone_behind_the_heading_is_that_of_publication(text):
+def test_a_day_alone_after_the_heading_is_the_day_of_publication(text):
     published_at = pin("<title>Soup</title>", f"<h1>Soup</h1><p>{text}</p>").published_at
     assert published_at.isoformat()[:10] == "2019-03-04"
 
@@ -322,7 +322,7 @@ def test_both_forms_of_parsely_are_read(one_element):
 @pytest.mark.parametrize(
     "content", ["{", "[1]", '"x"', '{"title": 5, "authors": {"a": 1}}', "null"]
 )
-def test_what_is_no_object_of_parsely_says_nothing(content):
+def test_an_invalid_object_of_parsely_is_ignored(content):
     rich_pin = pin(f"<title>A page</title><meta name=parsely-page content='{content}'>")
 
     assert (rich_pin.title, rich_pin.authors, rich_pin.published_at) == ("A page", (), None)

@@ -189,7 +189,7 @@ def test_titles_lose_the_name_of_the_site():
     assert pin("<title>Soup - Salad</title>").title == "Soup - Salad"
 
 
-def test_a_site_is_called_after_its_host_where_the_title_says_so():
+def test_a_site_is_named_after_its_host_if_the_title_has_that_name():
     assert (
         pin("<title>Soup | Bong Eats</title>", "https://www.bongeats.com/soup").site_name
         == "Bong Eats"
@@ -249,7 +249,7 @@ def test_invalid_values_are_dropped_and_the_next_source_is_asked():
     }
 
 
-def test_the_name_of_a_step_is_no_step_of_its_own():
+def test_the_name_of_a_step_is_not_a_step_of_its_own():
     steps = [
         {"@type": "HowToStep", "name": "Mix", "text": "Put all in a bowl."},
         {"@type": "HowToStep", "name": "Bake", "text": "Bake for an hour."},

@@ -56,7 +56,7 @@ def test_the_same_page_written_in_another_way_has_the_same_fields(page, written)
 
 
 @pytest.mark.parametrize("text", ["Brand: Pot", "<li>Brand: Pot</li>"])
-def test_what_a_comment_hides_is_no_value(text):
+def test_what_a_comment_hides_is_not_a_value(text):
     markup = f"<title>Mug</title><meta property=og:type content=product><h1>Mug</h1><!-- {text} -->"
 
     assert extract(markup.encode(), "https://a.test/x").product.brand is None

@@ -80,7 +80,7 @@ def test_a_regular_price_beside_a_sale_price_is_the_list_price():
     assert (str(rich_pin.product.price), str(rich_pin.product.list_price)) == ("80", "100")
 
 
-def test_a_sale_price_that_equals_the_price_is_no_reduction():
+def test_a_sale_price_that_equals_the_price_is_not_a_reduction():
     tags = {"sale_price:amount": "100.0", "price:amount": "100", "price:currency": "EUR"}
     rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
     assert rich_pin.product is not None

@@ -137,7 +137,7 @@ def test_a_day_of_a_lesser_source_goes_before_a_year():
 
 
 @pytest.mark.parametrize("reported", ["0999", "2201", "2001-13", "20011", "soon"])
-def test_what_is_no_year_is_no_date(reported):
+def test_what_is_not_a_year_is_not_a_date(reported):
     assert pin(ld({"@type": "Book", "name": "B", "datePublished": reported})).published_at is None
 
 

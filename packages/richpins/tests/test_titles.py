@@ -16,7 +16,7 @@ def test_a_logo_with_the_letters_of_the_host_names_the_site():
     assert rich_pin.site_name == "Long Pot"
 
 
-def test_a_host_in_small_letters_is_no_name_of_the_site():
+def test_a_host_in_small_letters_is_not_a_name_of_the_site():
     assert pin("<title>Soup</title><a href=/>longpot</a>").site_name is None
 
 
@@ -46,7 +46,7 @@ def test_a_host_before_an_absolute_address_is_taken_off():
     assert rich_pin.image.url == "https://cdn.test/a.jpg"
 
 
-def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it():
+def test_without_offered_images_the_one_with_the_name_of_the_page_is_used():
     rich_pin = pin(
         '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
         '<img data-src="/b.jpg" alt="leek soup in green">'
@@ -88,19 +88,19 @@ def test_a_picture_may_have_its_addresses_in_a_set_alone(attributes, name):
 
 
 @pytest.mark.parametrize("srcset", ["", " , ", "data:image/gif;base64,R0= 1w", "," * 30_000])
-def test_a_set_without_an_address_is_no_picture(srcset):
+def test_a_set_without_an_address_is_not_a_picture(srcset):
     assert pin(f"<h1>Leek soup</h1><img alt='Leek soup' srcset='{srcset}'>").image is None
 
 
 @pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
-def test_a_size_relative_to_the_window_is_no_small_image(size):
+def test_a_size_relative_to_the_window_is_not_a_small_image(size):
     rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")
 
     assert rich_pin.image.url.endswith("/soup.jpg")
     assert rich_pin.image.width is None
 
 
-def test_without_any_name_a_large_image_stands_for_the_page():
+def test_without_any_name_a_large_image_is_used():
     html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
     assert pin(html).image.url == "https://www.longpot.test/b.jpg"
 
@@ -113,7 +113,7 @@ def test_a_recipe_without_author_has_that_of_the_post_around_it():
     assert rich_pin.authors == ("Ann Lee",)
 
 
-def test_a_date_is_read_where_its_class_says_so():
+def test_a_date_is_read_from_an_element_with_a_class_for_dates():
     rich_pin = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
 
     assert rich_pin.published_at.isoformat() == "2016-05-26"
@@ -200,7 +200,7 @@ def test_a_heading_that_repeats_the_shared_title_is_the_title():
     ["Untitled document", "Untitled Document", "untitled", "New Page 1", "{{title}}", "{{ page.title }}",
      "${title} {{site}}", "undefined", "Documento sin título", "Unbenanntes Dokument", "无标题文档"],
 )  # fmt: skip
-def test_what_a_program_calls_a_page_without_a_title_is_no_title(untitled):
+def test_what_a_program_calls_a_page_without_a_title_is_not_a_title(untitled):
     assert pin(f"<title>{untitled}</title><h1>Leeks in winter</h1>").title == "Leeks in winter"
     assert pin(f"<title>{untitled}</title><p>text").title is None
     og = f'<meta property=og:title content="{untitled}">'

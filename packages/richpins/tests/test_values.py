@@ -47,7 +47,7 @@ def test_a_number_is_read_as_its_country_writes_it(value, currency, expected):
 @pytest.mark.parametrize(
     "value", [None, True, "", "free", "1.2.3", "1,2.3,4", "9" * 40, float("nan"), float("inf"), [1]]
 )
-def test_what_is_no_number_or_two_is_none(value):
+def test_a_text_without_one_number_is_ignored(value):
     assert numbers.decimal(value) is None
 
 
@@ -100,7 +100,7 @@ def test_a_duration_is_whole_minutes(value, minutes):
 @pytest.mark.parametrize(
     "value", [None, "", "PT0M", "PT", "P", "soon", "0", "overnight", "-5", "PT999999H", {}]
 )
-def test_what_lasts_no_time_is_none(value):
+def test_a_text_without_a_duration_is_ignored(value):
     assert durations.minutes(value) is None
 
 
@@ -151,7 +151,7 @@ def test_a_date_keeps_the_precision_and_zone_it_has(value, iso):
         7,
     ],
 )
-def test_a_date_with_two_readings_or_none_is_none(value):
+def test_an_ambiguous_or_unreadable_date_is_ignored(value):
     assert dates.moment(value) is None
 
 
@@ -182,7 +182,7 @@ def test_a_yield_is_a_number_with_its_unit(value, text):
 
 
 @pytest.mark.parametrize("value", [None, "", "some", "0", [], True])
-def test_what_yields_nothing_is_none(value):
+def test_a_text_without_a_yield_is_ignored(value):
     assert read_yield(value) is None
 
 

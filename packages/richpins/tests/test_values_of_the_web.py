@@ -18,13 +18,13 @@ from richpins.values.yields import read_yield
 @pytest.mark.parametrize(
     "text", ["PT-15M", "PT1H-5M", "P-1DT2H", "-PT15M", "PT−15M", "PT-1H-5M", "P0DT0H-45M"]
 )
-def test_a_duration_with_a_part_below_zero_is_none(text):
+def test_a_duration_with_a_negative_part_is_ignored(text):
     assert durations.minutes(text) is None
     assert pin(recipe_ld(totalTime=text)).recipe.total_minutes is None
 
 
 @pytest.mark.parametrize(("text", "minutes"), [("PT15-20M", 20), ("PT15M", 15), ("15-20 min", 20)])
-def test_a_range_of_durations_is_no_duration_below_zero(text, minutes):
+def test_a_range_of_durations_is_not_a_duration_below_zero(text, minutes):
     assert durations.minutes(text) == minutes
 
 
@@ -80,7 +80,7 @@ def test_the_number_of_a_step_in_its_own_element_is_left_out(first, other):
     )
 
 
-def test_a_number_that_is_no_number_of_a_step_stays():
+def test_a_number_that_is_not_a_number_of_a_step_stays():
     steps = "<h2>Directions</h2><ul><li><b>2</b> leeks are chopped into small rings.<li><b>4</b> eggs are beaten well until they foam.</ul>"
 
     assert pin(_INGREDIENTS + steps).recipe.instructions == (
@@ -128,7 +128,7 @@ def test_a_property_of_a_missing_item_is_not_the_subject(role, before):
 
 
 @pytest.mark.parametrize("card", ["h-card", "vcard"])
-def test_the_organization_of_a_card_is_no_part_of_a_name(card):
+def test_the_organization_of_a_card_is_not_a_part_of_a_name(card):
     name = {"h-card": "p-name", "vcard": "fn"}[card]
     page = pin(
         f'<h1>Note</h1><a class="p-author author {card}" href=/k><span class="{name}">Kyle West</span>'

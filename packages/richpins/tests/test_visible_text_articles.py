@@ -32,14 +32,14 @@ def article(body: str, head: str = "") -> RichPin:
         ("<p><b>Ann Lee</b></p><p>The mayor spoke.</p>", ()),
     ],
 )
-def test_an_author_stands_in_an_address_or_in_bold_below_the_title(byline, names):
+def test_an_author_is_found_in_an_address_or_in_bold_below_the_title(byline, names):
     assert article(f"<article><h1>Leeks</h1>{byline}{STORY}</article>").authors == names
 
 
 @pytest.mark.parametrize(
     "text", ["Logout", "Sign out", "My Account", "Leek News", "Leek Town Times"]
 )
-def test_a_menu_or_a_publisher_is_no_author(text):
+def test_a_menu_or_a_publisher_is_not_an_author(text):
     assert article(f"<h1>Leeks</h1><span class=author>{text}</span>{STORY}").authors == ()
 
 
@@ -73,7 +73,7 @@ FIGURE = "<figure><img src=/leeks.jpg></figure>"
         (f"<h1>Leeks</h1>{FIGURE}", "http://paper.test/leeks.jpg"),
     ],
 )
-def test_the_first_figure_of_the_article_is_its_image_where_none_is_offered(body, image):
+def test_the_first_figure_of_the_article_is_its_image_if_the_page_offers_none(body, image):
     page = article(body)
 
     assert (page.image.url if page.image else None) == image

@@ -62,7 +62,7 @@ def test_a_box_with_the_time_is_not_the_list_of_steps():
         "<p>Preparation: 15 min</p>", "<p>Cuisson 1h10</p>", "<p>Serves 4</p>", "<p>4 servings</p>",
     ],
 )  # fmt: skip
-def test_links_times_and_yields_above_the_steps_are_no_steps(beside):
+def test_links_times_and_yields_above_the_steps_are_not_steps(beside):
     recipe = page(steps=f"<div>{beside}</div><div>{STEPS}</div>").recipe
 
     assert recipe.instructions == READ_STEPS
@@ -76,7 +76,7 @@ def test_links_times_and_yields_above_the_steps_are_no_steps(beside):
         "Cook mode prevents your screen from going dark",
     ],
 )  # fmt: skip
-def test_yields_times_buttons_and_calories_are_no_ingredients(entry):
+def test_yields_times_buttons_and_calories_are_not_ingredients(entry):
     listed = (
         f"<ul><li>{entry}</li><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li></ul>"
     )
@@ -115,7 +115,7 @@ def test_a_line_that_begins_another_part_ends_the_steps(line):
     assert recipe.instructions == READ_STEPS
 
 
-def test_ingredients_that_a_step_repeats_are_no_steps():
+def test_ingredients_that_a_step_repeats_are_not_steps():
     steps = (
         "<ol><li>Cut the leeks into rings and wash them."
         "<div class=step-ingredients>2 cups leeks, 1 tbsp butter</div></li>"
@@ -194,7 +194,7 @@ def test_a_list_without_amounts_is_left_out_as_ingredients_with_the_reason():
     assert reasons(rich_pin, "recipe.ingredients") == ["doubtful: most entries have no amount"]
 
 
-def test_a_page_with_doubts_about_both_parts_is_no_recipe():
+def test_a_page_with_doubts_about_both_parts_is_not_a_recipe():
     words = "<ul><li>Soups</li><li>Sauces of the season for every day</li><li>Bread</li></ul>"
 
     assert page(words, words).type == "page"

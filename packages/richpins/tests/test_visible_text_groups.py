@@ -1,4 +1,4 @@
-"""Lists of visible recipes with titles of groups, and with lines beside them that are no entries."""
+"""Lists of visible recipes with titles of groups, and with lines beside them that are not entries."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def test_bold_lines_of_a_paragraph_name_groups() -> None:
     "row",
     ["<li><b>500 g flour</b></li>", "<li><b>2 eggs</b></li>", "<li>For the dough, butter</li>"],
 )
-def test_an_ingredient_is_no_title_for_being_bold_or_explained(row: str) -> None:
+def test_an_ingredient_is_not_a_title_for_being_bold_or_explained(row: str) -> None:
     assert len(recipe_of(f"<ul>{row}<li>1 l milk</li><li>1 pinch salt</li></ul>").ingredients) == 3
 
 
-def test_where_all_ingredients_are_bold_none_is_a_title() -> None:
+def test_if_all_ingredients_are_bold_no_line_is_a_title() -> None:
     names = ("flour", "water", "salt")
     rows = "".join(f"<li><b>{name}</b></li>" for name in names)
 
@@ -98,7 +98,7 @@ def test_where_all_ingredients_are_bold_none_is_a_title() -> None:
         "<p>Equipment</p><ul><li>1 bowl</li><li>1 whisk</li></ul>",
     ],
 )
-def test_a_line_beside_the_ingredients_is_none(line: str) -> None:
+def test_a_line_beside_the_ingredients_is_not_an_ingredient(line: str) -> None:
     assert recipe_of(ROWS + line).ingredients == ("500 g flour", "2 eggs")
 
 
@@ -185,11 +185,11 @@ def test_a_title_names_the_steps_of_the_list_after_it(title: str) -> None:
         "<figure><figcaption>A loaf on a board, with butter.</figcaption></figure>",
     ],
 )
-def test_a_line_after_the_steps_is_none(line: str) -> None:
+def test_a_line_after_the_steps_is_not_a_step(line: str) -> None:
     assert steps_of(f"<ol><li>{MIXED}</li><li>{BAKED}</li></ol>{line}") == (MIXED, BAKED)
 
 
-def test_a_button_in_a_step_is_no_part_of_it() -> None:
+def test_a_button_in_a_step_is_not_a_part_of_it() -> None:
     done = "<label><span class=u-sr-only>Done</span></label><button>Start timer</button>"
 
     assert steps_of(f"<ol><li>{done}{MIXED}</li><li>{done}{BAKED}</li></ol>") == (MIXED, BAKED)

@@ -68,7 +68,7 @@ def test_paragraphs_in_a_list_without_items_are_its_entries() -> None:
     assert recipe(f"{AMOUNTS}<h2>Method</h2><ul>{blocks}</ul>").instructions == FIRST
 
 
-def test_a_paragraph_behind_the_numbered_steps_is_none() -> None:
+def test_a_paragraph_after_the_numbered_steps_is_not_a_step() -> None:
     assert steps("<p>If you have no milk, water works just as well.</p>") == FIRST
     assert steps("<div><p>We made it for our neighbors last year.</p></div>") == FIRST
 
@@ -81,7 +81,7 @@ def test_a_paragraph_between_two_numbered_lists_and_below_a_heading_is_a_step() 
     assert steps(f"<h4>Step 3: Bake</h4><p>{last}</p>") == (*FIRST, last)
 
 
-def test_answers_to_choose_from_are_no_steps() -> None:
+def test_answers_to_choose_from_are_not_steps() -> None:
     answers = "".join(
         f"<li><label><input type=radio name=stars value={n}>{text}</label></li>"
         for n, text in enumerate(["Not for me at all, I am sorry.", "I loved it, and so did he."])
@@ -148,7 +148,7 @@ def test_a_list_whose_class_has_a_word_for_nutrients_as_its_style_is_read() -> N
     assert recipe(f"{AMOUNTS}<h2>Method</h2>{styled}").instructions == FIRST
 
 
-def test_the_name_of_the_recipe_is_no_entry_of_its_lists() -> None:
+def test_the_name_of_the_recipe_is_not_an_entry_of_its_lists() -> None:
     body = AMOUNTS.replace("<ul>", "<ul><li>Pancakes</li>")
     found = recipe(
         f"{body}<h2>Method</h2>{STEPS.format('').replace('<ol>', '<ol><li>Pancakes</li>')}"
@@ -157,7 +157,7 @@ def test_the_name_of_the_recipe_is_no_entry_of_its_lists() -> None:
     assert found.instructions == FIRST
 
 
-def test_amounts_of_ingredients_above_a_step_are_no_steps() -> None:
+def test_amounts_of_ingredients_above_a_step_are_not_steps() -> None:
     blocks = "<div><p>200 g flour</p><p>2 eggs</p><p>2 eggs are enough for four people.</p></div>"
     found = recipe(f"{AMOUNTS}<h2>Method</h2>{blocks}<p>Bake the dough for an hour.</p>")
     assert found.instructions == (
@@ -173,7 +173,7 @@ def test_an_item_whose_class_calls_it_a_header_names_the_entries_after_it(called
     assert [group.name for group in found.ingredient_groups] == [None, "Sauce"]
 
 
-def test_an_amount_may_stand_behind_its_name_and_a_duration_is_none() -> None:
+def test_an_amount_may_follow_its_name_and_a_duration_is_not_an_amount() -> None:
     assert measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
     assert measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
 

@@ -20,7 +20,7 @@ def test_amounts_of_things_need_no_heading_when_sentences_follow():
     assert rich_pin.provenance["recipe.instructions"].position == "at 'behind amounts'"
 
 
-def test_a_list_of_numbers_of_other_things_is_no_recipe():
+def test_a_list_of_numbers_of_other_things_is_not_a_recipe():
     scores = "<ul><li>2 goals</li><li>1 own goal</li><li>3 corners</li></ul>"
 
     assert pin(f"<p>No tablespoon of luck.</p>{scores}{STEPS}").type == "page"
@@ -74,7 +74,7 @@ def test_a_line_end_of_the_source_ends_no_step():
     assert rich_pin.recipe.instructions == ("Cut the leeks and wash them.",)
 
 
-def test_a_button_in_every_row_is_no_part_of_the_ingredients():
+def test_a_button_in_every_row_is_not_a_part_of_the_ingredients():
     rows = "".join(
         f"<li>{each} <a>Add to list</a></li>" for each in ("2 leeks", "1 l stock", "salt")
     )
@@ -251,7 +251,7 @@ def test_a_heading_may_name_the_dish_beside_the_part():
     assert (len(rich_pin.recipe.ingredients), len(rich_pin.recipe.instructions)) == (4, 2)
 
 
-def test_a_heading_that_says_something_else_ends_no_search_for_steps():
+def test_an_unrelated_heading_does_not_end_the_search_for_steps():
     rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
 
     assert len(rich_pin.recipe.instructions) == 2
@@ -296,13 +296,13 @@ def test_the_same_list_in_other_units_is_read_once():
     assert rich_pin.recipe.ingredients == ("8.8oz flour", "2 eggs")
 
 
-def test_a_link_to_edit_is_no_step():
+def test_a_link_to_edit_is_not_a_step():
     rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>Method</h2><i>[ edit ]</i></div>{STEPS}")
 
     assert rich_pin.recipe.instructions[0].startswith("Cut")
 
 
-def test_seconds_alone_are_no_time_of_a_recipe():
+def test_seconds_alone_are_not_a_time_of_a_recipe():
     rich_pin = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
         + "<p>Preparation time: 45 minutes</p>"
@@ -351,7 +351,7 @@ def test_steps_of_a_list_need_no_full_stops(steps):
         "<ol><li>200 g flour<li>100 g butter and a little more<li>3 eggs</ol>",
     ],
 )
-def test_other_lines_without_full_stops_are_no_steps(steps):
+def test_other_lines_without_full_stops_are_not_steps(steps):
     page = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}")
 
     assert page.recipe is None or not page.recipe.instructions
@@ -360,13 +360,13 @@ def test_other_lines_without_full_stops_are_no_steps(steps):
 @pytest.mark.parametrize(
     "caption", ["Cook time", "Oven Time", "Rest Time", "Marinating Time", "Prep time", "Chill Time"]
 )
-def test_the_time_of_a_part_of_the_work_is_no_total(caption):
+def test_the_time_of_a_part_of_the_work_is_not_a_total(caption):
     markup = recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.")
 
     assert pin(f"{markup}<p>Serves 4</p><p>{caption}: 20 min</p>").recipe.total_minutes is None
 
 
-def test_a_declared_time_of_cooking_alone_is_no_total():
+def test_a_declared_time_of_cooking_alone_is_not_a_total():
     assert pin(recipe_ld(cookTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT5M", cookTime="PT20M")).recipe.total_minutes == 25
@@ -396,7 +396,7 @@ def test_numbered_paragraphs_are_steps_however_short(steps, stop):
     ]  # fmt: skip
 
 
-def test_numbered_paragraphs_of_an_article_are_no_steps():
+def test_numbered_paragraphs_of_an_article_are_not_steps():
     page = pin(
         "<title>3 reasons</title><h1>3 reasons to grow leeks</h1><p>1. They are hardy.</p>"
         "<p>2. They are cheap.</p><p>3. They are good.</p>"

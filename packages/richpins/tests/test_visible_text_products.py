@@ -32,7 +32,7 @@ def product(markup):
         "<div><span>{} </span>:&nbsp;<span>{}</span></div>",
     ],
 )
-def test_a_value_stands_next_to_its_label(row):
+def test_a_value_is_found_next_to_its_label(row):
     shown = product("".join(row.format(*each) for each in (
         ("Brand", "Pot &amp; Co"), ("Art.-Nr.", "PK 17-b"), ("EAN", "4006381333931"),
         ("Model number", "KB/200"), ("Availability", "In stock"),
@@ -80,7 +80,7 @@ def test_numbers_are_known_in_many_languages(label, field):
         "<p>Hersteller: Kannenwerk GmbH, Am Markt 7</p>",
     ],
 )
-def test_what_is_not_next_to_its_label_is_no_brand(markup):
+def test_what_is_not_next_to_its_label_is_not_a_brand(markup):
     assert product(markup).brand is None
 
 

@@ -55,7 +55,7 @@ def test_class_names_serve_where_there_is_no_heading():
     assert rich_pin.recipe.ingredients == ("2 leeks", "salt")
 
 
-def test_ingredients_alone_are_no_recipe():
+def test_ingredients_alone_are_not_a_recipe():
     assert pin("<h2>Ingredients</h2><ul><li>Aqua</li><li>Glycerin</li></ul>").type == "page"
 
 

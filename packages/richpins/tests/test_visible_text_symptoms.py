@@ -70,7 +70,7 @@ def test_an_office_is_not_part_of_a_name(byline):
     assert page.authors == ("Ann Lee",)
 
 
-def test_a_link_where_a_name_may_stand_is_no_name():
+def test_a_link_where_a_name_may_stand_is_not_a_name():
     assert article(f"<h1>Leeks</h1><a class=author href=/l>Log In</a>{STORY}").authors == ()
 
 

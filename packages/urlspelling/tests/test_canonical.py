@@ -32,7 +32,7 @@ def reason(decision, url):
 # Nothing said, or the page named itself.
 
 
-def test_a_page_that_says_nothing_stands_for_itself():
+def test_a_page_without_statements_is_its_own_canonical_url():
     decision = of()
 
     assert decision == Decision(
@@ -190,7 +190,7 @@ def test_a_canonical_in_the_body_is_recorded_and_ignored():
     assert decision.rejected == (("body_canonical", OTHER, "outside the head"),)
 
 
-def test_what_is_no_url_is_recorded():
+def test_what_is_not_a_url_is_recorded():
     assert ("link canonical", "http://", "not an http(s) URL") in of(
         unparsable=(("link canonical", "http://"),)
     ).rejected
@@ -200,7 +200,7 @@ def test_a_refresh_that_lets_the_page_be_read_first_is_not_a_redirect():
     assert of(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
 
 
-def test_a_page_that_reloads_itself_stands_for_itself():
+def test_a_page_that_reloads_itself_is_its_own_canonical_url():
     assert of(meta_refresh=(0.0, PAGE)).rule == "self"
 
 
@@ -228,7 +228,7 @@ def test_a_canonical_on_another_domain_is_not_believed():
     assert "another domain" in reason(decision, AWAY)
 
 
-def test_another_host_of_the_same_site_is_no_other_domain():
+def test_another_host_of_the_same_site_is_not_another_domain():
     assert of("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
 
 

@@ -89,7 +89,7 @@ def test_a_url_has_one_spelling(url, normal):
      "javascript:alert(1)", "data:,x", "http://a b/", "http://a.test:99999/", "http://[::1", "http://1.2.3.256/",
      "http://a\u200db.test/", "http://%00/", "http://\ud800.test/", "view-source:http://a.test/"],
 )  # fmt: skip
-def test_what_is_no_http_url_is_invalid(url):
+def test_what_is_not_an_http_url_is_invalid(url):
     with pytest.raises(InvalidUrl):
         normalize(url)
 
@@ -104,7 +104,7 @@ def test_the_reason_tells_relative_from_broken():
 
 
 @pytest.mark.parametrize("url", [None, 7, b"http://a.test/", ["http://a.test/"]])
-def test_what_is_no_text_is_the_callers_mistake(url):
+def test_what_is_not_text_is_the_callers_mistake(url):
     with pytest.raises(TypeError):
         normalize(url)
 

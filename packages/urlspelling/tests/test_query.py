@@ -164,6 +164,6 @@ def test_every_fault_of_a_site_file_is_reported_at_once():
 
 
 @pytest.mark.parametrize("text", ["[[site", "site = 7", 'site = ["a"]'])
-def test_a_file_that_is_no_site_file_is_a_config_error(text):
+def test_a_file_that_is_not_a_site_file_is_a_config_error(text):
     with pytest.raises(InvalidSiteRules, match=r"sites\.toml"):
         site_rules(text, "sites.toml")

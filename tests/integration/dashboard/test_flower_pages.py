@@ -165,7 +165,7 @@ def test_the_page_of_a_url_has_its_card_its_links_and_its_price_with_sources(bro
     assert missing(expected, page) == []
 
 
-def test_what_is_no_url_is_answered_with_the_reason(browser):
+def test_what_is_not_a_url_is_answered_with_the_reason(browser):
     status, page = browser.get("/aragog/url", url="<b>nonsense")
 
     assert status == 400

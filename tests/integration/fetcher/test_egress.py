@@ -227,7 +227,7 @@ def test_a_way_that_works_again_is_used_again(site, by):
     assert fetcher.adapter.egress.health.reason(["office"]) == ""
 
 
-def test_a_target_that_a_proxy_does_not_reach_is_no_failure_of_the_way(site, by):
+def test_a_target_that_a_proxy_does_not_reach_is_not_a_failure_of_the_way(site, by):
     for kind, answer in (
         (HttpProxy, b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
         (SocksProxy, socks_answer(5)),

@@ -16,7 +16,7 @@ pytestmark = BOTH_VERSIONS
 
 
 @pytest.mark.parametrize("coding", ["UTF-8", "binary", "8bit", "text/html", "none", "gzip, UTF-8"])
-def test_a_content_encoding_that_is_no_coding_hides_no_page(origin_with, fetcher, coding):
+def test_a_content_encoding_that_is_not_a_coding_hides_no_page(origin_with, fetcher, coding):
     body = gzip.compress(HELLO) if "gzip" in coding else HELLO
     with origin_with({"/": page(body, headers={"Content-Encoding": coding})}) as origin:
         outcome = fetcher.fetch(origin.url("/"))
@@ -70,7 +70,7 @@ PART = {
 
 
 @pytest.mark.parametrize("content_range", PART)
-def test_a_206_that_nobody_asked_for_is_no_whole_page(origin_with, fetcher, content_range):
+def test_a_206_that_was_not_requested_is_not_a_whole_page(origin_with, fetcher, content_range):
     kind, reason = PART[content_range]
     headers = {"Content-Range": content_range} if content_range else {}
     with origin_with({"/": answer(206, HELLO, headers=headers)}) as origin:
@@ -80,7 +80,7 @@ def test_a_206_that_nobody_asked_for_is_no_whole_page(origin_with, fetcher, cont
     assert outcome.truncated == (kind == "Fetched" and reason is not None)
 
 
-def test_several_ranges_that_nobody_asked_for_are_no_page(origin_with, fetcher_with):
+def test_several_ranges_that_were_not_requested_are_not_a_page(origin_with, fetcher_with):
     body = b"--b\r\nContent-Range: bytes 0-4/9\r\n\r\nhello\r\n--b--"
     part = answer(206, body, content_type="multipart/byteranges; boundary=b")
     with origin_with({"/": part}) as origin:

@@ -147,7 +147,7 @@ def test_past_a_cap_is_too_large(origin, fetcher, path):
 
 
 @pytest.mark.parametrize("path", ["/pdf", "/binary"])
-def test_what_is_no_page_is_unreadable(origin, fetcher, path):
+def test_what_is_not_a_page_is_unreadable(origin, fetcher, path):
     assert isinstance(fetcher.fetch(origin.url(path)), o.Unreadable)
 
 

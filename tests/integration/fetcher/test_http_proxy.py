@@ -25,7 +25,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 def tunnel_to(origin: Origin):
-    """A handler for CONNECT: whatever is asked for leads to `origin`."""
+    """A handler for CONNECT: whatever is requested leads to `origin`."""
 
     def handler(_: Request, wire: Wire) -> None:
         with socket.create_connection(("127.0.0.1", origin.port)) as behind:

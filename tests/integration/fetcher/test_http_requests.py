@@ -125,7 +125,7 @@ def test_a_location_is_resolved_as_browsers_do(origin, fetcher, location, path):
     assert (len(outcome.hops), origin.seen[-1].path) == (1, path)
 
 
-def test_bytes_of_a_location_that_are_no_utf8_are_asked_for_as_they_are(origin, fetcher):
+def test_bytes_of_a_location_that_are_not_utf8_are_asked_for_as_they_are(origin, fetcher):
     origin.handlers["/from"] = b"HTTP/1.1 302 x\r\nLocation: /caf\xe9\r\nConnection: close\r\n\r\n"
     origin.handlers["/caf%E9"] = page(b"there")
 
@@ -309,7 +309,7 @@ def test_validators_are_sent_only_to_the_url_they_came_from(origin, fetcher):
     assert isinstance(same, o.NotModified)
 
 
-def test_a_304_that_nobody_asked_for_confirms_no_page(origin, fetcher):
+def test_a_304_that_was_not_requested_confirms_no_page(origin, fetcher):
     origin.handlers["/304"] = b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n"
 
     outcome = fetcher.fetch(origin.url("/304"))

@@ -1,4 +1,4 @@
-"""Requests with Web Bot Auth: somebody else's code verifies each, and refuses each that was changed."""
+"""Requests with Web Bot Auth: another user's code verifies each, and refuses each that was changed."""
 
 from __future__ import annotations
 

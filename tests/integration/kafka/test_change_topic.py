@@ -1,4 +1,4 @@
-"""Changes reach a topic at least once, under one id each, whatever is killed meanwhile."""
+"""Changes reach a topic at least once, under one id each, whatever is killed in the meantime."""
 
 import json
 import os

@@ -104,7 +104,7 @@ def test_a_consumer_of_broadcasts_is_subscribed_when_it_consumes(place):
         channel = connection.channel()
         for exchange in exchanges:
             queue = Queue(f"of {exchange.name}", exchange, auto_delete=True)
-            place.client.client_pause(300)  # the server takes no subscription meanwhile
+            place.client.client_pause(300)  # the server takes no subscription in the meantime
             Consumer(channel, [queue], callbacks=[lambda body, _: heard.append(body)]).consume()
             # The server has taken it: there is no confirmation left to read.
             assert not channel.subclient.connection.can_read(timeout=1)

@@ -243,7 +243,7 @@ def test_a_heartbeat_for_a_broker_that_hangs_is_given_up(own_place):
 @on_both_in_pools
 def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, tmp_path, pool):
     # What a failover looks like to who is connected already: nothing may be written.
-    # No claim expires meanwhile, however busy the machine is.
+    # No claim expires in the meantime, however busy the machine is.
     env = own_place.with_conf(broker_transport_options={"claim_timeout_s": 30})
     env["ARAGOG_TEST_RESULTS"] = ""
     with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:

@@ -1,5 +1,7 @@
 """Revoked tasks that wait on the server, and replies whose callers have died."""
 
+from itertools import dropwhile, islice
+
 import pytest
 
 from pinlater.transport.queues import CONTROL_KEPT_MS, reply_kept_ms
@@ -63,6 +65,19 @@ def test_a_reply_whose_caller_has_died_expires(own_place, tmp_path):
                 meanwhile=lambda: box._publish("ping", {}, **ping),
             )
         assert 0 < own_place.client.pttl(key) <= CONTROL_KEPT_MS
+
+
+def test_a_sender_that_is_killed_leaves_no_reply_that_never_expires(own_place):
+    queue = "0a.reply.celery.pidbox"
+    message = {"body": "", "headers": {}, "properties": {"delivery_tag": "1"}}
+    with own_place.app.connection() as connection:
+        channel = connection.default_channel
+        with own_place.client.monitor() as monitor:
+            channel._put(queue, message)
+            named = (each["command"].split()[0].upper() for each in monitor.listen())
+            names = list(islice(dropwhile(lambda name: name != "MULTI", named), 3))
+        assert names == ["MULTI", "LPUSH", "PEXPIRE"]
+        assert 0 < own_place.client.pttl(queue) <= CONTROL_KEPT_MS
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Crawls through all stages in one process: what a sitemap lists, and what is not asked for."""
+"""Crawls through all stages in one process: what a sitemap lists, and what is not requested."""
 
 import pytest
 

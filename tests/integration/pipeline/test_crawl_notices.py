@@ -47,7 +47,7 @@ def bodies(receiver):
     return [orjson.loads(body) for _, body in receiver.got]
 
 
-def test_the_address_of_a_crawl_is_told_once_when_it_is_done(crawls, receiver):
+def test_the_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     urls = ["http://a.test/1", "http://a.test/gone"]
     crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
@@ -70,7 +70,7 @@ def test_the_address_of_a_crawl_is_told_once_when_it_is_done(crawls, receiver):
     assert Verifier(SECRET).check(signed, body, now_s=now_s) is Verdict.NEW
 
 
-def test_it_is_told_again_when_further_urls_are_done_and_when_it_is_cancelled(crawls, receiver):
+def test_it_is_notified_again_when_further_urls_are_done_and_when_it_is_cancelled(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     for n in range(2):
         crawls.stand.crawl([f"http://a.test/{n}"], EnqueueOptions(crawl="docs"))
@@ -96,7 +96,7 @@ def test_a_notice_that_was_sent_before_a_kill_is_sent_again_with_the_same_id(cra
     assert len({body["id"] for body in bodies(receiver)}) == 1
 
 
-def test_the_address_is_told_once_when_too_many_urls_fail(crawls, receiver):
+def test_the_address_is_notified_once_when_too_many_urls_fail(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET, notify_error_rate=0.5)
     good = [f"http://a.test/{n}" for n in range(15)]
     bad = [f"http://a.test/gone/{n}" for n in range(15)]
@@ -123,14 +123,14 @@ def test_the_share_of_failures_is_about_the_last_day_and_needs_some_urls():
     assert ErrorRate(failed=19, urls=19).share == 0.0
 
 
-def test_an_address_without_a_secret_and_what_is_no_address_are_refused(crawls):
+def test_an_address_without_a_secret_and_what_is_not_an_address_are_refused(crawls):
     with pytest.raises(BadInput, match="secret"):
         crawls.start("docs", notify="https://hook.example/")
     with pytest.raises(BadInput, match="notify"):
         crawls.start("docs", notify="no address", notify_secret=SECRET)
 
 
-def test_nothing_is_told_after_the_address_was_removed(crawls, receiver):
+def test_no_notice_is_sent_after_the_address_was_removed(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
     crawls.stand.pipeline.maintenance.notices.run()

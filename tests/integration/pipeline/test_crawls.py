@@ -364,7 +364,7 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
         ("url", [f"http://a.test/p{n}" for n in range(10)]),
     ],
 )
-def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_asked_for_again(
+def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_requested_again(
     crawls, kind, values
 ):
     stand = crawls.stand

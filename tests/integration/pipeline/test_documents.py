@@ -98,7 +98,7 @@ def test_a_pdf_has_title_language_and_text(crawl_stand):
     assert json.loads(field) == text
 
 
-def test_plain_text_has_title_language_and_text_and_is_no_markup(crawl_stand):
+def test_plain_text_has_title_language_and_text_and_is_not_markup(crawl_stand):
     store = crawl(site(crawl_stand), A_TEXT)
 
     record = store.get(A_TEXT)

@@ -1,4 +1,4 @@
-"""A run counts each of its URLs once, and asks again for what was in flight for somebody else."""
+"""A run counts each of its URLs once, and asks again for what was in flight for another user."""
 
 from contextlib import closing
 
@@ -124,7 +124,7 @@ def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
 
-def test_files_of_items_are_counted_apart_and_are_no_pages_of_the_run(settings, store, shared):
+def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings, store, shared):
     """Each file would be a record of the run without fields, or a URL without one."""
     gone, pages = "http://b.test/gone.png", []
     facts = {"outcome": "Fetched", "file": 1, "fetched_at_ms": 1}

@@ -137,7 +137,7 @@ def test_a_page_that_asks_again_after_signing_in_is_withheld_and_not_stored(open
     assert site.signed_in == 2
 
 
-def test_a_wrong_password_is_tried_seldom_and_its_urls_wait(opened, monkeypatch):
+def test_a_wrong_password_is_tried_rarely_and_its_urls_wait(opened, monkeypatch):
     monkeypatch.setenv("MEMBERS_PASSWORD", "wrong")
     site = Members()
     stand = opened(site)

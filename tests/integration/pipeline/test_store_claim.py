@@ -115,7 +115,7 @@ def test_a_private_redis_works_for_whatever_store_is_in_its_folder():
             assert store_conflict(settings) is None
 
 
-def test_an_unreadable_note_is_no_conflict(machine, redis_client: redis.Redis):
+def test_an_unreadable_note_is_not_a_conflict(machine, redis_client: redis.Redis):
     redis_client.set("aragog:store", b"{")
 
     assert store_conflict(machine("one")) is None

@@ -126,7 +126,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
         ("json", "is not MODULE:CLASS"),
     ],
 )
-def test_a_name_that_is_no_page_object_is_named(store, name, reason):
+def test_a_name_that_is_not_a_page_object_is_named(store, name, reason):
     assert reason in run("x.jsonl", "--page-object", name, code=1)
 
 

@@ -168,7 +168,7 @@ def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missi
     assert one.get(ORIGIN).state is RulesState.FRESH
 
 
-def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_client):
+def test_repeated_use_asks_redis_rarely_and_parses_once(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     first = cache.get(ORIGIN)
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
@@ -545,7 +545,7 @@ def test_rules_that_another_version_wrote_in_another_form_are_fetched_again(
 
     assert cache.get(ORIGIN).state is RulesState.MISSING
     assert cache.peek([ORIGIN])[ORIGIN].state is RulesState.MISSING
-    # An error does not keep them, or robots.txt would be asked for without a pause.
+    # They are dropped after an error, or robots.txt would be requested without a pause.
     cache.put(ORIGIN, 503, b"", clock.now_ms())
     assert cache.get(ORIGIN).unreachable
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())

@@ -22,7 +22,7 @@ def busy(client):
     return info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"]
 
 
-def test_a_request_while_a_rewrite_runs_is_no_error_and_is_done_later(client):
+def test_a_request_while_a_rewrite_runs_is_not_an_error_and_is_done_later(client):
     """A takedown soon after another one was answered with an error, although it was done."""
     rewrite = FileRewrite(client, prefix="aragog:")
     client.config_set("rdb-key-save-delay", 100_000)  # each key takes the child 0.1 s

@@ -115,7 +115,7 @@ def test_errors_without_end_are_content_unavailable(s3_settings, front, status):
     assert content.get(KEY) == (b"old", {})
 
 
-def test_a_body_cut_short_is_asked_for_again(content, front):
+def test_a_body_cut_short_is_requested_again(content, front):
     content.put(KEY, b"body" * 1000, {})
     front.faults = ["cut"]
 
@@ -181,7 +181,7 @@ def test_an_object_changed_behind_our_back_is_noticed(s3_settings, s3_server):
         content.get(KEY)
 
 
-def test_what_is_no_key_of_ours_is_not_listed(s3_settings, s3_server):
+def test_what_is_not_a_key_of_ours_is_not_listed(s3_settings, s3_server):
     content = S3Content(s3_settings)
     content.put(KEY, b"body", {})
     for name in ("pages/readme.txt", f"pages/{KEY}", f"else/{KEY[:2]}/{KEY}"):

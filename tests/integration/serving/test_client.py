@@ -148,7 +148,7 @@ def test_what_was_put_is_read_by_any_spelling(client):
     assert client.get(URL, []).fields == {}
 
 
-def test_bytes_that_are_no_text_arrive_as_they_are(client):
+def test_bytes_that_are_not_text_arrive_as_they_are(client):
     client.put(URL, {"raw": bytes(range(256))})
 
     assert client.get(URL).fields == {"raw": bytes(range(256))}

@@ -300,7 +300,7 @@ def test_a_fetch_that_brought_no_page_says_why(pipeline_stand, fetching):
     assert (again.fetching, again.reason) == (True, None)
 
 
-def test_what_is_no_url_is_refused(fetching):
+def test_what_is_not_a_url_is_refused(fetching):
     with pytest.raises(InvalidUrl):
         fetching.fetch_now(FetchRequest(url="nonsense", max_wait_ms=LONG_MS))
 

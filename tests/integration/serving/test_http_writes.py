@@ -81,7 +81,7 @@ def test_put_deletes_nothing_that_a_later_version_has_written():
 
 
 @pytest.mark.parametrize("name", ["_", "", "\ud800"])
-def test_what_is_no_field_is_neither_deleted_nor_anything_else_written(api, a_stand, name):
+def test_what_is_not_a_field_is_neither_deleted_nor_anything_else_written(api, a_stand, name):
     a_stand.store.put(A, {"team.a": b"1"})
     tick(a_stand)
 

@@ -65,7 +65,7 @@ def test_a_client_over_tls_reads_it_too(store, tmp_path):
         wait_until(lambda: not api.server.server_state.connections)
 
 
-def test_what_is_behind_a_refused_request_is_no_request(store):
+def test_what_is_behind_a_refused_request_is_not_a_request(store):
     with running(store, max_body_bytes=100_000) as api:
         reply = api.raw(LONG + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
 

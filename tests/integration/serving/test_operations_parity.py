@@ -783,7 +783,7 @@ def refused(client, name, kwargs):
 @pytest.mark.parametrize(
     "name", [n for n, o in OPERATIONS.items() if any(f.name == "url" for f in o.fields)]
 )
-def test_what_is_no_url_is_refused_before_it_is_sent(ways, name):
+def test_what_is_not_a_url_is_refused_before_it_is_sent(ways, name):
     operation = OPERATIONS[name]
     required = {f.name: VALID[f.name] for f in operation.fields if f.required}
     for client in ways.values():

@@ -57,7 +57,7 @@ def test_markdown_is_another_form_of_the_same_page(texts, store):
     assert content.meta["content_type"] == "text/markdown; charset=utf-8"
 
 
-def test_what_is_no_html_and_what_is_not_stored_has_no_text(texts, store):
+def test_what_is_not_html_and_what_is_not_stored_has_no_text(texts, store):
     assert texts.content(store, B, "text") is None
     assert texts.content(store, "http://a.example/unknown", "text") is None
 

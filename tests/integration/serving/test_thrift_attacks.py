@@ -118,7 +118,7 @@ def test_an_unknown_method_is_an_error_and_the_connection_goes_on(sock, name):
 
 
 @pytest.mark.parametrize("kind", [0, 2, 3, 255])
-def test_a_message_that_is_no_call_is_an_error(sock, kind):
+def test_a_message_that_is_not_a_call_is_an_error(sock, kind):
     assert refusal(asked(sock, message(b"get", b"\x00", kind=kind))) == wire.INVALID_MESSAGE_TYPE
 
 
@@ -222,7 +222,7 @@ def test_a_frame_of_an_impossible_size_ends_the_connection(sock, head):
         b"\x00\x00\x00\x04ping\x01\x00\x00\x00\x07\x00",
     ],
 )
-def test_a_frame_that_is_no_message_ends_the_connection(sock, frame):
+def test_a_frame_that_is_not_a_message_ends_the_connection(sock, frame):
     assert asked(sock, frame) == b""
 
 

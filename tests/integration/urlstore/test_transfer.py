@@ -312,7 +312,7 @@ def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
     assert a_stand.store.get(B).fields == {"price": b"10.0"}
 
 
-def test_what_is_no_parquet_file_is_a_config_error(tmp_path):
+def test_what_is_not_a_parquet_file_is_a_config_error(tmp_path):
     (tmp_path / "x.parquet").write_text("no")
 
     with pytest.raises(ConfigError, match="cannot be read as Parquet"):

@@ -1,5 +1,5 @@
 """
-A page over TLS, from one server whose certificates depend on the name that it is asked for.
+A page over TLS, from one server whose certificates depend on the name that it is requested.
 
 Input: `url`, or a list of them that are fetched in order, and `certificates`: each a table with
 `names`, and `kind`, which is `good`, `expired`, `untrusted` or `unnamed` (a common name, and no
@@ -9,7 +9,7 @@ TCP connection without TLS's own end, as Python's servers do. `highest` is the h
 `slow_s` holds the handshake back, `refuses` ends it, and `plain` speaks no TLS at all.
 
 The answers: `outcome`, `reason`, `kind`, `body` and `truncated` of the last fetch, `bodies` of all;
-`sni`, the names that the server was asked for; `hosts`, those of the requests that it saw.
+`sni`, the names that the server was requested; `hosts`, those of the requests that it saw.
 """
 
 from __future__ import annotations

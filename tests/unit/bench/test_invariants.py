@@ -97,7 +97,7 @@ def test_an_invariant_of_text_and_title_is_violated_by_a_planted_fault(
     assert invariant in violated(page, replace(reading, **changes))
 
 
-def test_a_page_without_a_thing_is_no_page_on_which_its_invariant_holds():
+def test_a_page_without_a_thing_is_not_a_page_on_which_its_invariant_holds():
     body = "<html><body><p>Leeks are planted in spring, in most of the country.</p></body></html>"
 
     found = {

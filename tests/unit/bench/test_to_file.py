@@ -49,7 +49,7 @@ def test_a_row_with_another_value_is_not_right(job, tmp_path, wrong):
     assert job.right_rows(tmp_path) == (0, 1)
 
 
-def test_a_page_counts_once_and_pages_that_nobody_asked_for_do_not(job, tmp_path):
+def test_a_page_counts_once_and_pages_that_were_not_requested_do_not(job, tmp_path):
     written(tmp_path, *2 * [row("http://shop.test/1")], row("http://shop.test/3"))
 
     assert job.right_rows(tmp_path) == (1, 3)
@@ -78,7 +78,7 @@ def test_a_text_has_its_heading_and_most_of_its_words():
     assert not _has_main_text({"markdown": None}, expected)
 
 
-def test_the_targets_of_links_are_no_words_of_a_heading():
+def test_the_targets_of_links_are_not_words_of_a_heading():
     expected = {"heading": "stat reading the results", "words": "of stat"}
     linked = "# [`stat`](http://docs.test/stat.html#module-stat) — Reading the [results](/r.html)\n\nof stat"
 

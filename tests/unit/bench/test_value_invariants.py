@@ -41,7 +41,7 @@ def test_a_value_that_the_page_lacks_is_found(page, value, field):
     assert field in [violation.field for violation in stands_in_page(without, URL, pin)]
 
 
-def test_a_second_value_that_is_no_conflict_is_found():
+def test_a_second_value_that_is_not_a_conflict_is_found():
     pin = extract(QUICK, URL)
     other = QUICK.replace(b"content=125", b"content=99")
 
@@ -97,7 +97,7 @@ def test_json_ld_and_microdata_that_differ_are_a_conflict():
     assert said_twice_agrees(both, URL, extract(MICRODATA, URL)) != []
 
 
-def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_no_second_value():
+def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_not_a_second_value():
     comment = b"<i itemscope itemtype=https://schema.org/Comment><b itemprop=datePublished>2024-06-09</b></i>"
 
     assert said_twice_agrees(POST.replace(b"<time", comment + b"<time"), URL) == []

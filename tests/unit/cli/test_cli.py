@@ -76,7 +76,7 @@ def aragog(*arguments, folder, **options):
     ("arguments", "size"),
     [(["plan", "--urls", "1e9", "--domains", "1e6"], 10), (["--help"], 0), (["-h"], 100)],
 )
-def test_a_reader_that_has_enough_is_no_error(tmp_path, arguments, size):
+def test_a_reader_that_has_enough_is_not_an_error(tmp_path, arguments, size):
     """Some commands exited with 1, as if a server did not respond, and some with 0."""
     running = aragog(*arguments, folder=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert len(running.stdout.read(size)) == size
@@ -99,7 +99,7 @@ def test_another_pipe_that_breaks_is_an_error():
     assert CliRunner().invoke(group, ["go"]).exit_code == 1
 
 
-def test_what_a_command_returns_is_no_exit_code():
+def test_what_a_command_returns_is_not_an_exit_code():
     group = OneLineErrors(
         lazy_commands={}, commands={"go": click.Command("go", callback=lambda: 7)}
     )

@@ -17,7 +17,7 @@ def tracker(files, without, total):
     )  # fmt: skip
 
 
-def test_files_are_no_urls_of_the_run_that_lack_a_page():
+def test_files_are_not_urls_of_the_run_that_lack_a_page():
     """The 4 files would be URLs without a record."""
     found = tracker(3, {"Gone 404": 1}, 5)
 

@@ -57,7 +57,7 @@ def test_each_cause_hides_the_weaker_ones():
         assert cause(facts, NOW_MS) == expected
 
 
-def test_a_permit_that_is_granted_a_moment_ahead_is_no_pause():
+def test_a_permit_that_is_granted_a_moment_ahead_is_not_a_pause():
     assert cause(report(IDLE, paused_ms=8), NOW_MS) == ""
 
 

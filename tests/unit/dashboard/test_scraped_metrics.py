@@ -212,7 +212,7 @@ def test_a_part_that_fails_is_down_at_once(slow, registry):
     assert 'aragog_part_up{part="domains"} 0.0' in generate_latest(registry).decode()
 
 
-def test_a_timeout_of_a_busy_server_is_no_outage(slow, registry):
+def test_a_timeout_of_a_busy_server_is_not_an_outage(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)

@@ -37,7 +37,7 @@ def test_the_fields_of_a_page_have_its_texts_and_their_version():
     }
 
 
-def test_a_text_that_is_empty_or_not_asked_for_is_no_field():
+def test_a_text_that_is_empty_or_not_asked_for_is_not_a_field():
     finder = TextFinder(lambda *_: "", "none 1.0")
 
     fields = main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))

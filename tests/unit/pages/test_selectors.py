@@ -65,7 +65,7 @@ def test_a_rule_finds_nothing_in_a_page_without_markup(body):
         ("xpath://h1[", "is not an XPath expression"),
     ],
 )
-def test_what_is_no_rule_is_refused_with_the_reason(rule, problem):
+def test_what_is_not_a_rule_is_refused_with_the_reason(rule, problem):
     with pytest.raises(ValueError, match=problem):
         parsed(rule)
 

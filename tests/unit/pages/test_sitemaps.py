@@ -91,7 +91,7 @@ def test_a_text_file_has_a_url_a_line(body):
     assert urls(parse(body, BASE)) == ["https://shop.test/a", "https://shop.test/b"]
 
 
-def test_lines_that_are_no_urls_are_counted():
+def test_lines_that_are_not_urls_are_counted():
     sitemap = parse(b"hello\nhttps://shop.test/a\nhttp://[\n", BASE)
 
     assert (urls(sitemap), sitemap.invalid) == (["https://shop.test/a"], 2)
@@ -176,7 +176,7 @@ def test_entities_do_not_expand():
     assert "https://shop.test/c" in urls(sitemap)
 
 
-def test_a_page_that_is_no_sitemap_gives_nothing():
+def test_a_page_that_is_not_a_sitemap_gives_nothing():
     sitemap = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
 
     assert (sitemap.urls, sitemap.children, sitemap.complete) == ((), (), False)

@@ -133,7 +133,7 @@ IMAGE = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
         "<image><loc>/i.jpg</loc></image>",
     ],
 )
-def test_the_location_of_an_image_before_that_of_the_page_is_no_page(image):
+def test_the_location_of_an_image_before_that_of_the_page_is_not_a_page(image):
     body = f"{HEAD}<url>{image}<loc>/1</loc>{image}</url>{TAIL}"
 
     assert urls(parse(body.encode(), BASE)) == ["https://shop.test/1"]
@@ -213,7 +213,7 @@ def test_an_item_of_rss_is_its_link_or_its_permalink(item, expected):
     assert (urls(sitemap), sitemap.invalid) == (expected, 0 if expected else 1)
 
 
-def test_translations_are_offered_as_evidence_and_are_no_pages():
+def test_translations_are_offered_as_evidence_and_are_not_pages():
     links = ("<xhtml:link rel='alternate' hreflang='de' href='/de/1?a=1&amp;b=2'/>"
              "<xhtml:link rel='alternate' hreflang='x-default' href='https://shop.test/1'/>"
              "<xhtml:link rel='alternate' href='/none'/>")  # fmt: skip

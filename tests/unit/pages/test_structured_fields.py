@@ -54,6 +54,6 @@ def test_a_string_is_written_as_it_is_read(text):
 
 
 @pytest.mark.parametrize("text", ["ä", "a\nb", "\x7f"])
-def test_other_characters_than_printable_ascii_are_no_string(text):
+def test_other_characters_than_printable_ascii_are_not_a_string(text):
     with pytest.raises(ValueError, match="not printable ASCII"):
         string_text(text)

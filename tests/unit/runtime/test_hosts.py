@@ -3,7 +3,7 @@
 from aragog.runtime.hosts import is_ip, is_loopback
 
 
-def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():
+def test_names_are_not_addresses_and_only_localhost_is_a_loopback_name():
     assert [is_ip(host) for host in ("10.0.0.1", "::1", "localhost", "")] == [
         True,
         True,

@@ -79,7 +79,7 @@ def test_a_slowdown_by_latency_out_of_bounds_is_named(tmp_path, value):
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
-def test_what_is_no_finite_number_is_named(tmp_path, number):
+def test_what_is_not_a_finite_number_is_named(tmp_path, number):
     with pytest.raises(ConfigError, match=r"politeness\.qps: must be a number"):
         load(f"[politeness]\nqps = {number}\n", tmp_path)
     with pytest.raises(ConfigError, match="ARAGOG_FETCH__DEADLINE_S: must be a number"):

@@ -170,7 +170,7 @@ def test_an_end_that_a_crash_cut_is_left_to_the_server(folder):
     assert keys_of(folder) == 2 * KEYS
 
 
-def test_leftovers_of_rewrites_are_no_problem(folder):
+def test_leftovers_of_rewrites_are_not_a_problem(folder):
     (folder / "appendonlydir" / "appendonly.aof.1.incr.aof").write_bytes(b"*1\r\n$4\r\nPING\r\n")
     (folder / "appendonlydir" / "appendonly.aof.3.incr.aof").touch()
     (folder / "appendonlydir" / "appendonly.aof.3.base.rdb").write_bytes(b"VALKEY")

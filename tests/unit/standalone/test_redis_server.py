@@ -44,7 +44,7 @@ def test_versions_compare_as_numbers(tmp_path, program):
     assert find_redis_server(str(tmp_path)).path == newer
 
 
-def test_a_program_that_is_no_server_of_this_protocol_is_passed_over(tmp_path, program):
+def test_a_program_that_is_not_a_server_of_this_protocol_is_passed_over(tmp_path, program):
     other = program("redis-server", "KeyDB server v=999.0")
 
     assert program_at(other) is None

@@ -131,7 +131,7 @@ def test_a_producer_uses_the_settings_of_the_running_system(started, tmp_path, m
     )
 
 
-def test_hosts_that_the_demo_added_to_a_map_are_no_difference(
+def test_hosts_that_the_demo_added_to_a_map_are_not_a_difference(
     started, tmp_path, monkeypatch, caplog
 ):
     """Commands said that the map given to them did not count; it did, with the demo's hosts."""

@@ -110,7 +110,7 @@ class Newer(Task):
 NEWER = NewerMessage("batch", "version 2 is not 1")
 
 
-def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_no_attempt():
+def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_not_an_attempt():
     task = Newer()
 
     with pytest.raises(Ignore):

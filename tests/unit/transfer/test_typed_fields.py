@@ -123,7 +123,7 @@ def test_columns_of_other_programs_become_fields(name, value, stored):
     assert TYPES.from_column(name, value) == stored
 
 
-def test_what_is_no_number_is_not_stored_as_one():
+def test_what_is_not_a_number_is_not_stored_as_one():
     with pytest.raises(ValueError, match="not a finite number"):
         TYPES.from_column("product.price", float("nan"))
 

@@ -189,7 +189,7 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
     ],
     ids=["no target", "no length", "long header", "no response", "no date", "no record"],
 )
-def test_what_is_no_record_costs_no_other(packed, bad, says):
+def test_what_is_not_a_record_costs_no_other(packed, bad, says):
     """A record without a target ended the import; those behind it were lost."""
     data = (
         packed(warc(response(), gzipped=False))

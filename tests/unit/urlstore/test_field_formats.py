@@ -25,7 +25,7 @@ def test_any_bytes_survive_the_way_to_json_and_back(name, value):
 
 
 @pytest.mark.parametrize("text", [b"-0", b"007", b"+1", b"1_000", b"", b" 1", b"1\n"])
-def test_what_is_no_plain_integer_survives_as_base64(text):
+def test_what_is_not_a_plain_integer_survives_as_base64(text):
     assert FORMATS.from_json("i", FORMATS.to_json("i", text)) == text
     assert isinstance(FORMATS.to_json("i", text), dict)
 
@@ -68,7 +68,7 @@ def test_a_declaration_wins_over_the_extractors():
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {"a": {1, 2}}])
-def test_what_is_no_json_is_refused(value):
+def test_what_is_not_json_is_refused(value):
     with pytest.raises(InvalidField, match="json"):
         FORMATS.from_json("j", value)
 

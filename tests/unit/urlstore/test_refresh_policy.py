@@ -62,14 +62,14 @@ def test_a_page_that_grew_quiet_is_left_alone_again():
     assert run([*lively, *[()] * 30]).interval_s > 2 * run(lively).interval_s
 
 
-def test_a_slow_field_is_no_reason_to_ask_for_prices_every_hour():
+def test_a_slow_field_is_not_a_reason_to_ask_for_prices_every_hour():
     ratings = run([["product.rating"]] * 6)
 
     assert ratings.interval_s > 0.8 * run([()] * 6).interval_s
     assert 0 < ratings.changes < 1
 
 
-def test_our_own_version_is_no_change_of_the_page():
+def test_our_own_version_is_not_a_change_of_the_page():
     assert run([["page.extractor_version"]]) == run([()])
 
 
@@ -223,7 +223,7 @@ def test_robots_refusal_is_tried_again_when_the_rules_expire():
     assert decide(None, seen, (), (), SETTINGS)[1] == expire
 
 
-def test_failures_are_asked_ever_more_seldom_and_for_ever():
+def test_failures_are_asked_ever_more_rarely_and_for_ever():
     state, due, waits = None, T0, []
     for _ in range(9):
         at = due
@@ -256,7 +256,7 @@ def test_more_effort_makes_shorter_intervals():
     assert run([["product.price"], ()]).interval_s / twice == pytest.approx(2**0.5, rel=0.1)
 
 
-def test_what_cannot_be_followed_is_asked_four_times_as_seldom_as_usual():
+def test_what_cannot_be_followed_is_asked_four_times_as_rarely_as_usual():
     kind = kind_of(6 * HOUR_S)
 
     assert interval_s(1 / 60, kind) == 4 * kind.usual_s

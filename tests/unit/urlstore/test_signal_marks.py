@@ -49,7 +49,7 @@ def test_a_page_that_was_fetched_after_the_file_is_as_new_as_the_file():
     assert not is_news(instant(NOON_MS + 1), None, NOON_MS + HOUR_MS, NOON_MS + HOUR_MS)
 
 
-def test_an_instant_in_the_future_is_no_change():
+def test_an_instant_in_the_future_is_not_a_change():
     assert not is_news(instant(NOON_MS + DAY_MS), None, NOON_MS, NOON_MS + HOUR_MS)
 
 

@@ -41,7 +41,7 @@ def a_stand():
     return a_stand
 
 
-def test_a_url_that_is_no_alias_costs_one(a_stand):
+def test_a_url_that_is_not_an_alias_costs_one(a_stand):
     assert a_stand.store.get(C).fields == {"t": b"2"}
     assert a_stand.tables.calls == ["n.get"]
 

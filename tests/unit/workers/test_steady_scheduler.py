@@ -39,7 +39,7 @@ class Beat:
         self.scheduler = SteadyScheduler(self._app, schedule_filename=self._file)
 
     def run(self, seconds):
-        """How often each task was sent meanwhile."""
+        """How often each task was sent in the meantime."""
         before = self._counts()
         end = Clock.now + timedelta(seconds=seconds)
         while Clock.now < end:

@@ -38,7 +38,7 @@ REQUEST_HEADERS = (
     "Range", "Traceparent",
 )  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
-"""What scripts of the origins in `serving.cors_origins` may send and read."""
+"""Response headers that scripts of the origins in `serving.cors_origins` may read."""
 
 
 class Api:
@@ -69,7 +69,7 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """What operations use, for another server of the same process."""
+        """The parts that operations use, for another server in the same process."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """The large responses that their clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
@@ -115,13 +115,13 @@ class Api:
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
-        """Answer the requests that wait for a fetch; not from a signal handler, as it locks."""
+        """Answer the requests that wait for a fetch. Not for signal handlers: it takes a lock."""
         if self._fetching is not None:
             self._fetching.drain()
 
     @property
     def running_calls(self) -> int:
-        """How many store calls are still running; after a drain, the abandoned ones."""
+        """The number of store calls that still run; after a drain, the abandoned ones."""
         return self._calls.running
 
     def close(self) -> None:

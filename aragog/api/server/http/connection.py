@@ -38,7 +38,7 @@ LINGER_BYTES = 64 * 1024 * 1024
 
 
 class HttpState(Enum):
-    """What a connection waits for."""
+    """The event that a connection waits for."""
 
     NEW = auto()
     """It waits for the first request."""

@@ -1,4 +1,4 @@
-"""ETags: how they are made, which one a client has, and which version a write expects."""
+"""ETags: compute them, compare them with a client's, and parse the preconditions of writes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class _Stopped(Exception):
 
 
 class RequestEvents(Protocol):
-    """What a parser calls, in this order for each request."""
+    """The callbacks of a parser, in the order in which it calls them for each request."""
 
     def on_head(self) -> Problem | None:
         """The head is complete; a problem refuses the request."""

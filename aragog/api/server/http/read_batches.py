@@ -34,7 +34,7 @@ class Body:
 
 
 Result = Body | Exception | None
-"""What a read gives; None when there is no record of the URL."""
+"""The result of a read; None if the URL has no record."""
 Done = Callable[[Result, int], None]
 
 

@@ -11,11 +11,11 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """What one server uses beside its store: the parts of operations, and its own."""
+    """The parts of one server besides its store: those of operations, and its own."""
 
     embedded: bool = True
     """The store answers without waiting for a network."""
     publication: Publication | None = None
-    """What is published about the crawler; without it nothing is."""
+    """The documents published about the crawler; None: nothing is published."""
     metrics: Callable[[], bytes] = bytes
     """Returns the text of /metrics."""

@@ -78,7 +78,7 @@ class Call(ThreadCall):
         self.reply: bytes | Wait = b""
         """The reply in its frame, or what the call waits for; set by its thread."""
         self.outcome = "abandoned"
-        """What metrics and the access log show; set by its thread."""
+        """The outcome for metrics and the access log; set by its thread."""
         self.answered = False
         self.counted_bytes = 0
         """How much of the frame is counted in the server's `requests`, until no thread uses it."""
@@ -226,7 +226,7 @@ class ParkedCalls:
         call.timer = timer = loop.call_later(wait.most_s, self._resume, call)
 
         def woken(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(self._resume, call, timer)
 
         wait.until.add_done_callback(woken)

@@ -26,7 +26,7 @@ _LENGTH_BYTES = 4
 
 
 class ThriftState(Enum):
-    """What a connection waits for."""
+    """The event that a connection waits for."""
 
     IDLE = auto()
     """It waits for the next frame."""

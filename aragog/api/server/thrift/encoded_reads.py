@@ -70,7 +70,7 @@ def purpose(value: str | None) -> str | None:
 
 
 class _Wanted(NamedTuple):
-    """What a call of `getMany` asks for of each URL."""
+    """The parts of each record that a call of `getMany` requests."""
 
     fields: tuple[str, ...]
     """Empty: all."""

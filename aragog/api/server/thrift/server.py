@@ -107,8 +107,8 @@ class ThriftServer:
         """
         Accept no connections, answer the calls that run or come, and close quiet connections.
 
-        Calls that come meanwhile get Unavailable. A client whose call crossed the close of its
-        connection would not know whether it was made.
+        Calls that come in the meantime get Unavailable. A client whose call crossed the close of
+        its connection would not know whether it was made.
         """
         self._draining = True
         listener, self._listener = self._listener, None

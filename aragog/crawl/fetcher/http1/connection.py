@@ -221,7 +221,7 @@ def connect(
         addresses: allowed addresses of the origin, or the addresses of the proxy.
         deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: what the proxy is asked for; None without a proxy.
+        tunnel: the target of the proxy's tunnel; None without a proxy.
         source: local addresses by version of IP; without any the system chooses.
         session: returns the TLS session to resume with an address; None: none.
 

@@ -44,7 +44,7 @@ class Decoder(Protocol):
         """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
 
     def end(self, room: int, *, whole: bool) -> bytes:
-        """What the end of the input adds, at most `room` bytes; not `whole`: it was cut there."""
+        """The output after the last input, at most `room` bytes; not `whole`: the input was cut."""
 
     def missing(self) -> str | None:
         """Return what is missing when the input has ended; None if the stream is complete."""
@@ -320,7 +320,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
 
     A name that is no coding of `ACCEPT_ENCODING` has none: servers send charsets and media types
     (`UTF-8`, `binary`, `text/html`), and browsers and HTTP libraries pass such a body through. The
-    body of a coding that was not asked for (`compress`) passes as well; what reads it decides.
+    body of a coding that was not requested (`compress`) passes as well; what reads it decides.
 
     Raises:
         TransportError: more than five codings.

@@ -1,5 +1,5 @@
 """
-The head of an HTTP/1 response: its status and headers, and where the body ends. Pure.
+The head of an HTTP/1 response: its status, its headers, and the end of its body. Pure.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
 line folding, blanks before the colon, NUL in a field that decides nothing here. It rejects what two
@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import Headers, UnreachableKind
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
 
-# A NUL in these would decide where the body ends, how it is read, or what is requested next.
+# A NUL in these would affect the end of the body, its decoding, or the next request.
 _WITHOUT_NUL = frozenset({
     "connection", "content-encoding", "content-length", "location", "refresh", "set-cookie",
     "transfer-encoding",
@@ -99,7 +99,7 @@ def _headers(lines: list[str]) -> Headers:
 
 
 def _without_nul(status_line: str, headers: Headers) -> Headers:
-    """The headers with a blank for each NUL in a value that decides nothing (RFC 9110, 5.5)."""
+    """The headers with each NUL in a harmless value replaced by a blank (RFC 9110, 5.5)."""
     decisive = [value for name, value in headers if name.lower() in _WITHOUT_NUL]
     names = [name for name, _ in headers]
     if any("\0" in text for text in (status_line, *names, *decisive)):
@@ -135,7 +135,7 @@ NO_LENGTH = 1 << 63
 
 
 class Delimiter(Enum):
-    """What ends a body."""
+    """The delimiter of a body."""
 
     NO_BODY = auto()
     LENGTH = auto()
@@ -174,8 +174,8 @@ def framing_of(head: ResponseHead) -> Framing:
 
     A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls both together a
     sign of response splitting, because a proxy on the way may have seen another end of the body, so
-    that connection carries no other request. Names that are no coding (`identity`, `binary`) count
-    as absent, as in browsers.
+    that connection carries no other request. Names that are not codings (`identity`, `binary`)
+    count as absent, as in browsers.
 
     Raises:
         TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.

@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import UnsupportedContent
 
 
 class Coding(Protocol):
-    """What decodes a body that is coded; see `decoders.Decoder`."""
+    """The decoder of a body with a content coding; see `decoders.Decoder`."""
 
     name: ClassVar[str]
     overflowed: bool
@@ -40,7 +40,7 @@ class UnlessText:
         self._empty = empty
         """A stream of nothing that looks like text."""
         self._first = b""
-        """What arrived before the bytes decided."""
+        """The bytes that arrived before the coding was known."""
         self._is_text: bool | None = None
         self.overflowed = False
 

@@ -82,7 +82,7 @@ class ConnectionPool:
             turn.set()
 
     def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
-        """Return who is to be woken; with the lock."""
+        """Return who must be woken; with the lock."""
         peer = connection.peer
         in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
         if in_use is not None:

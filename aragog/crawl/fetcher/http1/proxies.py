@@ -28,7 +28,7 @@ from aragog.runtime.secret import reveal
 LOOKUP_S = 10.0
 MOST_HEAD_BYTES = 16_384
 _UNREACHED = frozenset({502, 503, 504})
-"""What proxies answer when the target is the reason (RFC 9110 sections 15.6.3 to 15.6.5)."""
+"""Statuses of a proxy for failures of the target (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _BY_PASSWORD = 0, 2
@@ -43,7 +43,7 @@ _SOCKS_REFUSES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""The next bytes, at most as many as asked for; b"" at the end. OSError past the time limit."""
+"""The next bytes, at most as many as requested; b"" at the end. OSError past the time limit."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:

@@ -110,7 +110,7 @@ def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
 
 
 class SessionKey(NamedTuple):
-    """What a session is resumed for: the same name at the same address, by the same way."""
+    """The key of a session: it is resumed for the same name, address and way out."""
 
     host: str
     port: int

@@ -14,12 +14,12 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# The most domains that one call handles, because Redis serves nobody else meanwhile.
+# The most domains that one call handles, because Redis serves nobody else in the meantime.
 MOST_AT_ONCE = 200
 
 
 class TakenDomain(NamedTuple):
-    """What the new owner of a domain receives."""
+    """The state that the new owner of a domain receives."""
 
     key: str
     own_counts: bool

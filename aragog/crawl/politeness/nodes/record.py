@@ -66,7 +66,7 @@ class RingRecord:
         Whoever can write to a server of the limiter can write a record, so it is checked.
 
         Raises:
-            LimiterUnavailable: it is no record.
+            LimiterUnavailable: it is not a record.
         """
         try:
             return cls(**_checked(json.loads(text)))

@@ -27,7 +27,7 @@ _RESERVE_HEAD = struct.Struct("<dd")
 
 
 class Ask(NamedTuple):
-    """What `reserve` is asked for one request."""
+    """The arguments of `reserve` for one request."""
 
     interval_us: float
     longest_us: float
@@ -116,7 +116,7 @@ def acquire_permit(
 
 
 class Departure(NamedTuple):
-    """What `release_permits` reports of one slot."""
+    """The report of `release_permits` about one slot."""
 
     slot: Slot
     at_us: float

@@ -298,7 +298,8 @@ class Admin:
 
         def work(shard: Shard) -> None:
             nonlocal total
-            # Only jobs that are there now: a job that fails again meanwhile would cause a loop.
+            # Only jobs that are there now: a job that fails again in the meantime would cause a
+            # loop.
             left = count_of(shard.sizes(queue), state)
             while left > 0 and (done := act(shard, min(left, MAX_BATCH))):
                 left -= done

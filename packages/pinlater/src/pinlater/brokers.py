@@ -96,7 +96,7 @@ def celery_settings(
         shards: further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`); pinlater
             only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
-        control: the Redis server of the messages that are no jobs; `pinlater+postgresql://` only.
+        control: the Redis server of the messages that are not jobs; `pinlater+postgresql://` only.
         publishes_only: for a program that runs no worker, see `transport.channel`; pinlater only.
 
     Raises:

@@ -194,6 +194,6 @@ def celery_runs(tag: str) -> bool:
     state = sys.modules.get("celery.worker.state")
     while state is not None:
         # Compare delivery tags, because several deliveries may share a task id.
-        with suppress(RuntimeError):  # a thread began or ended a task meanwhile: look again
+        with suppress(RuntimeError):  # a thread began or ended a task in the meantime: look again
             return any(r.message.delivery_tag == tag for r in state.active_requests)
     return False

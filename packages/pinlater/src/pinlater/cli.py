@@ -45,7 +45,7 @@ class QueueLocation(Protocol):
         """Queues that exist even before their first job; may be empty."""
 
     # The object may also have `before_delete`, an argument of `Admin`, and `quiet`: print only what
-    # was asked for, not what a command did.
+    # was requested, not what a command did.
 
 
 def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:

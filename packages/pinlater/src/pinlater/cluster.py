@@ -67,7 +67,7 @@ class Cluster:
     ) -> None:
         self.shards = tuple(shards)
         self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
-        """The shard whose server also carries the messages that are no jobs: a channel that loses
+        """The shard whose server also carries the messages that are not jobs: a channel that loses
         it is lost. None: another server carries them, and every shard may be left out."""
         self.breakers = {shard.name: self._breaker() for shard in self.shards}
         self._clock = clock or SystemClock()

@@ -30,18 +30,18 @@ Deliver = Callable[[ServerShard, str, Claimed], None]
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One queue on one shard, and what this process knows of it."""
+    """One queue on one shard, with the state that this process keeps of it."""
 
     poller: ShardPoller
     queue: str
     look_s: float = 0.0
-    """The stopwatch time at which it is looked at next."""
+    """The stopwatch time of the next check."""
     is_nearly_full: bool = False
-    """The last look was for urgent jobs only: the room that is left is reserved for them."""
+    """The last check was for urgent jobs only, because the remaining room is reserved for them."""
     is_at_limit: bool = False
-    """This process had as many jobs of the queue as it may have."""
+    """This process had reached its limit of jobs of the queue."""
     is_unheard: bool = False
-    """The poller does not wait for it, because there was no room when it began to."""
+    """The poller does not wait for it, because there was no room when it started to wait."""
 
 
 class JobConsumer:
@@ -122,7 +122,7 @@ class JobConsumer:
             return 0
         allowance, read_at_s = self._allowances.left(queue, now_s)
         if allowance.jobs == 0:
-            # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
+            # It keeps its turn, so it gets the first of the next jobs that the gate allows.
             place.look_s = read_at_s
             return 0
         if spare <= 0:
@@ -133,7 +133,7 @@ class JobConsumer:
         return self._claim(place, min(spare if spare > 0 else free, MAX_BATCH), allowance)
 
     def _free(self, queue: str, room: int) -> int:
-        """How many more jobs of a queue this process may have; `room` is that of all queues."""
+        """How many more jobs of a queue this process may take; `room` is that of all queues."""
         held = partial(self.claims.held, queue)
         limit = gates.limit_of(queue, held)
         return room if limit is None else min(room, limit - held())
@@ -177,7 +177,7 @@ class JobConsumer:
         return len(claimed.claims)
 
     def _pause_s(self, place: _Place, allowance: gates.Allowance) -> float:
-        """How long after a look the next one is at the latest."""
+        """The longest time between two checks."""
         if place.is_nearly_full:
             return gates.ASK_NEARLY_FULL_S
         if allowance.is_wide and not place.is_unheard:
@@ -206,7 +206,7 @@ class JobConsumer:
                     self._lost(poller, error)
 
     def _with_room(self, shard: ServerShard) -> list[str]:
-        """The queues that a poller waits for; the others are noted."""
+        """The queues that a poller waits for; marks the others as not polled."""
         places = [self._places[shard.name, queue] for queue in self.queues]
         for place in places:
             place.is_unheard = place.is_nearly_full or place.is_at_limit

@@ -61,7 +61,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     Delete the dead letters whose decoded body is unwanted; returns their number.
 
     The others are received and returned, `MOST` at a time at most. A process that is killed
-    meanwhile returns them when its connection ends, or on Redis an hour later.
+    in the meantime returns them when its connection ends, or on Redis an hour later.
     """
     dropped, kept = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:

@@ -205,7 +205,7 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
 
 
 class PlainJob(NamedTuple):
-    """What the message of a plain body needs beside it."""
+    """The parts of a message that a plain body lacks."""
 
     task: str
     key: str
@@ -223,7 +223,7 @@ def _shown(value: Any) -> str:
 
 
 def _marked(message: dict[str, Any], attempt: int) -> dict[str, Any]:
-    """The message, marked as delivered again where it is."""
+    """The message, marked as redelivered if it was delivered before."""
     headers, properties = message["headers"], message["properties"]
     if attempt > 1:
         headers["redelivered"] = True

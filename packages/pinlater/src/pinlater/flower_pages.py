@@ -257,7 +257,7 @@ class QueuesPage(QueuePage):
         self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        # Without them the page has what is asked for.
+        # Without them the page has what is requested.
         notes = None if self.as_json or problem else (await self.read(self._notes))[0]
         if not problem:
             self.set_status(200)

@@ -15,9 +15,9 @@ of that queue never take the room of the others:
 Instead of a number, a limit may be a function of how many jobs of the queue the worker has.
 
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
-times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
-jobs that an `Allowance` allows are for all shards together, and until the gate is called again. A
-gate affects only its own process: to stop a queue everywhere, pause it.
+times a second, and the jobs in the meantime wait on the server, where other processes may claim
+them. The jobs that an `Allowance` allows are for all shards together, and until the gate is called
+again. A gate affects only its own process: to stop a queue everywhere, pause it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Broadcasts to workers that have just begun, and callers whose connection was cut meanwhile."""
+"""Broadcasts to workers that have just begun, and callers whose connection was cut in the meantime."""
 
 from contextlib import suppress
 

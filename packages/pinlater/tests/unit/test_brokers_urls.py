@@ -23,7 +23,7 @@ def test_a_broker_url_names_its_servers(broker, redis):
 
 
 @pytest.mark.parametrize("url", ["redis://h", "pinlater://h:port", "pinlater+socket://a.sock"])
-def test_a_url_that_names_none_is_refused(url):
+def test_a_url_without_a_server_is_refused(url):
     with pytest.raises(InvalidConfig, match=r"broker URL"):
         redis_urls(url)
 

@@ -69,7 +69,7 @@ def test_an_eta_in_another_zone_is_the_same_instant():
     assert job.delay_ms == 1000
 
 
-def test_an_eta_that_is_no_time_is_refused():
+def test_an_eta_that_is_not_a_time_is_refused():
     with pytest.raises(InvalidMessage, match="eta"):
         envelope.to_job(message(eta="tomorrow"), priority=0, now=NOW)
 
@@ -86,7 +86,7 @@ def test_a_unique_key_may_be_a_header_or_an_option_of_apply_async():
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"{}", b'{"properties": 1, "headers": {}}', b"\xff"]
 )
-def test_a_body_that_is_no_message_is_refused(body):
+def test_a_body_that_is_not_a_message_is_refused(body):
     with pytest.raises(InvalidMessage):
         envelope.from_job(body, tag="t", attempt=1)
 
@@ -112,7 +112,7 @@ def test_a_record_reads_as_it_was_written(job):
 
 
 @given(st.binary())
-def test_what_is_no_record_is_refused(data):
+def test_what_is_not_a_record_is_refused(data):
     if not job_codec.HEADER.match(data):
         with pytest.raises(InvalidMessage):
             job_codec.decode(data)
@@ -135,7 +135,7 @@ def test_what_is_no_record_is_refused(data):
         (Ignore(), False, None, None),
     ],
 )
-def test_how_a_task_ended_says_what_its_job_becomes(error, retries, ack, reject):
+def test_the_end_of_a_task_decides_the_state_of_its_job(error, retries, ack, reject):
     assert [end and end.step for end in dispositions(error, retries=retries)] == [ack, reject]
 
 

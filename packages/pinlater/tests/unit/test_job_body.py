@@ -25,7 +25,7 @@ def test_any_bytes_come_back_with_their_content_type(data, content_type):
     assert job_body.decode(stored) == JobBody(data, content_type)
 
 
-def test_a_message_of_celery_is_told_from_a_plain_body():
+def test_a_message_of_celery_is_distinguished_from_a_plain_body():
     envelope = b'{"body": "W10=", "headers": {}}'
 
     assert not job_body.is_plain(envelope)
@@ -69,7 +69,7 @@ def test_json_of_other_programs_may_have_any_form():
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000])
-def test_what_is_labelled_json_and_is_none_is_malformed(data):
+def test_a_body_labelled_json_that_is_not_json_is_malformed(data):
     with pytest.raises(InvalidMessage, match="is not JSON"):
         job_body.arguments(JobBody(data, JSON))
 

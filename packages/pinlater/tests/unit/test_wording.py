@@ -36,7 +36,7 @@ def test_every_instant_can_be_reported(ms):
     assert at(ms)
 
 
-def test_an_instant_says_how_far_away_it_is():
+def test_an_instant_is_shown_with_its_distance_from_now():
     assert moment(1_700_000_010_000, 1_700_000_000_000) == "2023-11-14 22:13:30 UTC (in 10 s)"
     assert moment(1_700_000_000_000, 1_700_000_010_000) == "2023-11-14 22:13:20 UTC (10 s ago)"
 

@@ -76,7 +76,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
     """
     Parse a refresh into its delay in whole seconds and its target as written, or return None.
 
-    The target is None if the page is to be reloaded. The steps are the HTML Standard's "shared
+    The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
     declarative refresh steps" (4.2.5.3): the fraction of a delay is read and ignored; `;`, `,` or
     white space separates the parts; `url=` is optional; a quote ends at the next quote of the same
     kind.

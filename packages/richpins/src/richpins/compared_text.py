@@ -1,5 +1,5 @@
 """
-Find the text by which a page is compared with others. Pure.
+Extract the text by which a page is compared with others. Pure.
 
 It is the title and the words of `<main>`, or of the body, without navigation, header, footer,
 asides and forms. Texts of links count, because a list consists of them. It is not the text of

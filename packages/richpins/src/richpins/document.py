@@ -77,7 +77,7 @@ class Document:
     problems: tuple[str, ...] = ()
     """Descriptions of what was cut or could not be read."""
     text: str | None = None
-    """The whole text of a document that is no HTML (`richpins.documents`); None: it is HTML."""
+    """The whole text of a document that is not HTML (`richpins.documents`); None: it is HTML."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:

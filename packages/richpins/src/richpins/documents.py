@@ -2,7 +2,7 @@
 Documents beside HTML: title, language and text of plain text and of PDF. Pure.
 
 `parse` returns the same `Document` for all of them, so that whoever reads pages reads these too.
-One that is no HTML has no markup: its text is `Document.text`, and nothing in it is read as an
+One that is not HTML has no markup: its text is `Document.text`, and nothing in it is read as an
 element, a link or structured data. PDF needs the extra `pdf` (pypdf, in Python alone: a hostile
 file can take time and memory, which the caller bounds, and not the process over).
 """

@@ -1,5 +1,5 @@
 """
-The exceptions of this package. A page never raises one: what is wrong with it is in its problems.
+The exceptions of this package. No page raises one: its faults are in its `problems`.
 
     RichpinsError
     ├── MissingExtra    what the call needs is not installed; the message has the command
@@ -16,7 +16,7 @@ class RichpinsError(Exception):
 
 
 class InvalidKind(RichpinsError, ValueError):
-    """A table that describes no kind of items."""
+    """A table that does not describe a kind of items."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))

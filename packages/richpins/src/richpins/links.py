@@ -15,10 +15,10 @@ MAX_TEXT_CHARS = 200
 """An anchor's text is truncated to this length; 99 % of real ones are under 120."""
 
 MAX_TOTAL_CHARS = 1_048_576
-"""The URLs of one page together; a thousand real ones have about 100,000."""
+"""The most characters of all URLs of a page; a thousand real ones have about 100,000."""
 
 _MAX_READS = 2
-"""How often the length of the page is read for texts: anchors within anchors contain the same."""
+"""The most text that is read, in lengths of the page: nested anchors contain the same text."""
 
 _RELS = ("nofollow", "ugc", "sponsored")
 
@@ -133,7 +133,7 @@ def _title(attributes: dict[str, str | None]) -> str:
 
 
 def _alt(node: LexborNode) -> str:
-    child = node.child  # mostly the image itself, which takes a fifth of the time of a query
+    child = node.child  # usually the image itself, at a fifth of the time of a query
     if child is None:
         return ""
     attributes = child.attributes if child.tag == "img" else {}

@@ -56,7 +56,7 @@ def find(page: Document, form: str) -> str:
     """
     Return the main text of a page in one of `FORMS`, or an empty text.
 
-    Of a document that is no HTML it is the whole text, in both forms, without the extra.
+    Of a document that is not HTML it is the whole text, in both forms, without the extra.
 
     Raises:
         MissingExtra: the extra `text` is not installed.

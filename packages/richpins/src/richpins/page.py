@@ -109,7 +109,7 @@ class Page:
         Decide which URL stands for the page, by what it declares and how it was fetched.
 
         Args:
-            requested_url: the URL that was asked for, if redirects led from it to the page's.
+            requested_url: the URL that was requested, if redirects led from it to the page's.
             status: of the response; the tags of an error page are ignored.
             redirects: the hops from `requested_url`, in order.
             headers: of the response, for `Link: <…>; rel=canonical`.

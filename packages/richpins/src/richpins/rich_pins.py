@@ -87,7 +87,7 @@ class RichPin:
         Return `details` under the name of the page's type, and None under that of another type.
 
         Raises:
-            AttributeError: `name` is no page type.
+            AttributeError: `name` is not a page type.
         """
         if name not in page_types.NAMES:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

@@ -25,7 +25,7 @@ _SIGNS = frozenset("{[<%$")
 """One of these is in every template but those of `location` and `document`."""
 _OF_TEMPLATES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
-"""What languages print for a value that is not there, or is no text."""
+"""What languages print for a value that is not there, or is not a text."""
 _WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
 """Further texts that are no URL where nothing else is written."""
 _ENCODED = re.compile(r"https?%3a", re.IGNORECASE)
@@ -89,7 +89,7 @@ def _without_scheme(text: str, page: str) -> str | None:
         host, reason = _bare(urlsplit(page).netloc), "a host without scheme"
         urlsplit(text)
     except ValueError:
-        return None  # it is no URL at all
+        return None  # it is not a URL at all
     path = urlsplit(text).path
     if host in path.lower() and any(_bare(part) == host for part in path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason

@@ -55,7 +55,7 @@ class EdgeCounts:
             self._nodes.incr(node_id, column, change)
 
     def _change_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
-        """Make the changes of counts that nobody else changes meanwhile, and take them out."""
+        """Apply changes of counts that no other writer changes, and remove them from `changes`."""
         places = list(changes)
         rows = self._nodes.get_many(
             list(dict.fromkeys(node_id for node_id, _ in places)),

@@ -185,7 +185,7 @@ class EdgeLists:
 
     def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        What removes edges as they were read: one that was written meanwhile stays.
+        The deletions of edges as they were read; one that was written since then stays.
 
         Returns those of the rows of the pairs, and those of the rows of the lists.
         """
@@ -245,7 +245,7 @@ class EdgeLists:
         The time at which to delete a row, by that of its cells: one time for all old rows.
 
         HBase needs a call for each time. A later time than that of the row itself would hide what
-        another writer puts there meanwhile, unless it is older than clocks differ.
+        another writer puts there in the meantime, unless it is older than clocks differ.
         """
         settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())

@@ -247,7 +247,7 @@ class Graph:
 
         The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
         stays and what goes, with a multi-get for 500 of them, so do it now and then rather than
-        after each put. An edge that is put meanwhile stays. Safe to repeat.
+        after each put. An edge that is put in the meantime stays. Safe to repeat.
 
         Raises:
             InvalidArgument: `keep` is negative.
@@ -284,7 +284,7 @@ class Graph:
         (nodes with their properties in the order of their ids, cursor or None at the end).
 
         Ends before `limit` with a node that brings the properties to `PAGE_BYTES`. Not a snapshot:
-        a node that is put meanwhile may be missing.
+        a node that is put in the meantime may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
         with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
@@ -308,7 +308,7 @@ class Graph:
         """
         Enter stored values in the indexes, and correct rows of edges and counts. Safe to repeat.
 
-        Walks the whole graph. Counts of edges that are written meanwhile may become wrong.
+        Walks the whole graph. Counts of edges that are written in the meantime may become wrong.
         """
         entries = taken = 0
         for key, row in self._base.nodes.walk():

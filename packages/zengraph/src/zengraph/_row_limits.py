@@ -59,11 +59,11 @@ class RowLimits:
         self._locks: WeakValueDictionary[bytes, _RowLock] = WeakValueDictionary()
 
     @contextmanager
-    def writing(self, puts: Sequence[RowPut], leaving: Collection[bytes] = ()) -> Iterator[None]:
+    def writing(self, puts: Sequence[RowPut], to_delete: Collection[bytes] = ()) -> Iterator[None]:
         """
         A block that makes these puts.
 
-        A put that makes no row larger is made whatever the row has. `leaving`: columns that are
+        A put that makes no row larger is made whatever the row has. `to_delete`: columns that are
         deleted right after the block, and do not count.
 
         Raises:
@@ -83,7 +83,7 @@ class RowLimits:
             near = [row for row in cells_of if self._may_exceed(extents.get(row), cells_of[row])]
             stored = self._table.sizes_many(near) if near else {}
             for row in near:
-                self._check(stored.get(row, {}), cells_of[row], leaving)
+                self._check(stored.get(row, {}), cells_of[row], to_delete)
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
@@ -93,11 +93,11 @@ class RowLimits:
         return size_bytes > self._most_bytes or count + len(cells) > self._most_properties
 
     def _check(
-        self, stored: RowSizes, cells: Mapping[bytes, bytes], leaving: Collection[bytes]
+        self, stored: RowSizes, cells: Mapping[bytes, bytes], to_delete: Collection[bytes]
     ) -> None:
         before = {column: size.size_bytes for column, size in stored.items()}
         after = before | {column: len(value) for column, value in cells.items()}
-        for column in leaving:
+        for column in to_delete:
             if column not in cells:
                 after.pop(column, None)
         size = sum(after.values())

@@ -162,7 +162,7 @@ class SimpleEdges:
         """
         Set the stored count to that of a walk; returns by how much it was too high.
 
-        Writes of the same edges meanwhile can make it wrong.
+        Writes of the same edges in the meantime can make it wrong.
         """
         true = sum(1 for _ in self.lists.walk(node_id, direction, edge_type))
         return self.counted.correct(node_id, direction, edge_type, true)
@@ -181,8 +181,8 @@ class SimpleEdges:
         Remove the edges of a node except its `keep` best ones, up to `most` of them.
 
         The best have the highest scores; `lowest`: the lowest. One range scan over all of them, and
-        a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes meanwhile
-        stays. Safe to repeat, and beside other writers.
+        a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes in the
+        meantime stays. Safe to repeat, and beside other writers.
 
         Returns (how many were removed, whether that is all).
         """

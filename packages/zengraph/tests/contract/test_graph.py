@@ -292,7 +292,7 @@ def test_a_node_whose_id_has_another_length_is_refused(graph):
     assert graph.lookup("site", b"x") == ([], None)
 
 
-def test_a_property_that_is_not_indexed_is_no_empty_list(graph):
+def test_a_property_that_is_not_indexed_is_not_an_empty_list(graph):
     with pytest.raises(InvalidArgument, match="'age': is not indexed"):
         graph.lookup("age", b"7")
     with pytest.raises(InvalidArgument, match="'site': is not unique"):

@@ -45,7 +45,7 @@ def has_taken(consumer, file, before):
 
 
 def started(file, place):
-    """Start a consumer; the others wait meanwhile, or nothing would be left for it."""
+    """Start a consumer; the others wait in the meantime, or nothing would be left for it."""
     file.with_name("pause").touch()
     ready = taker.ready_file(file)
     ready.unlink(missing_ok=True)

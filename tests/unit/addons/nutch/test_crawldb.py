@@ -90,7 +90,7 @@ def test_a_bad_entry_is_reported_with_its_line():
 
 
 @pytest.mark.parametrize("text", ["<html>\n", '{"url": "http://a.example/"}\n'])
-def test_another_file_is_no_dump(text):
+def test_another_file_is_not_a_dump(text):
     ((_, bad),) = read(text * 3)
 
     assert str(bad) == "is no dump of a crawldb"

@@ -204,7 +204,7 @@ def test_no_read_waits_for_a_primary_that_answers_nothing(gate, down_after_s, de
     hedged.close()
 
 
-def test_a_primary_that_nobody_asked_for_a_while_is_not_down(gate):
+def test_a_primary_that_was_not_used_for_a_while_is_not_down(gate):
     primary = Gated(a_store(shop=b"primary"), gate)
     hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
     hedged.policy.down_after_s = 120

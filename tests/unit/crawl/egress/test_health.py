@@ -41,7 +41,7 @@ def test_each_trial_that_fails_doubles_the_wait_up_to_five_minutes():
     assert waits_ms[-1] == LONGEST_RETRY_S * 1000
 
 
-def test_requests_that_were_under_way_when_a_way_failed_are_no_trials():
+def test_requests_that_were_under_way_when_a_way_failed_are_not_trials():
     ways, _, told = health()
     for _ in range(20):
         ways.failed("a", "no answer")

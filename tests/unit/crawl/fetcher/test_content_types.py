@@ -67,7 +67,7 @@ def test_types_are_compared_without_parameters_and_case():
         (b"\x1b$B\x1b(B", None, False),
     ],
 )
-def test_first_bytes_tell_what_is_no_page(first, claimed, refused):
+def test_first_bytes_tell_what_is_not_a_page(first, claimed, refused):
     assert bool(refused_by_content(first, claimed, ALLOWED)) == refused
 
 

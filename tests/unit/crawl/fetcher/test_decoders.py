@@ -115,7 +115,7 @@ def test_a_page_compressed_once_and_labelled_twice_is_read(codings, text, size):
     "data", [b"text \x01" * 9, b"ab" * 99 + b"\x1f", b"<p>text" * 2000 + b"\0"]
 )
 @pytest.mark.parametrize("size", [1, 99])
-def test_data_with_a_binary_byte_is_no_text_under_a_label(coding, data, size):
+def test_data_with_a_binary_byte_is_not_text_under_a_label(coding, data, size):
     with pytest.raises(UnsupportedContent):
         decode(data, coding, size=size)
 
@@ -245,7 +245,7 @@ def test_codings_on_top_of_each_other_are_undone_in_order():
 
 
 @pytest.mark.parametrize("codings", [(), ("identity",), ("none",), ("identity", "identity")])
-def test_no_coding_is_no_coding(codings):
+def test_no_coding_is_not_a_coding(codings):
     assert decode(TEXT, *codings).data == TEXT
 
 
@@ -291,7 +291,7 @@ def test_a_large_page_is_cut_at_its_cap(coding, code):
     assert body.truncated_why == "truncated at 100000 bytes"
 
 
-def test_a_coding_under_another_that_is_past_the_cap_is_no_body():
+def test_a_coding_under_another_that_is_past_the_cap_is_not_a_body():
     noise = random.Random(1).randbytes(50_000)
 
     with pytest.raises(LimitExceeded):

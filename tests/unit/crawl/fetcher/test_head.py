@@ -57,7 +57,7 @@ def test_a_status_line_needs_no_reason(line, expected):
         b"HTTP/1.1 \xc2\xb2\xc2\xb2\xc2\xb2 OK",
     ],
 )
-def test_what_is_no_status_line_is_refused(line):
+def test_what_is_not_a_status_line_is_refused(line):
     with pytest.raises(TransportError, match="status line"):
         parse_head(line)
 
@@ -254,7 +254,7 @@ def test_interim_answers_are_passed_over():
         (OK + b"A: b\r\n" * 2000, LimitExceeded),
     ],
 )
-def test_what_is_no_answer_is_refused(data, fault):
+def test_what_is_not_an_answer_is_refused(data, fault):
     with pytest.raises(fault):
         channel_of(data, 100).head(1000)
 

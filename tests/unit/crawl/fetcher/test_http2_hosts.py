@@ -29,7 +29,7 @@ def test_http2_is_offered_to_the_named_hosts_and_those_below(names, host, offere
 @pytest.mark.parametrize(
     "name", ["", "https://shop.test", "shop.test/a", "shop.test:443", "*.shop.test"]
 )
-def test_a_name_that_is_no_host_name_is_a_config_error(name):
+def test_a_name_that_is_not_a_host_name_is_a_config_error(name):
     with pytest.raises(ConfigError, match=r"fetch\.http2_hosts: "):
         Http2Hosts((name,), ManualClock())
 

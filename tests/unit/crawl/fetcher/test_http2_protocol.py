@@ -70,7 +70,7 @@ def test_a_response_is_the_same_in_pieces_of_any_size(size):
     assert (body, exchange.client.busy) == (b"x" * 40_000, False)
 
 
-def test_what_is_no_data_counts_as_framing():
+def test_what_is_not_data_counts_as_framing():
     exchange = Exchange()
     exchange.answer(b"x" * 40_000)
     list(exchange.client.body(exchange.client.framing(exchange.client.head(65_536))))

@@ -104,7 +104,7 @@ def test_a_url_that_may_be_fetched(url: str):
     "url", ["", "nonsense", "http://", "http://[::1", "http://[fe80::1%25eth0]/", "http://1.2.3.256/",
             "http://a b/", "http://exa\0mple.com/", "//example.com/", "http://:80/", "http://a:99999/"],
 )  # fmt: skip
-def test_what_is_no_url_is_invalid(url: str):
+def test_what_is_not_a_url_is_invalid(url: str):
     with pytest.raises(InvalidUrl):
         GUARD.is_forbidden(url)
     assert GUARD.vet_url(url) == "not a URL"

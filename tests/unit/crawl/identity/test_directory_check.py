@@ -59,7 +59,7 @@ def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"keys": 5}', b'{"keys": [5]}', b"{}"])
-def test_what_is_no_key_set_is_named(keys, body):
+def test_what_is_not_a_key_set_is_named(keys, body):
     file = replace(key_directory(AGENT, keys, NOW_S), body=body)
 
     assert problems(file, keys) == ["it is no JSON Web Key Set"]

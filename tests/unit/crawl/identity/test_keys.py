@@ -92,7 +92,7 @@ def entry():
         json.dumps({"keys": [{name: v for name, v in entry().items() if name != "d"}]}),
     ],
 )
-def test_what_is_no_key_file_is_refused_without_showing_it(path, text):
+def test_what_is_not_a_key_file_is_refused_without_showing_it(path, text):
     path.touch(0o600)
     path.write_text(text)
 

@@ -74,7 +74,7 @@ def test_a_file_replaces_one_of_its_name_and_what_killed_writers_left(tmp_path):
     assert (left.name, left.read_bytes()) == ("a.parquet", b"second")
 
 
-def test_a_place_that_is_no_folder_is_refused(tmp_path):
+def test_a_place_that_is_not_a_folder_is_refused(tmp_path):
     (tmp_path / "log").write_bytes(b"")
 
     with pytest.raises(ContentUnavailable):

@@ -26,7 +26,7 @@ def test_a_record_reads_as_it_was_written_with_fields_that_it_does_not_know():
 
 
 @pytest.mark.parametrize("wire", [b"", b"[]", b"{}", b'{"name": "a", "number": 2, "scope": ["x"]}'])
-def test_what_is_no_record_is_refused(wire):
+def test_what_is_not_a_record_is_refused(wire):
     with pytest.raises(InvalidMessage):
         CrawlRecord.read(wire)
 

@@ -40,7 +40,7 @@ def test_the_rule_that_decides_is_named(rules, url, page_url, verdict):
     ["", "b.example", "hosts:b.example", "host:", "-", "host:a b", "prefix:docs/", "pattern:a\nb",
      "host:http://a/", "domain:https://a.example", "host:a.example/docs", "-host:u@a.example", "host:a.example:80"],
 )  # fmt: skip
-def test_what_is_no_rule_is_refused(rule):
+def test_what_is_not_a_rule_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of((rule,))
 
@@ -93,6 +93,6 @@ def test_rules_about_pages_say_nothing_of_urls():
 @pytest.mark.parametrize(
     "rule", ["type:html", "type:*/*", "language:english!", "language:", "-type:"]
 )
-def test_what_is_no_content_type_or_language_is_refused(rule):
+def test_what_is_not_a_content_type_or_language_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of([rule])

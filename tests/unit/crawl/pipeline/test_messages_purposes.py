@@ -23,6 +23,6 @@ def test_purposes_travel_with_the_job(purposes, names):
     assert job.purposes_or(("search",)) == names
 
 
-def test_purposes_that_are_no_text_are_a_problem_of_the_job():
+def test_purposes_that_are_not_text_are_a_problem_of_the_job():
     with pytest.raises(InvalidMessage, match="purposes"):
         UrlJob.read({"url": URL, "purposes": ["search"]})

@@ -73,7 +73,7 @@ def test_two_parts_are_reported_apart(outages, lines):
     assert [line[1].split()[0] for line in lines()] == ["store", "content"]
 
 
-def test_a_damaged_file_is_no_outage(outages, lines):
+def test_a_damaged_file_is_not_an_outage(outages, lines):
     outages.failed("tasks.store", StoreDamaged("00.db", "is damaged"))
 
     assert lines() == []

@@ -8,7 +8,7 @@ MINE = StoreIdentity("id-1", "sqlite", "host:/var")
 
 
 @pytest.mark.parametrize("owner", [None, MINE, StoreIdentity("id-1", "sqlite", "moved:/srv")])
-def test_an_unused_redis_and_one_of_the_same_store_are_no_conflict(owner):
+def test_an_unused_redis_and_one_of_the_same_store_are_not_a_conflict(owner):
     assert conflict(MINE, owner, "redis://r/") is None
 
 

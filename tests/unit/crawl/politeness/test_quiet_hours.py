@@ -39,7 +39,7 @@ def test_how_long_they_still_last(hours, when, left_min):
     ["", "08:00-18:00", "8-18 UTC", "08:00-18:00 Mars/Crater", "25:00-18:00 UTC", "08:00-08:00 UTC",
      "08:00-24:01 UTC", "08:60-18:00 UTC", "08:00-18:00 ../etc/passwd", "08:00-18:00 +25:00"],
 )  # fmt: skip
-def test_what_is_no_span_of_a_day_is_refused(text):
+def test_what_is_not_a_span_of_a_day_is_refused(text):
     with pytest.raises(BadInput, match="quiet hours"):
         quiet_hours(text)
 

@@ -120,7 +120,7 @@ def test_paths_match_as_those_of_allow_and_disallow_do(pattern, path, matches):
     ["Content-Usage train-ai=n", "Content-Usages: train-ai=n", "Content-Signals: /signals.json",
      "Content-Usage: /only-a-path", "# Content-Usage: train-ai=n", "Content-Usage:"],
 )  # fmt: skip
-def test_what_is_no_preference_says_nothing_and_ends_no_group(line):
+def test_what_is_not_a_preference_says_nothing_and_ends_no_group(line):
     rules = rules_of(f"User-agent: a\n{line}\nDisallow: /x\n".encode())
 
     assert said(rules, "/", "a") == []

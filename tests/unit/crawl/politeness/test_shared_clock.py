@@ -1,4 +1,4 @@
-"""The clock of a server, on machines whose own clocks are wrong, or are set meanwhile."""
+"""The clock of a server, on machines whose own clocks are wrong, or are set in the meantime."""
 
 import logging
 

@@ -62,7 +62,7 @@ def test_links_are_followed_within_the_domain_while_depth_is_left(stage, ports):
     assert ports.sent.messages[0].message.jobs[0].depth == 1
 
 
-def test_entries_of_a_sitemap_are_enqueued_and_it_is_no_page(stage, ports):
+def test_entries_of_a_sitemap_are_enqueued_and_it_is_not_a_page(stage, ports):
     xml = b"<urlset><url><loc>http://a.example/1</loc></url></urlset>"
 
     (message,) = stage.run(ResultBatch((result(ports, A, xml, sitemap=True),)))

@@ -112,7 +112,7 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
     }
 
 
-def test_a_url_that_was_postponed_is_no_outcome_of_its_domain(stage, ports):
+def test_a_url_that_was_postponed_is_not_an_outcome_of_its_domain(stage, ports):
     """A slow domain that redirects nothing was listed as one that answers with redirects."""
     ports.web.outcomes[A] = Deferred(url=A, cause=SLOT, retry_at_ms=NOW_MS + 5000)
     ports.web.outcomes[B] = Redirected(

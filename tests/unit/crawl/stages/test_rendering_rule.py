@@ -83,6 +83,6 @@ def test_validators_of_rendered_pages_are_not_used(rule):
     assert list(rule.usable(validators)) == ["http://plain.example/"]
 
 
-def test_a_name_that_is_no_host_is_named_with_its_setting():
+def test_a_name_that_is_not_a_host_is_named_with_its_setting():
     with pytest.raises(ConfigError, match=r"rendering\.hosts: 'http://a/' is not a host name"):
         RenderingRule(RenderingSettings(hosts=("http://a/",)))

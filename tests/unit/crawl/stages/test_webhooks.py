@@ -54,7 +54,7 @@ def test_each_webhook_is_sent_the_changes_that_it_asked_for(stage, ports):
     assert urls == {every.name: {A, B}, some.name: {B}}
 
 
-def test_a_change_is_dealt_once(stage, ports):
+def test_a_change_is_sent_once(stage, ports):
     webhook(ports)
     change(ports, A)
     stage.deal()

@@ -11,7 +11,7 @@ def page(body):
     )
 
 
-def test_the_texts_of_links_are_no_words_of_the_page():
+def test_the_texts_of_links_are_not_words_of_the_page():
     linked = traits_of(page("<a href=/x>a narrow bridge of stone</a>"))
     own = traits_of(page("<p>a narrow bridge of stone</p>"))
 

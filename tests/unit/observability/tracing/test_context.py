@@ -31,6 +31,6 @@ def test_a_later_version_is_read_as_far_as_it_is_known():
     ["", "00", f"ff-{TRACE}-{SPAN}-01", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01",
      f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE}-{SPAN}-1", f"00-{TRACE}-{SPAN}-01\n"],
 )  # fmt: skip
-def test_what_is_no_context_counts_as_none(text):
+def test_what_is_not_a_context_counts_as_none(text):
     assert read(text) is None
     assert not is_sampled(text)

@@ -123,7 +123,7 @@ def test_a_record_of_an_earlier_version_is_one_frame_and_read():
 
 
 @pytest.mark.parametrize("damage", ["cut", "not zstd", "a changed byte without checksum"])
-def test_a_damaged_body_is_no_record(damage):
+def test_a_damaged_body_is_not_a_record(damage):
     body = BODIES[2]
     damaged = {
         "cut": compress(body)[:-9],

@@ -229,7 +229,7 @@ _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CO
 
 
 def _responses(among: Sequence[Choice]) -> dict[str, Any]:
-    """What a success of the operations of a route is, by status."""
+    """The successful responses of the operations of a route, by status."""
     operation, route = among[0]
     answer = answer_schema(operation, route)
     others = [answer_schema(*choice) for choice in among[1:]]

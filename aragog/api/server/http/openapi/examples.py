@@ -29,7 +29,7 @@ class Example:
     operation: str
     """The operation's id in the document."""
     path: Mapping[str, str] = field(default_factory=dict)
-    """What stands in the path for the names in braces."""
+    """The values in the path for the names in braces."""
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     """The JSON of the request; None: it has none."""

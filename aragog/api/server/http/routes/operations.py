@@ -54,7 +54,7 @@ class OperationRoutes:
         self._unsent = unsent
 
     def endpoint(self, among: Sequence[Choice]) -> Endpoint:
-        """What answers the requests of a route."""
+        """The handler of the requests of a route."""
         return partial(self._answer, among, _query_names(among))
 
     async def _answer(
@@ -115,7 +115,7 @@ class OperationRoutes:
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
         texts: dict[str, str],
     ) -> Any:  # fmt: skip
-        """What a request asks an operation for."""
+        """The operation's request, parsed from an HTTP request."""
         members: dict[str, Any] = dict(request.path_params)
         if route.has_body:
             members |= await self._body(operation, route, request)

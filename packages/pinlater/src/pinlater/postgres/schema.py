@@ -3,8 +3,8 @@ The schema `pinlater` in one database: made at the first use, checked, and taken
 
 The tables have a version (the layout) and the functions another (the code). A program replaces
 older functions when it connects, and calls newer ones: a function keeps its arguments and results
-within a layout. Tables change only by `upgrade`, which an operator runs; workers may run meanwhile.
-A program that finds another layout raises an error of one line and changes nothing.
+within a layout. Tables change only by `upgrade`, which an operator runs; workers may run in the
+meantime. A program that finds another layout raises an error of one line and changes nothing.
 """
 
 from __future__ import annotations

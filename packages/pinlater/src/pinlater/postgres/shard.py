@@ -323,7 +323,7 @@ def job_id_of(number: int) -> str:
 
 
 def _number(job_id: str) -> int:
-    """Return the number of a job; 0, which no job has, for a text that is no number."""
+    """Return the number of a job; 0, which no job has, for a text that is not a number."""
     try:
         number = int(job_id, 16)
     except ValueError:

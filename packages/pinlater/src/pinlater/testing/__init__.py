@@ -19,7 +19,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 USUAL = 100
-"""Examples of a test that says nothing else, by default."""
+"""The default number of examples of a test."""
 
 
 def examples(count: int, **options: Any) -> settings:

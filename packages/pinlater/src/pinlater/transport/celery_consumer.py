@@ -34,7 +34,7 @@ The key of the app's configuration that has the jobs of unknown tasks wait for a
 them, for this many seconds at a time, without an attempt. None: they are FAILED.
 """
 MOST_EVENTS = 500
-"""More are sent at once; each has about half a kilobyte."""
+"""With this many, events are sent immediately; each has about half a kilobyte."""
 NEVER_S = float("-inf")
 _clock = SystemClock()
 
@@ -98,7 +98,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             dead_letters.keep(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """Have the job of a message end so; False: it is no job of pinlater."""
+        """End the job of a message in this state; False: it is not a job of pinlater."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

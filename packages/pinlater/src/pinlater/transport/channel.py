@@ -84,8 +84,8 @@ class Channel(QueueChannel):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if not envelope.is_job(message):
-            super()._put(queue, message, **kwargs)
-            self._expire_replies(queue)
+            with self._expiring(queue):
+                super()._put(queue, message, **kwargs)
             return
         priority, now = self._get_message_priority(message), datetime.now(UTC)
         batch = kwargs.get("_publish_batch")
@@ -231,7 +231,7 @@ class Channel(QueueChannel):
             self.claims.ack(tag)
 
     def _note_revocation(self, payload: dict[str, Any]) -> None:
-        """Tell Celery of a revoked task, in case this process started after its revocation."""
+        """Report a revoked task to Celery, in case this process started after its revocation."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)

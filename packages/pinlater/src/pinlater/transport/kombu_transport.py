@@ -59,7 +59,7 @@ class Transport(stock.Transport):
     @property
     def control_url(self) -> str:
         """
-        Return the URL of the Redis server of the messages that are no jobs.
+        Return the URL of the Redis server of the messages that are not jobs.
 
         Raises:
             InvalidConfig: the broker URL names PostgreSQL, and the option `control` nothing.

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kombu.utils.imports import symbol_by_name
@@ -111,12 +112,23 @@ class QueueChannel(OneClient):
             ):
                 yield shard
 
-    def _expire_replies(self, queue: str) -> None:
-        """Let replies expire whose caller has died: only callers know when theirs do."""
+    @contextmanager
+    def _expiring(self, queue: str) -> Iterator[None]:
+        """
+        Let replies that are put in this block expire, because their caller may have died.
+
+        Only callers know when theirs do. kombu writes and expires a message of a queue in
+        `_expires` in one transaction, so a sender that is killed leaves no reply that stays.
+        """
         kept_ms = reply_kept_ms(queue)
-        if kept_ms is not None and queue not in self._expires:
-            with self.conn_or_acquire() as client:
-                client.pexpire(self._q_for_pri(queue, 0), kept_ms)
+        if kept_ms is None or queue in self._expires:
+            yield
+            return
+        self._expires[queue] = kept_ms
+        try:
+            yield
+        finally:
+            del self._expires[queue]
 
     def _size(self, queue: str) -> int:
         sizes = Sizes()

@@ -23,7 +23,7 @@ KEPT_MS = 90 * 86_400_000
 MOST = 100_000
 """How many ids are kept, the newest; each takes about 100 bytes of the server."""
 READ_EVERY_S = 5.0
-"""How often a worker reads what was revoked meanwhile, for messages that did not reach it."""
+"""How often a worker reads what was revoked in the meantime, for messages that did not reach it."""
 BROADCAST = ".pidbox"
 """What the exchange of remote control ends with."""
 

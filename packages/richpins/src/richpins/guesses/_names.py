@@ -91,7 +91,7 @@ def _is_hash(part: str) -> bool:
 
 
 def _is_drawn(part: str) -> bool:
-    """Whether capitals divide a part into what are no words: `iwvBff`, `RdSek`, not `userID`."""
+    """Whether capitals divide a part into what are not words: `iwvBff`, `RdSek`, not `userID`."""
     divided = _WORDS.findall(part)
     if len(divided) < 2:
         return False

@@ -114,7 +114,7 @@ def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Search the text only when the first candidate is asked for."""
+    """Search the text only when the first candidate is requested."""
     yield from _fullest_first(list(shown))
 
 

@@ -202,7 +202,7 @@ def _shown_skus(sources: Sources) -> Iterator[Candidate]:
 
 
 def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
-    """Search the visible text only when the first candidate is asked for."""
+    """Search the visible text only when the first candidate is requested."""
     if finder is not None:
         yield from finder(sources)
 

@@ -1,4 +1,4 @@
-"""Parse whether an offer can be taken: schema.org's and Open Graph's words for availability."""
+"""Parse the availability of an offer, in the terms of schema.org and Open Graph."""
 
 from __future__ import annotations
 

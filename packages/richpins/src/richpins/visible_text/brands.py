@@ -32,7 +32,7 @@ _COMPANY = re.compile(
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
-    """Yield brands, then manufacturers that are shown as brands are."""
+    """Yield brands, then manufacturers that are shown in the same way."""
     for each in labeled(sources, BRAND_LABELS):
         if _is_name(each.value):
             yield each

@@ -205,7 +205,7 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 
 
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
-    """Return the lines of an element that is no list; similar short blocks are a line each."""
+    """Return the lines of an element that is not a list; similar short blocks are a line each."""
     if kind == "steps":
         return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)
     if is_row(node):

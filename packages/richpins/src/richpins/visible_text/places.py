@@ -1,4 +1,4 @@
-"""Tell where in a page an element stands: behind its title, in comments, or in another article."""
+"""Determine whether an element follows the title, or is in comments or another article."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Which process compacts which lanes of the link journal.
+Assign the lanes of the link journal to the processes that compact them.
 
 A compaction claims a *slot* and some lanes (`journal_keys`), until it has carried out its plan. Its
 deltas are named by its slot and number, and a slot has one compaction at a time, so the numbers of
@@ -34,7 +34,7 @@ ALL_LANES = frozenset(range(LANES))
 
 _COLUMN = b"l:claims"
 _FORMER = b"l:plan"
-"""The plan of the one compaction, before there were slots."""
+"""The plan of the only compaction, in data from before slots existed."""
 _ATTEMPTS = 1000
 
 
@@ -97,7 +97,7 @@ class Claims:
         return next((slot for slot in range(PASSED) if slot not in taken), None)
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
-        """A claim whose plan somebody must carry out again."""
+        """A claim whose plan must be carried out again by any process."""
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 
     def find(self, claim: LaneClaim) -> LaneClaim | None:
@@ -105,13 +105,13 @@ class Claims:
         return next((c for c in self.held if c.holder == claim.holder), None)
 
     def with_claim(self, claim: LaneClaim) -> Claims:
-        """The same with a claim, in place of one of the same slot."""
+        """The same claims with this one, which replaces that of its slot."""
         numbers = [*self.last, *[0] * (claim.slot + 1 - len(self.last))]
         numbers[claim.slot] = claim.number
         return Claims(tuple(numbers), (*(c for c in self.held if c.slot != claim.slot), claim))
 
     def without(self, claim: LaneClaim) -> Claims:
-        """The same without the claim of that holder."""
+        """The same claims without that of a holder."""
         return replace(self, held=tuple(c for c in self.held if c.holder != claim.holder))
 
     def next_number(self, slot: int) -> int:
@@ -141,7 +141,7 @@ class ClaimCell:
         return self._read()[0]
 
     def is_full(self) -> bool:
-        """True if all lanes are claimed, or as many compactions run as may."""
+        """True if all lanes are claimed, or the limit of compactions is reached."""
         claims = self.read()
         return not claims.free_lanes() or len(claims.held) >= self._at_once
 
@@ -195,7 +195,7 @@ class ClaimCell:
         )
 
     def abandon(self, claim: LaneClaim) -> None:
-        """Give up the claim, and leave its plan, if it is stored, to whoever comes next."""
+        """Give up the claim; a stored plan is left to the next compaction."""
         if claim.planned:
             self._edit(claim, lambda _, now: replace(now, until_ms=0))
         else:
@@ -256,7 +256,7 @@ class ClaimCell:
 
 
 def _former(value: bytes) -> Claims:
-    """Continue the numbers of the one compaction of before."""
+    """Continue the numbers of the only compaction of earlier versions."""
     plan = orjson.loads(value)
     if plan["rows"] or plan["lists"]:
         raise StoreUnavailable(

@@ -34,7 +34,7 @@ from zengraph.links._inlinks.delta_names import delta_name
 from zengraph.links._inlinks.journal import Entry, lines_of
 from zengraph.links._inlinks.posting_lists import PostingLists
 from zengraph.links._inlinks.postings import CAME, STAYED, WENT, LinkChanges
-from zengraph.links._inlinks.segments import Traces
+from zengraph.links._inlinks.segments import RemovedLinks
 from zengraph.links._journal_keys import LANES, heads, lane_of
 from zengraph.links._plan import GRACE_MS, Choice, CompactionPlan, Planner
 from zengraph.links._values import CompactionReport, ListLimits
@@ -64,7 +64,7 @@ class Compactor:
         self._journal = tables["j"]
         self._naming = naming
         self._lists = PostingLists(tables, naming, limits)
-        self._traces = Traces(tables, naming)
+        self._removed_links = RemovedLinks(tables, naming)
         self._clock = clock
         self._claims = ClaimCell(self._journal, clock, at_once)
         self._planner = Planner(self._journal, tables["o"], naming, clock)
@@ -120,9 +120,9 @@ class Compactor:
         claim = self._claim_all()
         try:
             ids = [self._naming.node_id(source) for source in sources]
-            lists = self._traces.targets(ids)
+            lists = self._removed_links.targets(ids)
             self._lists.forget_removed(sorted(lists), self._clock.now_ms())
-            self._traces.drop(ids, lists)
+            self._removed_links.drop(ids, lists)
         finally:
             self._claims.end(claim)
 
@@ -238,7 +238,7 @@ class Compactor:
             report = replace(
                 report, links=links, targets=len(lines), merged=self._lists.add(changes)
             )
-        # A writer may withdraw an entry meanwhile, which gives its row a later time.
+        # A writer may withdraw an entry in the meantime, which gives its row a later time.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
         )

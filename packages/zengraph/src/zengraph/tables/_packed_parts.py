@@ -2,8 +2,8 @@
 Read and change a packed row without having all of it in memory.
 
 A row of ordinary size is read whole. One that is larger than `LARGE_BYTES` is read by its index:
-which cells it has, when they were written, and where their values lie. Values that nobody asked for
-are then never read, and a change passes them on by their places.
+which cells it has, when they were written, and where their values lie. Values that was not
+requested are then never read, and a change passes them on by their places.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
 
 
 def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
-    """The cells of one of the rows that lie one behind the other, and where the next begins."""
+    """The cells of one of the rows that lie one after the other, and where the next begins."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
     packed = numbers_of(count)

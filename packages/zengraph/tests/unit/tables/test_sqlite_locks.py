@@ -107,7 +107,7 @@ def test_the_lock_of_a_thread_of_this_process_is_named_as_such(folder):
 
 
 def test_processes_that_open_and_close_all_the_time_get_no_error(folder):
-    """The last connection that closes removes the log, under whoever opens the file meanwhile."""
+    """The last connection that closes removes the log, under whoever opens the file in the meantime."""
 
     def child():
         try:

@@ -56,7 +56,7 @@ def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
         SqliteTables(tmp_path / "t", shards=2)
 
 
-def test_a_number_of_files_that_is_no_power_of_two_is_refused(tmp_path):
+def test_a_number_of_files_that_is_not_a_power_of_two_is_refused(tmp_path):
     with pytest.raises(InvalidConfig, match="power of two"):
         SqliteTables(tmp_path / "t", shards=3)
 
@@ -170,7 +170,7 @@ def test_a_full_disk_is_reported_as_such_and_nothing_is_half_written(tables):
     tables["n"].put(b"\x00", {b"m:a": b"2"}, at_ms=2)
 
 
-def test_a_file_that_is_no_database_is_damaged(tmp_path):
+def test_a_file_that_is_not_a_database_is_damaged(tmp_path):
     folder = tmp_path / "t"
     folder.mkdir()
     (folder / "00.db").write_bytes(b"no database" * 1000)

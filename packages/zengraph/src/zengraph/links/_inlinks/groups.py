@@ -38,7 +38,7 @@ from zengraph.links._inlinks.group_rows import (
     group_key,
 )
 from zengraph.links._inlinks.postings import HEADER
-from zengraph.links._inlinks.segments import Traces
+from zengraph.links._inlinks.segments import RemovedLinks
 from zengraph.links._values import ListLimits
 from zengraph.tables import Cell, Tables
 
@@ -67,7 +67,7 @@ class _Edit(NamedTuple):
     merged: _Merged | None = None
 
 
-class _Leaving(NamedTuple):
+class _PassingOn(NamedTuple):
     """What a pass takes out of a group, and the header after it."""
 
     group: ListGroup
@@ -85,15 +85,15 @@ class Groups:
         self._by_group = naming.by_group
         self._table = tables["l"]
         self._limits = limits
-        self._traces = Traces(tables, naming)
+        self._removed_links = RemovedLinks(tables, naming)
 
     def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
         Add the links of one compaction; returns the ids of the lists that got a delta of their own.
 
-        After it, an undivided group has nothing of the sources that removed a link, and `Traces`
-        has a record of those in a divided one. After a crash, a repeated call with the same links
-        completes it.
+        After it, an undivided group has nothing of the sources that removed a link, and
+        `RemovedLinks` has a record of those in a divided one. After a crash, a repeated call with
+        the same links completes it.
         """
         name, now_ms, lines, removals = links
         deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
@@ -171,20 +171,22 @@ class Groups:
         edits = [e for g in groups if (e := self._edit(g, now=g.key in now, down=down))]
         begun = [edit for edit in edits if edit.header is not edit.group.header]
         ended = [e.group for e in edits if e.header is e.group.header and not e.header.passing]
-        leaving = [_leaving(e.group) for e in edits if e.group.header.passing]
-        look = {passing.group.key for passing in leaving}  # they may have more than they passed on
+        passing_groups = [_passing_on(e.group) for e in edits if e.group.header.passing]
+        look = {
+            passing.group.key for passing in passing_groups
+        }  # they may have more than they passed on
         removed: list[tuple[bytes, bytes]] = []
         replaced = self._replace([(edit.group, edit.header) for edit in begun])
         for edit, group in zip(begun, replaced, strict=True):
             if group is None:
                 look.add(edit.group.key)
             elif edit.header.passing:
-                leaving.append(_leaving(group, edit.merged))
+                passing_groups.append(_passing_on(group, edit.merged))
             else:
                 ended.append(group)
                 removed += edit.merged.removed if edit.merged else ()
-        below, long, passed = self._pass_on(leaving, now_ms)
-        look |= {p.group.key for p in leaving} - {group.key for group, _ in passed}
+        below, long, passed = self._pass_on(passing_groups, now_ms)
+        look |= {p.group.key for p in passing_groups} - {group.key for group, _ in passed}
         self._drop_deltas([*ended, *(group for group, _ in passed)])
         self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
         return look | below, long
@@ -218,7 +220,7 @@ class Groups:
         )
 
     def _pass_on(
-        self, leaving: Sequence[_Leaving], now_ms: int
+        self, passing_groups: Sequence[_PassingOn], now_ms: int
     ) -> tuple[set[bytes], set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
         """
         Carry out passes that have begun.
@@ -227,8 +229,8 @@ class Groups:
         have it, which readers rely on. Returns the keys of the groups below to look at, the ids of
         the long lists, and with its removed links each group whose pass this process ended.
         """
-        names = [delta_name(p.group.source, p.group.header.passes) for p in leaving]
-        named = list(zip(leaving, names, strict=True))
+        names = [delta_name(p.group.source, p.group.header.passes) for p in passing_groups]
+        named = list(zip(passing_groups, names, strict=True))
         puts = [
             (list_id, {delta_column(name): postings.pack(*delta)}, now_ms)
             for passing, name in named
@@ -238,10 +240,10 @@ class Groups:
         below = self._put_deltas(
             [(key, lists, name) for p, name in named for key, lists in p.down.items()], now_ms
         )
-        replaced = self._replace([(passing.group, passing.header) for passing in leaving])
+        replaced = self._replace([(passing.group, passing.header) for passing in passing_groups])
         passed = [
             (group, passing.removed)
-            for passing, group in zip(leaving, replaced, strict=True)
+            for passing, group in zip(passing_groups, replaced, strict=True)
             if group is not None
         ]
         return below, {put[0] for put in puts}, passed
@@ -276,7 +278,7 @@ class Groups:
     ) -> None:
         """Note which lists keep a removed link because the groups below still have it."""
         divided = {group.key for group in groups if group.header.divided}
-        self._traces.note(
+        self._removed_links.note(
             [
                 (source, list_id)
                 for list_id, sources in removals.items()
@@ -287,9 +289,9 @@ class Groups:
         )
 
     def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete traces of links that no group has, unless the list's own rows may have them."""
+        """Delete records of removed links, but of no list that has rows of its own."""
         long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
-        self._traces.forget([pair for pair in removed if pair[1] not in long], now_ms)
+        self._removed_links.forget([pair for pair in removed if pair[1] not in long], now_ms)
 
 
 def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
@@ -312,17 +314,17 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
     return result._replace(lines=lines)
 
 
-def _leaving(group: ListGroup, merged: _Merged | None = None) -> _Leaving:
+def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
     """What leaves a group in the pass in progress: the same whoever computes it."""
     header, blocks = group.header, group.passing_blocks
     passing = header.passing or Pass(header.upto, header.divided, 0)
     after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
     if header.divided:
         lists = list_block.joined(blocks)
-        return _Leaving(group, after, by_digit(group.key, lists), {}, ())
+        return _PassingOn(group, after, by_digit(group.key, lists), {}, ())
     merged = merged or _merged(group.key, blocks, passing.inline_lines)
     if passing.divided:
         down = by_digit(group.key, merged.texts)
-        return _Leaving(group, after, down, merged.long, merged.removed)
+        return _PassingOn(group, after, down, merged.long, merged.removed)
     after = after._replace(block=list_block.pack(merged.texts))
-    return _Leaving(group, after, {}, merged.long, merged.removed)
+    return _PassingOn(group, after, {}, merged.long, merged.removed)

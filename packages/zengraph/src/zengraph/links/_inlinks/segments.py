@@ -5,17 +5,17 @@ Short lists are in `groups`. Many deltas, or one with a removed link, are merged
 when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with
 the earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
 segments, and is read, counted and merged in constant memory. It contains removed links until all
-segments are merged; `Traces` has a record of them.
+segments are merged; `RemovedLinks` has a record of them.
 
 Any number of processes write a list at once. Its header is replaced by check-and-put and names the
 deltas that it includes (`delta_names`); those are leftovers and are ignored. A segment has a random
 name and is entered in the header when all of its rows are written. Until then the header has its
 name as the one that is being written, and for some minutes others leave the list to that process.
 
-Traces name the long lists that still contain a link which a source once had. A short list is merged
-by the compaction that removes a link from it. A list with segments keeps the removed link until all
-of its segments are merged, which may take months. Until then a cell of the source's row in `o`,
-`l:g<list id in hex>`, names the list, so that a takedown can find it.
+`RemovedLinks` names the long lists that still contain a link which a source once had. A short list
+is merged by the compaction that removes a link from it. A list with segments keeps the removed link
+until all of its segments are merged, which may take months. Until then a cell of the source's row
+in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _TRACE = b"l:g"
 _AT_ONCE = 1000
 
 
-class Traces:
-    """The traces of removed links, by source."""
+class RemovedLinks:
+    """Records of removed links that long lists still contain, by source."""
 
     def __init__(self, tables: Tables, naming: Naming) -> None:
         self._table = tables["o"]
@@ -109,7 +109,7 @@ class Segments:
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
         self._limits = limits or ListLimits()
         self._table = tables["l"]
-        self._traces = Traces(tables, naming)
+        self._removed_links = RemovedLinks(tables, naming)
 
     def lines(
         self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
@@ -136,22 +136,22 @@ class Segments:
         Merge the deltas of those targets that have many; returns the number of merged lists.
 
         `removals` are the sources that removed a link, by target: short lists among them are merged
-        as well. After it, `Traces` has a record of each that is in a list which still contains it.
-        Lists that another process changes at the same time are left to it.
+        as well. After it, `RemovedLinks` has a record of each that is in a list which still
+        contains it. Lists that another process changes at the same time are left to it.
         """
         removals = removals or {}
         merged: list[tuple[bytes, Row]] = []
-        traces: list[tuple[bytes, bytes]] = []
+        records: list[tuple[bytes, bytes]] = []
         for target, row in self._table.get_many([*{*targets, *removals}]).items():
             head = ListHeader.of(row)
             pieces = _pieces(row, head)
             size = sum(len(value) for value in pieces)
-            traces += [(source, target) for source in removals.get(target, ())]
+            records += [(source, target) for source in removals.get(target, ())]
             many = len(pieces) >= self._limits.many_deltas or size > _MANY_BYTES
             wanted = many or (target in removals and not head.segments)
             if wanted and not _being_written(row, head, now_ms):
                 merged.append((target, row))
-        self._traces.note(traces, now_ms)
+        self._removed_links.note(records, now_ms)
         self._merge(merged, now_ms)
         return len(merged)
 
@@ -188,7 +188,7 @@ class Segments:
             ]
         self._table.delete_many(waste)
         self._drop_pieces([(target, row)])
-        return self._traces.forget(removed, now_ms)
+        return self._removed_links.forget(removed, now_ms)
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
         """Merge the deltas of these lists; two round trips for all lists that stay short."""
@@ -212,7 +212,7 @@ class Segments:
         )
         merged = [(t, row) for (t, row, _), ok in zip(inline, done, strict=True) if ok]
         self._drop_pieces(merged)
-        self._traces.forget(
+        self._removed_links.forget(
             ((source, target) for target, _ in merged for source in removed.get(target, ())), now_ms
         )
 
@@ -249,12 +249,12 @@ class Segments:
         self._drop_pieces([(target, row)])
         for segment in old:
             self._drop(target, segment.name)
-        self._traces.forget(removed, now_ms)
+        self._removed_links.forget(removed, now_ms)
 
     def _removed(
         self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
     ) -> list[tuple[bytes, bytes]]:
-        """(source, target) of removed links, whose traces go after the lines that contain them."""
+        """(source, target) of removed links; delete their records after the lines with them."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
         return [(source_of(line), target) for line in lines if not is_there(line)]
 

@@ -271,7 +271,7 @@ class PostgresConnection:
         return refused or results
 
     def _result(self, until_s: float) -> pq.abc.PGresult:
-        """The next result; sends what libpq has not sent yet meanwhile."""
+        """The next result; sends what libpq has not sent yet in the meantime."""
         while self._pg.flush():
             self._wait(select.POLLIN | select.POLLOUT, until_s)
         while self._pg.is_busy():

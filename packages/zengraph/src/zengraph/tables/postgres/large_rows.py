@@ -95,7 +95,8 @@ class LargeNodeRows:
         self, row: bytes, needed: Sequence[bytes], change: Callable[[Row], Row], *, repeatable: bool
     ) -> bool:
         """
-        Write what `change` makes of the cells; False: the row changed meanwhile, nothing is done.
+        Write what `change` makes of the cells; False: the row changed in the meantime, nothing is
+        done.
 
         It gets the values of the `needed` columns, and of others only their places.
         """
@@ -140,7 +141,7 @@ class _StoredRow:
         self._ahead_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
-        """Raises _Changed if the row is another one by now."""
+        """Raises _Changed if the row has changed."""
         at = offset - self._ahead_at
         if not 0 <= at <= at + size <= len(self._ahead):
             _, version, self._ahead = self._get(offset, max(size, _AHEAD_BYTES))

@@ -190,7 +190,7 @@ class NodeRows(CellTable):
         ]
 
     def merge_parts(self, rows: Sequence[bytes]) -> None:
-        """Merge the parts of these rows; one that changes meanwhile is left to its next writer."""
+        """Merge the parts of these rows; one that another writer changes is left to that writer."""
         if rows:
             self._try(rows, lambda _, cells, __: cells, {})
 
@@ -302,7 +302,7 @@ class NodeRows(CellTable):
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip
-        """One attempt of `_change`; returns the rows that other writers have changed meanwhile."""
+        """One attempt of `_change`; returns the rows that other writers changed before it."""
         left: list[bytes] = []
         for some in in_batches(sorted(rows), lambda _: 0):
             written: list[Call] = []

@@ -136,7 +136,7 @@ class PostgresPool:
 
     def _take(self, *, fresh: bool) -> PostgresConnection:
         if os.getpid() != self._pid:
-            self._start()  # the parent's connections are forgotten, not closed
+            self._start()  # forget the parent's connections without closing them
         until_s = time.monotonic() + self._timeout_s
         with self._changed:
             while True:

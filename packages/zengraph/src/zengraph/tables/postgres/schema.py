@@ -251,7 +251,7 @@ class TableSchema:
                 )
 
     def _all_rights(self, table: str) -> bool:
-        """`has_table_privilege` of a list means any of it, so each is asked for."""
+        """`has_table_privilege` of a list means any of them, so each is checked."""
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
             for right in ("SELECT", "INSERT", "UPDATE", "DELETE")

@@ -46,7 +46,7 @@ def locked(path: Path, *, wait_s: float) -> Iterator[None]:
         try:
             yield
         finally:
-            # Unlocked explicitly: a process forked meanwhile has the same open file.
+            # Unlocked explicitly: a process forked in the meantime has the same open file.
             fcntl.flock(file, fcntl.LOCK_UN)
 
 

@@ -71,7 +71,7 @@ def open_file(path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.
     """
     A connection to a file, which is created with its tables in that form if missing.
 
-    Two processes must not create one file at the same time: see `Shards.connection`.
+    Two processes must not create one file at the same time: see `StoreFiles.connection`.
     """
     with suppress(OSError):  # SQLite reports the problem; its other files take the mode of this one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
@@ -116,7 +116,7 @@ _FORMAT = "format"
 they do not know."""
 
 
-class Shards:
+class StoreFiles:
     """
     The files of one folder, `00.db` and on.
 

@@ -61,7 +61,7 @@ class Health:
         """
         Stop writing to a file, in every process; only the first process to find it logs a line.
 
-        Does nothing if a repair has replaced that generation meanwhile.
+        Does nothing if a repair has replaced that generation in the meantime.
         """
         with self._lock:
             if self._state[number] != generation or generation & 1:

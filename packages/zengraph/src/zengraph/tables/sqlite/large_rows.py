@@ -85,7 +85,7 @@ class LargePackedRows:
     def _opened(
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
-        """The row and its size as they are now; None: it was removed meanwhile."""
+        """The row and its size as they are now; None: it was removed in the meantime."""
         db.execute("SAVEPOINT large_row")  # its number and its data are of one moment
         try:
             found = db.execute(self._number, (row,)).fetchone()
@@ -108,7 +108,7 @@ def _reader(blob: sqlite3.Blob) -> ReadPart:
 
 
 def _copy(read: ReadPart, values: Sequence[bytes | ValuePlace]) -> IO[bytes]:
-    """The values one behind the other, in memory or in a file without a name."""
+    """The values one after the other, in memory or in a file without a name."""
     copied: Any = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     for value in values:
         if isinstance(value, bytes):

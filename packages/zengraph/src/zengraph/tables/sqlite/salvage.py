@@ -24,7 +24,7 @@ from zengraph.tables import TABLES, Salvaged
 from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.file_locks import locked
-from zengraph.tables.sqlite.files import Shards, open_file
+from zengraph.tables.sqlite.files import StoreFiles, open_file
 from zengraph.tables.sqlite.layouts import LAYOUTS, is_by_number
 from zengraph.tables.sqlite.packed_layout import Packed
 
@@ -44,7 +44,7 @@ _KEY_BYTES = 64
 SqlRow = tuple[object, ...]
 
 
-def salvage_damaged(shards: Shards, report: Callable[[str], None]) -> list[Salvaged]:
+def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
     Check every file, and replace the damaged ones; each needs disk space for two copies.
 
@@ -60,7 +60,7 @@ def salvage_damaged(shards: Shards, report: Callable[[str], None]) -> list[Salva
     return replacements.unfinished(shards.folder)
 
 
-def _salvage_all(shards: Shards, report: Callable[[str], None]) -> None:
+def _salvage_all(shards: StoreFiles, report: Callable[[str], None]) -> None:
     health = shards.health
     report(f"reading {shards.count} files to find damage")
     for number in range(shards.count):
@@ -73,7 +73,7 @@ def _salvage_all(shards: Shards, report: Callable[[str], None]) -> None:
         report(f"{health.path(number)} is in use")
 
 
-def _check(shards: Shards, number: int) -> None:
+def _check(shards: StoreFiles, number: int) -> None:
     """Set the file aside if SQLite's own check finds damage in it."""
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
@@ -86,7 +86,7 @@ def _check(shards: Shards, number: int) -> None:
         shards.health.set_aside(number, shards.health.generation(number), str(first))
 
 
-def _salvage_file(shards: Shards, number: int) -> None:
+def _salvage_file(shards: StoreFiles, number: int) -> None:
     health = shards.health
     old, new = health.path(number), health.path(number, health.generation(number) + 1)
     copy = old.with_name(f"{number:02x}.copy")
@@ -94,7 +94,7 @@ def _salvage_file(shards: Shards, number: int) -> None:
         _remove(copy)
         _remove(new)
         with _writers_gone(old):
-            # The log first: what a checkpoint moves into the file meanwhile is then in both.
+            # The log first: what a checkpoint moves into the file in the meantime is then in both.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")

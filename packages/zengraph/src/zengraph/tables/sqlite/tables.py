@@ -37,7 +37,7 @@ from zengraph.tables import (
 )
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes
-from zengraph.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, Shards
+from zengraph.tables.sqlite.files import BUSY_TIMEOUT_S, LOCK_WAIT_S, StoreFiles
 from zengraph.tables.sqlite.layout import Layout
 from zengraph.tables.sqlite.layouts import LAYOUTS
 from zengraph.tables.sqlite.salvage import salvage_damaged
@@ -54,7 +54,7 @@ RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 class SqliteTable(CellTable):
     """One table over all files; threads and forked processes may share it."""
 
-    def __init__(self, name: str, shards: Shards, clock: Clock) -> None:
+    def __init__(self, name: str, shards: StoreFiles, clock: Clock) -> None:
         self._layout: Layout = LAYOUTS[name]
         self._shards = shards
         self._clock = clock
@@ -214,7 +214,9 @@ class SqliteTables(Tables):
     ) -> None:
         if shards & (shards - 1):
             raise InvalidConfig(f"{remedies.shards}: must be a power of two, got {shards}")
-        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes(), waits_s, remedies)
+        self._shards = StoreFiles(
+            folder, shards, checkpoints or CheckpointTimes(), waits_s, remedies
+        )
         clock = clock or SystemClock()
         self._tables = {name: SqliteTable(name, self._shards, clock) for name in TABLES}
 
