@@ -128,7 +128,7 @@ class System:
         """The servers without any other process; they are killed at the end."""
         self.broker.start()
         redis = RedisServer(self.folder / "redis", persistent=True)
-        redis.start()
+        redis.start(timeout_s=300.0)
         try:
             yield
         finally:

@@ -46,6 +46,7 @@ import redis
 from aragog.bootstrap.crawls import crawl_control
 from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
+from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.crawl_reports import Pace, open_domains
 from aragog.settings import RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
@@ -98,7 +99,7 @@ def _sizes(
         for name in crawls or [""]:
             urls = (f"https://www.site-{n % 1000}.example/articles/{n}" for n in range(count))
             for result in client.enqueue_all(urls, request_id="12345678", crawl=name):
-                assert result.status in ("accepted", "waiting"), result
+                assert result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING), result
         after = int(server.info("memory")["used_memory_dataset"])
     in_flight = server.memory_usage("aragog:in_flight", samples=0) or 0
     return {"in-flight set": in_flight / count, "all of Redis": (after - before) / count}

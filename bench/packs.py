@@ -9,8 +9,12 @@ Measure what content costs in packs, beside one object a page.
 Each layout is written by a process of its own, which does with batches of 25 pages what a process
 of `store` does: with packs, 40 batches wait for one pack. CPU is that of the process alone. Bytes
 on disk are blocks of the file system. Bodies are generated, 57 KB of HTML, or those of a set of real
-pages (`bench.crawl.page_sets`), each with a line of its own so that none is stored twice. With `--s3` content goes to a private S3 server on loopback,
-and with it the reads.
+pages (`bench.crawl.page_sets`), each with a line of its own so that none is stored twice. The batches that
+wait for one pack are written in groups, as in `store`. With `--s3` content goes to a private S3
+server on loopback, and with it the reads.
+
+A page that somebody waits for is put at once, with what the open pack has: how long that takes is
+measured while batches of others wait for the pack.
 
 Puts are counted for pages that arrive evenly, each rate for some seconds: a pack is two puts, one
 for its index.
@@ -45,6 +49,7 @@ from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
 from aragog.urlstore.compression import compress, content_hash, decompress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
+from aragog.urlstore.packing import PackingPages
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from bench import figures
@@ -154,6 +159,45 @@ def puts_at(rate: int, seconds: float) -> float:
     return 2 * len(files.stored) * 1000 / taken
 
 
+def misses(settings: Settings, count: int) -> list[float]:
+    """
+    Times in ms from a body that somebody waits for to its record, with a pack open; sorted.
+
+    Batches of others, four a second, wait for the same pack, which each urgent page has put.
+    """
+    done, times = threading.Event(), []
+    with closing(url_store(settings)) as store:
+        others = threading.Thread(target=_others, args=(store, done))
+        others.start()
+        for page in pages(count, 1_000_000):
+            time.sleep(0.1)
+            before_s = time.perf_counter()
+            packing = store.pack_pages([page], now=True, urls=1)
+            store.write_pages(packing.wait())
+            packing.settle()
+            assert store.content(page.url) is not None
+            times.append((time.perf_counter() - before_s) * 1000)
+        done.set()
+        others.join()
+    return sorted(times)
+
+
+def _others(store: UrlStore, done: threading.Event) -> None:
+    threads, first = [], 2_000_000
+    while not done.wait(0.25):
+        batch = store.pack_pages(pages(BATCH, first))
+        first += BATCH
+        threads.append(threading.Thread(target=_write_when_put, args=(store, batch)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+
+
+def _write_when_put(store: UrlStore, batch: PackingPages) -> None:
+    store.write_pages(batch.wait())
+    batch.settle()
+
+
 def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Connection) -> None:
     """Write pages in one layout, read some of them, and send the `Layout`."""
     with closing(url_store(settings)) as store:
@@ -230,6 +274,17 @@ def compare(count: int, reads: int, kind: str, *, s3: bool) -> dict[str, Layout]
     return found
 
 
+def report_misses(count: int, *, s3: bool) -> None:
+    """Print how long a read on a miss waits for the store."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="aragog-packs-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        content = _s3(stack, folder) if s3 else ContentSettings()
+        times = misses(replace(Settings(), data_dir=folder / "data", content=content), count)
+    median, most = times[len(times) // 2], times[-1]
+    print(f"a page that somebody waits for: {median:.0f} ms, {most:.0f} at most ({count} pages)")
+
+
 def _s3(stack: ExitStack, folder: Path) -> ContentSettings:
     from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 
@@ -273,11 +328,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=12.0, help="of each rate")
     parser.add_argument("--s3", action="store_true")
     parser.add_argument("--set", choices=page_sets.ALL, default=GENERATED, help="real pages")
-    add_quick(parser, pages=100, reads=20, seconds=0.5)
+    parser.add_argument("--misses", type=int, default=100, help="pages that somebody waits for")
+    add_quick(parser, pages=100, reads=20, seconds=0.5, misses=3)
     options = parser.parse_args()
     puts = {rate: puts_at(rate, options.seconds) for rate in RATES}
     for rate, count in puts.items():
         Console().print(f"{rate:>5,} pages/s: {count:.1f} puts for 1,000 pages")
+    report_misses(options.misses, s3=options.s3)
     found = compare(options.pages, options.reads, options.set, s3=options.s3)
     report(found, options.pages, options.set, s3=options.s3)
     packs = found["packs"]

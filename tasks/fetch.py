@@ -16,7 +16,7 @@ from aragog.crawl.pipeline.producer_messages import read_fetch
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE
 from aragog.observability.tracing.context import HEADER
 from aragog.tasks import continuation
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import called_as, stage
 from aragog.tasks.routes import FETCH
 from aragog.workers.services import pipeline, send_all
 
@@ -42,3 +42,4 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
 
 fetch = stage(FETCH, has_result=True)(_fetch)
 fetch_by_module = stage(FETCH_BY_MODULE, has_result=True)(_fetch)
+__getattr__ = called_as(fetch)

@@ -136,6 +136,25 @@ def stage(
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
 
 
+CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature", "subtask"})
+"""How a task is called, or asked for its signature."""
+
+
+def called_as(task: Any) -> Callable[[str], Any]:
+    """
+    Make the `__getattr__` of a task's module: the module is called as its task is.
+
+    `from aragog.tasks import fetch` gives the module, so `fetch.delay(url)` is asked of it.
+    """
+
+    def get(name: str) -> Any:
+        if name in CALLS:
+            return getattr(task, name)
+        raise AttributeError(f"the module of the task {task.name} has no attribute {name!r}")
+
+    return get
+
+
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
     """The result of a call; what it raises decides whether, and when, its message runs again."""
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.crawl.pipeline.messages import PageBatch
-from aragog.tasks.policy import stage
+from aragog.tasks.policy import called_as, stage
 from aragog.tasks.routes import STORE
 from aragog.tasks.stored_again import write_again
 from aragog.workers.services import in_store_thread, pipeline, send_all
@@ -31,3 +31,6 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     stage, batch = pipeline().store, PageBatch.read(message)
     begun = in_store_thread(lambda: stage.begin(batch)).wait()
     send_all(in_store_thread(lambda: stage.finish(begun)))
+
+
+__getattr__ = called_as(store)

@@ -11,8 +11,12 @@ from urlspelling import MAX_URL_CHARS, normalize, site_rules
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def rows(heading):
-    table = (DOCS / "urls.md").read_text().partition(heading)[2].partition("\n###")[0]
+README = DOCS.parent / "packages/urlspelling/README.md"
+
+
+def rows(heading, page=DOCS / "urls.md"):
+    """The rows of the table below a heading."""
+    table = page.read_text().partition(heading)[2].partition("\n##")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")][2:]
     return [
         [cell.strip() for cell in line.replace("\\|", "\0").strip("|").split("|")] for line in lines
@@ -89,7 +93,9 @@ DISPUTED = {
 
 
 def test_every_disputed_question_has_an_example():
-    questions = {row[0].replace("\0", "|") for row in rows("\n### Where other crawlers disagree\n")}
+    questions = {
+        row[0].replace("\0", "|") for row in rows("\n## Where other crawlers disagree\n", README)
+    }
 
     assert questions == {*DISPUTED}
 

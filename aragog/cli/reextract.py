@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from multiprocessing import get_context
@@ -20,7 +20,15 @@ from aragog.cli.terminal import note
 from aragog.client import Aragog
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.page_analysis import named_agent
-from aragog.crawl.stages.reextract import WALK, ReextractBatch, reextract_batch, text_version, walk
+from aragog.crawl.stages.reextract import (
+    WALK,
+    ReextractBatch,
+    Versions,
+    reextract_batch,
+    text_version,
+    walk,
+)
+from aragog.pages.rules_version import rules_versions
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
@@ -43,22 +51,25 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     """
     Extract the fields of stored pages again; nothing is fetched.
 
-    An interrupted run continues. Pages that this version of aragog has read are skipped; use --all
-    after a change of `extract` or `pipeline.extractors`. A change of `pipeline.store_text` is
-    noticed.
+    An interrupted run continues. Pages that this version of aragog has read, with the present
+    rules of `extract`, `pipeline.extractors` and `pipeline.store_text`, are skipped; use --all
+    after a new version of an installed extractor.
     """
     counts: Counter[str] = Counter()
     settings = command_settings()
     texts = text_version(settings.pipeline)
+    rules = rules_versions(settings.pipeline.extractors, settings.extract)
     with (
         closing(url_store(settings)) as opened,
         _bar() as progress,
         _batch_runner(tasks=tasks) as do,
     ):
-        name = " ".join(filter(None, [WALK, texts, "all" if everything else "", host]))
+        parts = [WALK, texts, rules.whole, "all" if everything else "", host]
+        name = " ".join(filter(None, parts))
         begin = None if afresh else opened.maintenance.bookmark(name)
         task = progress.add_task("extracting again", total=None if host else 1.0)
-        for stretch in walk(opened, begin, host=host, everything=everything, texts=texts):
+        now = Versions(texts, rules)
+        for stretch in walk(opened, begin, now, host=host, everything=everything):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
             for batch_counts in do(batches):
@@ -84,8 +95,26 @@ def _batch_runner(
         with Aragog() as client:
             yield partial(_sent, client)
         return
-    with get_context("spawn").Pool(os.cpu_count() or 1) as pool:
+    with _processes(os.cpu_count() or 1) as read:
+        yield read
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
+    """Processes of our own that read batches."""
+    with get_context("spawn").Pool(count) as pool:
         yield partial(pool.imap_unordered, _read_here)
+
+
+def read_again(urls: Sequence[str]) -> Counter[str]:
+    """Extract the fields of stored pages again, in processes of their own; what it came to."""
+    batches = [tuple(urls[at : at + BATCH]) for at in range(0, len(urls), BATCH)]
+    counts: Counter[str] = Counter()
+    if batches:
+        with _processes(min(len(batches), os.cpu_count() or 1)) as read:
+            for found in read(batches):
+                counts += found
+    return counts
 
 
 def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:

@@ -27,10 +27,14 @@ import zstandard
 
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
+from aragog.cli.reextract import read_again
 from aragog.cli.run_texts import RunTexts
+from aragog.crawl.stages.reextract import Versions, outdated, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
+from aragog.observability.formatting import counted
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.main_text import FIELDS, load
+from aragog.pages.rules_version import rules_versions
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
@@ -135,6 +139,10 @@ class RunOutput:
         self._texts = RunTexts(settings.pipeline, self._text_names)
         if self._text_names:
             load(settings.pipeline.text_finder)
+        self._versions = Versions(
+            text_version(settings.pipeline),
+            rules_versions(settings.pipeline.extractors, settings.extract),
+        )
         self._urls: dict[str, None] = {}
         self._given: set[str] = set()
         self.records = 0
@@ -182,6 +190,7 @@ class RunOutput:
 
     def _write(self, store: UrlStore, file: Path) -> str:
         names = self._items.columns if self._items else self._names or ("url",)
+        renewed = self._renew(store, file)
         if self._append:
             count, target = append_rows(partial(self._rows, store, ()), file, names), file
         else:
@@ -190,11 +199,26 @@ class RunOutput:
         place = self._s3.upload(target) if self._s3 else target
         if self._items:
             beside = f"; {self._named} has other items and stays" if target != file else ""
-            return f"{count:,} items in {place}{beside}{self._items.dropped_text()}"
+            return f"{count:,} items in {place}{beside}{self._items.dropped_text()}{renewed}"
         absent = absent_fields(self._names, self._given) if count else ""
         kept = f", {self.kept:,} of them of pages that only the earlier file had"
         beside = f"; {self._named} has other records and stays" if target != file else ""
-        return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}"
+        return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
+
+    def _renew(self, store: UrlStore, file: Path) -> str:
+        """Extract again what other rules found of the pages of the file; returns what was done."""
+        if not self._versions.rules.whole:
+            return ""
+        earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
+        urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
+        found = [
+            url
+            for at in range(0, len(urls), READ_AT_ONCE)
+            for url in outdated(store, urls[at : at + READ_AT_ONCE], self._versions)
+        ]
+        done = read_again(found)
+        count = done["changed"] + done["read"]
+        return f"; {counted(count, 'page')} read again, by the present rules" if count else ""
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file, or one beside it; returns the number of records, and which it is."""

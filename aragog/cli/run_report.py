@@ -25,7 +25,6 @@ from rich.text import Text
 from aragog.cli.run_output import RunOutput
 from aragog.cli.run_tracker import NotStored, RunTracker
 from aragog.cli.terminal import echo, one_line, printable, warn
-from aragog.crawl.fetcher.content_types import is_of_setting
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.fetcher.user_agent import why_anonymous
 from aragog.crawl.politeness.blocked_hosts import SETTING as BLOCKED_HOSTS
@@ -45,6 +44,7 @@ _PORTS = {"http": 80, "https": 443}
 _EVERYTHING = ("0.0.0.0/0", "::/0")
 _OF_OUTCOME = {
     OutcomeKind.TOO_LARGE: "fetch.max_body_bytes",
+    OutcomeKind.UNREADABLE: "fetch.content_types",
 }
 
 # The fields of each kind of page follow these, the most informative ones first.
@@ -54,7 +54,7 @@ FIRST = (
 )  # fmt: skip
 HIDDEN = (
     "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
-    "page.text_version",
+    "page.text_version", "page.rules_version",
 )  # fmt: skip
 MOST_ROWS = 12
 MOST_CHARS = 60
@@ -138,9 +138,8 @@ def setting_of(problem: NotStored, settings: Settings) -> str:
     """The settings that would let a URL be fetched, separated by commas; "": none would."""
     if problem.outcome == OutcomeKind.BLOCKED:
         return ", ".join(_of_blocked(problem, settings))
-    if problem.outcome == OutcomeKind.UNREADABLE:
-        setting = "fetch.file_types" if problem.is_file else "fetch.content_types"
-        return setting if is_of_setting(problem.reason) else ""
+    if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
+        return "fetch.file_types"
     if problem.outcome in _OF_OUTCOME:
         return _OF_OUTCOME[OutcomeKind(problem.outcome)]
     return ""

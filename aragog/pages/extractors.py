@@ -29,6 +29,7 @@ import orjson
 
 from aragog.errors import ConfigError, InvalidField
 from aragog.pages.items import SiteKinds, load_kinds
+from aragog.pages.rules_version import RulesVersions, rules_versions
 from aragog.pages.selectors import Rules, SiteRules
 from aragog.settings.extractor_names import ITEMS, SITE, is_of_file, prefix_of
 from richpins.document import Document
@@ -89,7 +90,15 @@ def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 
-def load_all(names: tuple[str, ...], rules: Rules) -> Mapping[str, Extractor]:
+class Extractors(dict[str, Extractor]):
+    """Extractors by their prefix, and the versions of the settings that they come from."""
+
+    def __init__(self, extractors: Mapping[str, Extractor], versions: RulesVersions) -> None:
+        super().__init__(extractors)
+        self.versions = versions
+
+
+def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
     The extractors of these names, those of the rules for single sites, and of kinds of items.
 
@@ -100,15 +109,17 @@ def load_all(names: tuple[str, ...], rules: Rules) -> Mapping[str, Extractor]:
     Raises:
         ConfigError: as `load_from`, `SiteRules` and `SiteKinds`.
     """
+    versions = rules_versions(names, rules)
     if not rules:
-        return load(names)
+        return Extractors(load(names), versions)
     as_tuples = tuple(
         (host, tuple((name, rule) for name, rule in table.items() if isinstance(rule, str)))
         for host, table in rules.items()
     )
     extractors = {**load(names), SITE: _by_rules(as_tuples)}
     kinds = load_kinds(rules)
-    return {**extractors, ITEMS: _by_kinds(kinds)} if kinds else extractors
+    items = {ITEMS: _by_kinds(kinds)} if kinds else {}
+    return Extractors({**extractors, **items}, versions)
 
 
 @lru_cache(maxsize=16)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 
 from aragog.pages import main_text
+from aragog.pages.rules_version import VERSION_FIELD as RULES_VERSION
 from richpins.field_types import TEXT, FieldType, extracted_types
 
 
 @cache
 def stored_types() -> Mapping[str, FieldType]:
     """Return the type of each field by name; imports all page types."""
-    texts = dict.fromkeys((*main_text.FIELDS.values(), main_text.VERSION_FIELD), TEXT)
+    versions = main_text.VERSION_FIELD, RULES_VERSION
+    texts = dict.fromkeys((*main_text.FIELDS.values(), *versions), TEXT)
     return {**extracted_types(), **texts}

@@ -48,9 +48,8 @@ _PACED = {
     for page_type in USUAL_S
 }
 
-IGNORED_FIELDS = frozenset(
-    {"page.extractor_version", "page.text_version", "page.markdown", "page.fingerprint"}
-)
+_VERSIONS = {"page.extractor_version", "page.text_version", "page.rules_version"}
+IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
 """They change with the crawler's code, or with any word of the page: no change of its facts."""
 
 

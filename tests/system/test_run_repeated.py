@@ -143,3 +143,28 @@ def test_a_run_that_stops_at_its_end_does_without_servers_whose_ports_are_in_use
     logs = {log.stem for log in (tmp_path / "var" / "logs").iterdir()}
     assert "http" in logs
     assert "flower" not in logs
+
+
+def test_a_run_writes_what_the_present_rules_find_of_pages_that_earlier_ones_read(
+    site, start, tmp_path
+):
+    """What was seen: after a change of rules the file had the old values, without a word."""
+    file, settings = tmp_path / "docs.jsonl", tmp_path / "rules.toml"
+
+    def ran(rule):
+        settings.write_text(f'[extract."site.test"]\nheading = "{rule}"\n')
+        process = start("--depth", "1", "-O", "docs.jsonl", ARAGOG_SETTINGS=str(settings))
+        code, output = finished(process)
+        assert code == 0, output
+        return {json.loads(line)["heading"] for line in file.open()}, output
+
+    first, _ = ran("css:a")
+    asked = len(site.seen)
+    second, output = ran("css:title")
+    third, unchanged = ran("css:title")
+
+    assert first == {"/p1", "/p4", "/p7", "/p10"}
+    assert second == third == {f"Page {number}" for number in range(4)}
+    assert "4 pages read again, by the present rules" in output
+    assert "read again" not in unchanged
+    assert {request.path for request in site.seen[asked:]} <= {"/robots.txt"}

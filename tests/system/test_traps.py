@@ -37,7 +37,6 @@ def workers_of(pid):
     found = {}
     for process in psutil.Process(pid).children(recursive=True):
         words = process.cmdline()
-        print(words)
         for role in WORKERS:
             if any(role in word for word in words):
                 found[role] = process

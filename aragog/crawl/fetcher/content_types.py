@@ -80,11 +80,6 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip(" \t").lower()
 
 
-_TYPE_REFUSED = "content type "
-_CONTENT_REFUSED = "the content is "
-_CONTENT_FOUND = re.compile(rf"{_CONTENT_REFUSED}[a-z]+/")
-
-
 def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
     """Return why a body of that type is not read; None if it is, or without a type."""
     if content_type is None:
@@ -93,7 +88,7 @@ def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | N
     family = name.partition("/")[0] + "/*"
     if name in allowed or family in allowed or "*/*" in allowed:
         return None
-    return f"{_TYPE_REFUSED}{name[:100]}"
+    return f"content type {name[:100]}"
 
 
 def refused_by_content(
@@ -113,7 +108,7 @@ def refused_by_content(
         detected = None  # a text that begins with "BM"
     if detected is not None and refused_by_type(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
-        return f"{_CONTENT_REFUSED}{detected}{declared}"
+        return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
         return None  # what it is declared as, and allowed
@@ -122,16 +117,6 @@ def refused_by_content(
     if _is_mostly_binary(first):
         return f"the content is binary, declared as {name}"
     return None
-
-
-def is_of_setting(reason: str) -> bool:
-    """
-    Whether a type that `fetch.content_types` lacks is why a body was refused, by that reason.
-
-    Binary bytes without a signature, or declared as text, are no page whatever is allowed.
-    """
-    found = _CONTENT_FOUND.match(reason)
-    return reason.startswith(_TYPE_REFUSED) or found is not None
 
 
 def is_undecoded(headers: Headers, body: bytes) -> bool:

@@ -38,6 +38,8 @@ MOST_RULES = 200
 LONGEST_RULE = 500
 SAME_DOMAIN = "the registered domain of its page"
 NO_RULE = "no rule"
+NO_PLACE = "no rule for domains, hosts or prefixes matches"
+NO_PATTERN = "no rule for patterns matches"
 
 
 class ScopeVerdict(NamedTuple):
@@ -122,14 +124,14 @@ class Scope:
                 return ScopeVerdict(False, rule.text)
         place = next((rule.text for rule in places if rule.matches(url)), None)
         if places and place is None:
-            return ScopeVerdict(False, NO_RULE)
+            return ScopeVerdict(False, NO_PLACE)
         if not places and page_url is not None:
             if registered_domain(url) != registered_domain(page_url):
                 return ScopeVerdict(False, SAME_DOMAIN)
             place = SAME_DOMAIN
         pattern = next((rule.text for rule in patterns if rule.matches(url)), None)
         if patterns and pattern is None:
-            return ScopeVerdict(False, NO_RULE)
+            return ScopeVerdict(False, NO_PATTERN)
         return ScopeVerdict(True, pattern or place or NO_RULE)
 
     def excludes(self, url: str) -> bool:

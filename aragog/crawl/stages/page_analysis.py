@@ -19,8 +19,9 @@ from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.politeness.robots_rules import product_token
 from aragog.crawl.traps.traits import PageTraits, traits_of
 from aragog.pages import main_text, preferences
-from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, to_fields
+from aragog.pages.extractors import Extracted, Extractor, ExtractorPage, Extractors, to_fields
 from aragog.pages.preferences import PURPOSES, UseStatement
+from aragog.pages.rules_version import VERSION_FIELD as RULES_VERSION
 from aragog.settings import FetchSettings, PipelineSettings
 from richpins import canonical_evidence, compared_text, documents, extraction, links, rich_pins
 from richpins.document import Document
@@ -203,6 +204,12 @@ class _Parts:
         for name, extractor in extractors.items():
             run = partial(_with, result, name, extractor, ExtractorPage(page, pin))
             result = self.get(f"extractor {name}", run, replace(result, complete=False))
+        if isinstance(extractors, Extractors) and (version := extractors.versions.of(page.url)):
+            result = replace(
+                result,
+                fields={**result.fields, RULES_VERSION: orjson.dumps(version)},
+                provenance={**result.provenance, RULES_VERSION: "settings"},
+            )
         if texts is not None:
             nothing: Mapping[str, bytes] = {}
             found = self.get("main text", partial(texts, page), nothing)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -24,11 +24,13 @@ from aragog.crawl.stages.page_limits import MAX_RUNS_LOST, PageTooExpensive, Run
 from aragog.errors import ContentReplaced, CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import main_text
 from aragog.pages.extractors import load_all
+from aragog.pages.rules_version import VERSION_FIELD as RULES_VERSION
+from aragog.pages.rules_version import RulesVersions
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
 from aragog.urlstore.item_files import is_stored_file
 from aragog.urlstore.kept_for import USUAL, crawls_of, purposes_of
-from aragog.urlstore.records import Content, Fact, is_allowed
+from aragog.urlstore.records import Content, Fact, Record, is_allowed
 from aragog.urlstore.store import UrlStore
 from richpins import documents, rich_pins
 
@@ -37,6 +39,7 @@ WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 _MARKED = "reextract"
 """Distinguishes the run marks of this stage from those of `canonicalize`."""
 _MARK = "page.extractor_version"
+NO_RULES = RulesVersions((), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +76,21 @@ class Stretch:
 def walk(
     store: UrlStore,
     cursor: str | None,
+    versions: Versions | None = None,
     *,
     host: str | None = None,
     everything: bool = False,
-    texts: str = "",
 ) -> Iterator[Stretch]:
     """
-    Every page whose fields come from another version of the extractor, in parts of about 200 rows.
+    Every page whose fields come from another version of the extractor or of the rules, in parts of
+    about 200 rows.
 
     Args:
         store: the pages.
         cursor: where an earlier walk stopped; None: from the start.
         host: only pages of this host.
         everything: also pages that this version has read.
-        texts: `text_version`; pages whose texts have another one are extracted again.
+        versions: what reads pages now; None: no texts are stored, and there are no rules.
     """
     while True:
         if host is None:
@@ -94,7 +98,8 @@ def walk(
             done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
         else:
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
-        urls = tuple(_extractable(store, page.items, everything=everything, texts=texts))
+        now = versions or Versions()
+        urls = tuple(outdated(store, page.items, now, everything=everything))
         yield Stretch(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
@@ -108,18 +113,34 @@ def text_version(settings: PipelineSettings) -> str:
     return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
 
 
-def _extractable(
-    store: UrlStore, urls: Sequence[str], *, everything: bool, texts: str
+class Versions(NamedTuple):
+    """What reads pages now."""
+
+    texts: str = ""
+    """As `text_version`."""
+    rules: RulesVersions = NO_RULES
+
+    def fields(self, record: Record) -> dict[str, bytes]:
+        """The fields of a page that say so; its texts are not looked at where none is stored."""
+        found = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
+        if self.texts:
+            found[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
+        if version := self.rules.of(str(record.facts.get("final_url") or record.canonical_url)):
+            found[RULES_VERSION] = orjson.dumps(version)
+        return found
+
+
+def outdated(
+    store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
-    today = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
-    if texts:
-        today[main_text.VERSION_FIELD] = orjson.dumps(texts)
-    for url, record in zip(urls, store.get_many(urls, list(today)), strict=True):
+    """The canonical URLs among these with content that other versions read, or all with content."""
+    names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
+    for url, record in zip(urls, store.get_many(urls, names), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
         if is_stored_file(record):  # nothing is read of it
             continue
-        if everything or record.fields != today:
+        if everything or record.fields != versions.fields(record):
             yield url
 
 
@@ -215,7 +236,8 @@ def _reextracted(
     changed = store.fields.replace(
         content.url, result.fields, result.provenance, at_ms=fetched_at_ms
     )
-    return "changed" if changed - {_MARK, main_text.VERSION_FIELD} else "read"
+    versions = {_MARK, main_text.VERSION_FIELD, RULES_VERSION}
+    return "changed" if changed - versions else "read"
 
 
 def _is_kept(facts: Mapping[str, Fact], usual: Sequence[str]) -> bool:

@@ -23,8 +23,7 @@ from aragog.crawl.traps.templates import PathWords
 VERSION = 3
 _NUMBERS = (
     "budget", "charged", "promises", "pending", "brought", "said", "steps", "nothing", "twins",
-    "differ", "variants", "inner", "new_links", "old_links", "highest", "beyond", "growers",
-    "leaves", "row",
+    "differ", "variants", "inner", "new_links", "old_links", "highest", "beyond", "row",
 )  # fmt: skip
 _SETS = {
     "seen": SEEN_BYTES, "pairs": PAIRS_BYTES, "judged": JUDGED_BYTES, "named": NAMED_BYTES,

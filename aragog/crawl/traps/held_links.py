@@ -26,7 +26,6 @@ from pinlater.redis.scripts import load_script
 from urlspelling import url_key
 
 MOST_HELD = 10_000
-"""Links of a host that wait; further ones are left out."""
 MOST_LEFT = 1_000_000
 """Links that are counted as left out for a crawl on one server; they take 7 MB there."""
 LOOKED_AT = 500
@@ -84,10 +83,11 @@ class HeldLinks:
     Args:
         nodes: the servers that share the hosts.
         prefix: put before every key.
+        most_held: links of a host that wait; further ones are left out.
     """
 
-    def __init__(self, nodes: RedisNodes, *, prefix: str) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: RedisNodes, *, prefix: str, most_held: int = MOST_HELD) -> None:
+        self._nodes, self._most_held = nodes, most_held
         self._links, self._waiting = f"{prefix}traps.links:", f"{prefix}traps.waiting"
         self._crawls = f"{prefix}crawl:"
 
@@ -100,7 +100,7 @@ class HeldLinks:
                 waiting=self._waiting,
                 host=host,
                 crawls=self._crawls,
-                most_held=MOST_HELD,
+                most_held=self._most_held,
                 most_left=MOST_LEFT,
                 moves=[value for one in moves for value in _values(one)],
             )

@@ -41,10 +41,6 @@ LEAST_GROWTH = 2
 """
 New links within its branch that make a page with but numbers one of a space without an end.
 """
-MOST_GROWERS = 24
-"""
-Pages of a branch with but numbers that name new pages of it, before as many must name none.
-"""
 MOST_BY_LINKS = 6.0
 """The budget that a template can have by links alone: it is not proven by them."""
 LEAST_PROMISED, MOST_PROMISES = 1.0, 12
@@ -115,7 +111,7 @@ class _Weighing:
             self._name(targets)
             return self.give(WORDS)
         if new + numbers >= LEAST_NEW:
-            return self._weigh_numbers(targets)
+            return self._take(NOTHING) if self._grows(targets) else self.give(WORDS)
         copies = self._copies(traits)
         if copies and len(traits.pairs) >= TEXT:
             return self._copy(copies)
@@ -143,25 +139,12 @@ class _Weighing:
     def _name(self, targets: Iterable[UrlTemplates]) -> None:
         self.host.named.add(to.own for to in targets)
 
-    def _weigh_numbers(self, targets: Sequence[UrlTemplates]) -> float:
-        """
-        Weigh a page that has but numbers of its own.
-
-        Such pages are content, as long as they may come to an end: few of them name new pages of
-        their branch, or more of them name none. What a query asks for may be computed, and has no
-        end.
-        """
-        own, branch = self.is_of.own, self.host.template(self.is_of.branch)
+    def _grows(self, targets: Iterable[UrlTemplates]) -> bool:
+        """Whether a page with but numbers belongs to a space that has no end."""
         within = self._within(targets)
+        own = self.is_of.own
         is_grown = own in self.host.grown and own not in self.host.named
-        if within < LEAST_GROWTH and not is_grown:
-            return self.give(WORDS)
-        if self.is_of.in_query:
-            return self._take(NOTHING)
-        branch.growers += within > 0
-        branch.leaves += within == 0
-        is_endless = branch.growers > MOST_GROWERS and branch.leaves < branch.growers
-        return self._take(NOTHING) if is_endless else self.give(WORDS)
+        return within >= LEAST_GROWTH or is_grown
 
     def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
         """Count a page with words that only its branch has led to, for a labyrinth."""
@@ -175,7 +158,6 @@ class _Weighing:
         """How many pages of the same branch it links to that no page has named; they are noted."""
         host, own = self.host, self.is_of
         found = {to.own for to in targets if to.branch == own.branch and not self._is_known(to)}
-        found = {code for code in found if code not in host.grown}
         host.grown.add(found)
         return len(found)
 

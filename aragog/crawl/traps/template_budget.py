@@ -67,10 +67,6 @@ class TemplateBudget:
     """Their links to further pages of the branch."""
     old_links: int = 0
     """Pages of the branch that another page linked to again."""
-    growers: int = 0
-    """Pages of a branch with but numbers that name new pages of it."""
-    leaves: int = 0
-    """Such pages that name none."""
     row: int = 0
     """Pages in a row that brought nothing; not counted for a branch."""
     highest: int = 0

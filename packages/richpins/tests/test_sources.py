@@ -1,4 +1,4 @@
-"""Which source of a field comes first, as docs/extraction.md lists them."""
+"""Which source of a field comes first, as RULES.md lists them."""
 
 from __future__ import annotations
 

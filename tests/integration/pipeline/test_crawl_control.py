@@ -7,6 +7,7 @@ import pytest
 from aragog.cli.run import Crawl
 from aragog.cli.run_options import RunOptions
 from aragog.cli.terminal import SafeConsole
+from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
@@ -14,6 +15,7 @@ from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import Held, InFlightSet, Question, Wants
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
+from aragog.crawl.stages.cancel_dry_run import CancelDryRun
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
 from aragog.errors import BadInput
@@ -25,6 +27,7 @@ from aragog.transfer.import_export import import_urls
 from aragog.transfer.json_lines import UrlRecord
 from aragog.transfer.warc_import import ArchivedPage
 from tests.support.stores import NOW_MS, page
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -58,6 +61,14 @@ def test_a_dry_run_counts_what_waits_in_every_line(control):
     assert control.waiting({"pattern": ["*/2"]}) == 2
     assert control.waiting({"url": ["http://B.example/2"]}) == 1
     assert control.registry.read().cancellations == ()
+
+
+def test_a_dry_run_counts_lines_alone_on_a_broker_that_cannot_be_asked(control):
+    wait(control, "http://a.example/1", "a.example")
+    dry_run = CancelDryRun(control.registry, control.in_flight, control.lines, admin=None)
+
+    assert dry_run.count([Cancellation("host", "a.example", 0)]) == 1
+    assert dry_run.count([Cancellation("host", "b.example", 0)]) == 0
 
 
 def test_a_dry_run_counts_a_url_once_that_several_rules_match(control):
@@ -104,8 +115,7 @@ def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_con
 
 def wait_until_after(control, at_s):
     """Cancellations are of whole seconds."""
-    while control.registry.read().now_ms // 1000 <= at_s:
-        time.sleep(0.05)
+    wait_until(lambda: control.registry.read().now_ms // 1000 > at_s)
 
 
 @pytest.mark.parametrize(("kind", "values"), [("host", []), ("port", ["80"]), ("pattern", [""])])

@@ -1,14 +1,19 @@
 """Links that are held are open work of their crawl, until they are followed or left out for good."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.cli.run_tracker import RunTracker
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
+from aragog.crawl.pipeline.messages import ResultBatch
+from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from aragog.crawl.stages.crawl_status import DONE, CrawlStatus
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.traps import held_links
+from aragog.crawl.stages.held_link_sweep import LOOK_AFTER_S
 from aragog.crawl.traps.held_links import HeldLinks, Move, MovedLink
+from aragog.crawl.traps.trap_store import TrapStore
 from tests.support.crawl_stand import StandCrawls
 from tests.support.origin import answer
 
@@ -90,26 +95,38 @@ def test_each_link_is_followed_held_or_left_out_and_counted_once(crawls):
     assert counts.is_exact
 
 
-def test_a_page_whose_links_were_judged_twice_counts_nothing_twice(crawls):
+class Killed(BaseException):
+    """The process was killed."""
+
+
+class DyingStore(TrapStore):
+    """Kills the process the first times that the budgets of a host are saved."""
+
+    left = 5
+
+    def save(self, host, stored):
+        if self.left:
+            self.left -= 1
+            raise Killed
+        return super().save(host, stored)
+
+
+def test_a_page_whose_links_were_judged_twice_counts_nothing_twice(crawls, redis_client):
     """The worker is killed after it held and left out links, and before the page has ended."""
     stand = crawls.stand
-    budgets = stand.pipeline.store.discovery.budgets
-    save = budgets.store.save
-    killed = []
-
-    def save_once_killed(host, stored):
-        if len(killed) < 5:
-            killed.append(host)
-            raise Killed
-        return save(host, stored)
-
-    budgets.store.save = save_once_killed
+    discovery = stand.pipeline.canonicalize.discovery
+    prefix = discovery.settings.redis.prefix
+    dying = DyingStore(RedisNodes.of(redis_client), prefix=prefix)
+    budgets = replace(discovery.budgets, store=dying)
+    stage = replace(stand.pipeline.canonicalize, discovery=replace(discovery, budgets=budgets))
     step = stand.step
 
     def delivered_again(message):
+        if message.destination is not Destination.CANONICALIZE:
+            return step(message)
         while True:
             try:
-                return step(message)
+                return stage.run(ResultBatch.read(message.message.wire()))
             except Killed:
                 assert state(crawls) != DONE
 
@@ -118,15 +135,11 @@ def test_a_page_whose_links_were_judged_twice_counts_nothing_twice(crawls):
     sweep_until_nothing_is_held(crawls)
 
     counts = crawls.of("docs")
-    assert len(killed) == 5
+    assert dying.left == 0
     assert counts.stored + counts.traps == 1 + ITEMS + LISTS
     assert {path for path in crawls.paths() if path.startswith("/item")} == {
         f"/item/{n}" for n in range(ITEMS)
     }
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 def test_links_stay_held_while_a_page_of_their_domain_waits(crawls):
@@ -138,6 +151,7 @@ def test_links_stay_held_while_a_page_of_their_domain_waits(crawls):
     stand.pipeline.maintenance.sweep_held_links()
 
     assert crawls.of("docs").held == held
+    assert max(stand.pipeline.store.discovery.budgets.links.hosts(9).values()) < LOOK_AFTER_S
 
 
 def test_what_a_cancelled_crawl_holds_is_forgotten(crawls, redis_client):
@@ -215,8 +229,8 @@ def test_a_link_that_two_crawls_hold_is_held_for_each(held):
     assert {(link.crawl, link.url) for link in held.all(HOST)} == {(7, HOME), (8, HOME)}
 
 
-def test_links_beyond_the_most_that_are_held_are_left_out(held, redis_client, monkeypatch):
-    monkeypatch.setattr(held_links, "MOST_HELD", 10)
+def test_links_beyond_the_most_that_are_held_are_left_out(redis_client):
+    held = HeldLinks(RedisNodes.of(redis_client), prefix="t:", most_held=10)
 
     held.move(HOST, [MovedLink(Move.HOLD, 7, f"{HOME}{n}", b"{}") for n in range(15)])
 

@@ -1,5 +1,6 @@
 """What a task does while our own infrastructure does not answer."""
 
+import importlib
 from types import SimpleNamespace
 
 import pytest
@@ -137,3 +138,16 @@ def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt()
 
     assert (task.sent, caught.value.counts) == ([], False)
     assert caught.value.delay_s >= GIVE_BACK_S / 2
+
+
+@pytest.mark.parametrize("name", ["fetch", "canonicalize", "store"])
+def test_a_module_of_a_task_is_called_as_its_task(name):
+    module = importlib.import_module(f"aragog.tasks.{name}")
+    task = getattr(module, name)
+
+    signature = module.s("http://a.test/")
+
+    assert (signature.task, signature.args) == (task.name, ("http://a.test/",))
+    assert (module.delay, module.apply_async) == (task.delay, task.apply_async)
+    with pytest.raises(AttributeError, match="has no attribute 'dealy'"):
+        module.dealy  # noqa: B018

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aragog.urlstore.cdxj import Capture, line, surt_key, write_index
+from aragog.urlstore.cdxj import Capture, _key_of_parts, ascii_json, line, surt_key, write_index
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,25 @@ from aragog.urlstore.cdxj import Capture, line, surt_key, write_index
 )
 def test_the_key_of_a_url_is_that_of_replay_programs(url, key):
     assert surt_key(url) == key
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://www.example.com", "https://www.example.com/", "https://a.test/A/b-c_d.html",
+        "https://a.test/x/", "https://a.test/x//y", "https://a.test/x/../y", "https://a.test/.x",
+        "https://a.test/x/./y/", "https://a.test/x.aspx", "https://a.test/%7Ex", "https://a.test/x?",
+        "https://a.test:8080/x", "https://u@a.test/x", "http://www.www.a.test/x/y/", "ftp://a.test/x",
+    ],
+)  # fmt: skip
+def test_a_plain_url_has_the_key_that_its_parts_give(url):
+    assert surt_key(url) == _key_of_parts(url)
+
+
+def test_the_json_of_a_line_is_ascii():
+    assert ascii_json({"a": "b c"}) == '{"a":"b c"}'
+    assert ascii_json({"a": "\u00e9\n"}) == '{"a":"\\u00e9\\n"}'
+    assert ascii_json({"a": "\ud800"}) == '{"a":"\\ud800"}'
 
 
 def test_a_line_has_key_time_and_place():

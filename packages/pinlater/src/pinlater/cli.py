@@ -154,7 +154,7 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     waiting = ", ".join(f"{p}: {n:,}" for p, n in enumerate(status.sizes.by_priority) if n)
     table.add_row("by priority", waiting)
     for name, value in sorted(status.settings.items()):
-        table.add_row(name, f"{value:g}  ({SETTINGS.get(name, 'unknown to this version')})")
+        table.add_row(name, f"{value:.12g}  ({SETTINGS.get(name, 'unknown to this version')})")
     table.add_row(
         "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.events.items()))
     )
@@ -288,7 +288,7 @@ def retry_policy(
     table.add_column(style="bold")
     table.add_column()
     for name, value in asdict(policy).items():
-        table.add_row(name, f"{value:g}")
+        table.add_row(name, f"{value:.12g}")
     delays = [span(policy.delay_ms(n)) for n in range(1, min(policy.max_attempts, 13))]
     table.add_row("delays", ", ".join(delays) + (" …" if policy.max_attempts > 13 else ""))
     print_table(table)

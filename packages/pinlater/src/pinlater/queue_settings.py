@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, str] = {
     "keep_failed_ms": "how long a failed job is kept; default 7 days",
     "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
     "doors": "which other programs may use the queue: 1 over HTTP, 2 over Thrift, 3 over both",
-    **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
+    **{field.name: f"retry policy; default {field.default:.12g}" for field in fields(RetryPolicy)},
 }
 """The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
 for one job type: `max_attempts@thumbnail`."""

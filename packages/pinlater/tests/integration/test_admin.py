@@ -168,7 +168,9 @@ def test_a_retry_policy_is_changed_as_a_word_by_value_and_by_job_type(admin, run
     assert (queue_wide["max_attempts"], queue_wide["max_age_ms"]) == (11, 0)
     assert (default["max_attempts"], default["retry_cap_ms"]) == (10, 5000)
     assert admin.retry_policy("mail", "digest").max_attempts == 3
-    assert "10 s, 20 s" in run("retry-policy", "mail", "pinlater")
+    shown = run("retry-policy", "mail", "pinlater")
+    assert "10 s, 20 s" in shown
+    assert "3600000" in shown, "numbers are shown as they are set, not as 3.6e+06"
     with pytest.raises(InvalidArgument, match="not a retry policy"):
         admin.set_retry_policy("mail", "never")
     with pytest.raises(InvalidArgument, match="not a setting"):

@@ -7,7 +7,7 @@ Extract typed metadata of a page, with the provenance of each value. No I/O.
 `structured_data` reads markup and meta elements into one graph of items. `subject` decides what the
 page is about. `page_types` has one module per type of page, which reads the items with the parsers
 in `values`, and takes from `visible_text` what the markup lacks. `page_facts` reads what every page
-has: title, image, authors, dates. docs/extraction.md describes the rules.
+has: title, image, authors, dates. RULES.md describes the rules.
 """
 
 from __future__ import annotations

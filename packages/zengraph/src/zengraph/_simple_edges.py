@@ -180,22 +180,25 @@ class SimpleEdges:
         """
         Remove the edges of a node except its `keep` best ones, up to `most` of them.
 
-        The best have the highest scores; `lowest`: the lowest. One range scan over all of them, and
-        a multi-get for 500; the keys of `keep` are in memory. An edge whose score changes in the
-        meantime stays. Safe to repeat, and beside other writers.
+        The best have the highest scores; `lowest`: the lowest. One range scan over all of them and,
+        if there are more than `keep`, a multi-get for 500; the keys of `keep` are in memory. An
+        edge whose score changes in the meantime stays. Safe to repeat, and beside other writers.
 
         Returns (how many were removed, whether that is all).
         """
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         best: deque[bytes] = deque()
-        removed = 0
+        removed, checked = 0, False
         # Forward, also for the highest: backward, HBase takes several times as long.
         with closing(self._table.scan(start, stop)) as rows:
             while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
-                best += [each.key for each in self.lists.seen(keys, [SCORE])]
+                best += self._true_keys(keys) if checked else keys
+                if not checked and len(best) > keep:
+                    # Until here it did not matter whether all of them are true.
+                    best, checked = deque(self._true_keys(list(best))), True
                 drop = best.pop if lowest else best.popleft
                 rest = [drop() for _ in range(len(best) - keep)]
-                going = self.lists.seen(rest[: most - removed])
+                going = self.lists.seen(rest[: most - removed]) if rest else []
                 if going:
                     self.lists.delete(going)
                     self.counted.change([each.pair for each in going], -1)
@@ -203,6 +206,14 @@ class SimpleEdges:
                 if len(rest) > most - removed + len(going):
                     return removed, False
         return removed, True
+
+    def _true_keys(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those of these rows of lists that list an edge."""
+        return [
+            each.key
+            for at in range(0, len(keys), _AT_ONCE)
+            for each in self.lists.seen(keys[at : at + _AT_ONCE], [SCORE])
+        ]
 
     def remove_all(self, node_id: bytes, most: int) -> bool:
         """Remove up to `most` edges of a node, in both directions; False: it has more."""

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from zengraph._codec import OUT, edge_prefix
 from zengraph._edge_lists import Seen
 from zengraph._properties import Row
-from zengraph._simple_edge_rows import SCORE, TAKES_KIND, EdgeKey, place_of
+from zengraph._simple_edge_rows import PAIR_KIND, SCORE, TAKES_KIND, EdgeKey, place_of
 from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
@@ -111,6 +111,15 @@ class TakeState(NamedTuple):
     def finished(self) -> TakeState:
         """The same, once all rows of its edges have been deleted."""
         return self._replace(parts=b"")
+
+    def scores(self, key: bytes) -> dict[bytes, Cell]:
+        """The key of the row of each edge's pair, and the cell of its score as it was taken."""
+        prefix, found = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
+        for part in _unpacked(self.parts):
+            target, *cells = _unpacked(part)
+            at = 3 * cells[::3].index(SCORE)
+            found[prefix + target] = Cell(cells[at + 2], int.from_bytes(cells[at + 1]))
+        return found
 
     def edges(self, key: bytes) -> list[Seen]:
         """The edges that it took from the list of this state or receipt."""

@@ -112,13 +112,14 @@ class Takes:
                 return None
             # After the state: the edges, and what tells whether the last take is finished.
             own = [] if request_id is None else [receipt_key(end.node_id, end.edge_type, mark)]
-            also = [*own, *_traces(key, before)]
+            traces = _Traces(key, before)
+            also = [*own, *traces.rows]
             best, others = self._lists.best(keys, count, MOST_TAKEN_BYTES, also)
         if own and (given := TakeState.read(others.get(own[0], {}), key)) is not None:
             return [each.edge for each in given.edges(key)]
         if not best:
             return []
-        if before is not None and not _is_finished(key, before, others):
+        if before is not None and not traces.are_finished(others):
             self._finish(key, before)
             return None
         if best[0].edge.size_bytes > _MOST_EDGE_BYTES:
@@ -148,13 +149,17 @@ class Takes:
         for key, state in self._rows(b""):
             if not is_state(key):
                 self._delete_old(key)
-            elif state.parts and (
-                _type_of(key) in self._counts
-                or not _is_finished(key, state, self._table.get_many(_traces(key, state)))
-            ):
+            elif state.parts and not self._is_finished(key, state):
                 found += 1
                 self._finish(key, state)
         return found
+
+    def _is_finished(self, key: bytes, state: TakeState) -> bool:
+        """Whether nothing is left to do of a take whose state names its edges."""
+        traces = _Traces(key, state)
+        return _type_of(key) not in self._counts and traces.are_finished(
+            self._table.get_many(traces.rows)
+        )
 
     def _is_first(self, state: TakeState, edge_type: int, mark: bytes) -> bool:
         """True if a take has to be finished before anything else is read."""
@@ -221,21 +226,24 @@ def _type_of(key: bytes) -> int:
     return int.from_bytes(key[17:19])
 
 
-def _traces(key: bytes, state: TakeState | None) -> list[bytes]:
-    """The rows that tell whether a take is finished: those of its pairs, and its receipt."""
-    if state is None or not state.parts:
-        return []
-    receipt = [key[:-16] + state.request] if state.has_request else []
-    return [*receipt, *(each.pair.key for each in state.edges(key))]
+class _Traces:
+    """The rows that tell whether a take is finished: its receipt, and those of its edges."""
 
+    def __init__(self, key: bytes, state: TakeState | None) -> None:
+        named = state is not None and bool(state.parts)
+        self._scores = state.scores(key) if state is not None and named else {}
+        self._receipts = (
+            [key[:-16] + state.request] if state and named and state.has_request else []
+        )
 
-def _is_finished(key: bytes, state: TakeState, rows: Mapping[bytes, Row]) -> bool:
-    """True if none of a take's edges is left, and its receipt is there; `rows`: its traces."""
-    if not state.parts:
-        return True
-    if state.has_request and key[:-16] + state.request not in rows:
-        return False
-    # One that was put again since then has another time.
-    return all(
-        rows.get(each.pair.key, {}).get(SCORE) != each.row[SCORE] for each in state.edges(key)
-    )
+    @property
+    def rows(self) -> list[bytes]:
+        """Their keys."""
+        return [*self._receipts, *self._scores]
+
+    def are_finished(self, rows: Mapping[bytes, Row]) -> bool:
+        """True if, by these rows, none of its edges is left, and its receipt is there."""
+        # An edge that was put again since then has another time.
+        return all(key in rows for key in self._receipts) and not any(
+            key in rows and rows[key].get(SCORE) == score for key, score in self._scores.items()
+        )

@@ -1,8 +1,8 @@
-"""How many calls of an engine a take makes: each is a round trip on PostgreSQL and HBase."""
+"""How many calls of an engine takes and trims make: each is a round trip on PostgreSQL and HBase."""
 
 import os
 
-from zengraph import EdgeKey, Graph, NewEdge, Schema
+from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph.clock import ManualClock
 from zengraph.tables.memory import MemoryTables
 
@@ -85,3 +85,13 @@ def test_edges_that_were_put_at_many_times_are_deleted_at_one():
 
     assert len(deleted) == 60
     assert len({at_ms for _, _, at_ms in deleted}) == 1
+
+
+def test_a_trim_of_a_list_that_is_short_enough_reads_no_edge():
+    graph, tables = filled(1)
+
+    assert graph.trim_edges(NODE, OUT, POOL, 20) == 0
+    assert tables.calls == ["scan"]
+
+    assert graph.trim_edges(NODE, OUT, POOL, 19) == 1
+    assert [edge.score for edge in graph.edges(NODE, OUT, POOL, 1).items] == [1]

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.crawl.pipeline.crawl_scope import MOST_RULES, NO_RULE, SAME_DOMAIN, Scope
+from aragog.crawl.pipeline.crawl_scope import (
+    MOST_RULES,
+    NO_PATTERN,
+    NO_PLACE,
+    NO_RULE,
+    SAME_DOMAIN,
+    Scope,
+)
 from aragog.errors import BadInput
 
 PAGE = "http://www.a.example/docs/"
@@ -17,16 +24,16 @@ PAGE = "http://www.a.example/docs/"
         ((), "http://b.a.example/", PAGE, (True, SAME_DOMAIN)),
         ((), "http://other.example.org/", PAGE, (False, SAME_DOMAIN)),
         (("host:b.example",), "http://b.example:81/x", PAGE, (True, "host:b.example")),
-        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_RULE)),
+        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_PLACE)),
         (("domain:b.example",), "http://c.b.example/", PAGE, (True, "domain:b.example")),
-        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_RULE)),
+        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_PLACE)),
         (("domain:B.example", "host:x.org"), "http://x.org/", PAGE, (True, "host:x.org")),
         (("prefix:http://b.example/d/",), "http://b.example/d/e", PAGE, (True, "prefix:http://b.example/d/")),
-        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_RULE)),
+        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_PLACE)),
         (("pattern:*/docs/*",), "http://a.example/docs/x", PAGE, (True, "pattern:*/docs/*")),
         (("pattern:*/docs/*",), "http://b.org/docs/x", PAGE, (False, SAME_DOMAIN)),
         (("pattern:*/docs/*",), "http://b.org/docs/x", None, (True, "pattern:*/docs/*")),
-        (("host:b.org", "pattern:*/docs/*"), "http://b.org/x", PAGE, (False, NO_RULE)),
+        (("host:b.org", "pattern:*/docs/*"), "http://b.org/x", PAGE, (False, NO_PATTERN)),
         (("host:b.org", "-pattern:*print*"), "http://b.org/print", PAGE, (False, "-pattern:*print*")),
         (("-host:b.org", "host:b.org"), "http://b.org/", None, (False, "-host:b.org")),
     ],
@@ -57,7 +64,7 @@ def test_no_rule_and_no_url_raises_anything_else(rules, text):
     except BadInput:
         return
     verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
-    assert verdict.rule in (*scope.rules, NO_RULE, SAME_DOMAIN)
+    assert verdict.rule in (*scope.rules, NO_RULE, NO_PLACE, NO_PATTERN, SAME_DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +103,15 @@ def test_rules_about_pages_say_nothing_of_urls():
 def test_what_is_not_a_content_type_or_language_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of([rule])
+
+
+@pytest.mark.parametrize(
+    ("rules", "missing"),
+    [
+        (["host:a.example"], "no rule for domains, hosts or prefixes matches"),
+        (["pattern:*/archive/*"], "no rule for patterns matches"),
+        (["domain:b.example", "pattern:*/archive/*"], "no rule for patterns matches"),
+    ],
+)
+def test_a_url_that_no_rule_lets_in_is_told_which_kind_of_rule_is_missing(rules, missing):
+    assert Scope.of(rules).decide("http://b.example/1") == (False, missing)

@@ -5,8 +5,15 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from aragog.crawl.stages.reextract import ReextractBatch, ReextractStage, text_version, walk
+from aragog.crawl.stages.reextract import (
+    ReextractBatch,
+    ReextractStage,
+    Versions,
+    text_version,
+    walk,
+)
 from aragog.errors import InvalidMessage
+from aragog.pages.rules_version import RulesVersions
 from aragog.settings import PipelineSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import compress
@@ -134,8 +141,8 @@ def test_texts_are_stored_again_when_their_version_changes(ports, stored):
     fields = ports.store.get(URL).fields
 
     assert orjson.loads(fields["page.text_version"]) == text_version(settings)
-    assert next(walk(ports.store, None, texts=text_version(settings))).urls == ()
-    assert next(walk(ports.store, None, texts="another 2.0: text")).urls == (URL,)
+    assert next(walk(ports.store, None, Versions(text_version(settings)))).urls == ()
+    assert next(walk(ports.store, None, Versions("another 2.0: text"))).urls == (URL,)
 
 
 def test_texts_that_are_no_longer_stored_are_deleted(ports, stored):
@@ -146,3 +153,28 @@ def test_texts_that_are_no_longer_stored_are_deleted(ports, stored):
     )
 
     assert {"page.text", "page.text_version"}.isdisjoint(ports.store.get(URL).fields)
+
+
+def test_a_walk_finds_what_other_rules_read_and_leaves_out_other_hosts(ports, stored):
+    """What was seen: after a change of `extract` every page had to be read again, or none was."""
+    old = {"a.example": {"heading": "css:h1"}}
+    new = {"a.example": {"heading": "css:title"}}
+    elsewhere = {**old, "b.example": {"price": "css:b"}}
+    stage = ReextractStage(
+        ports.store, ports.marks, ports.settings.pipeline, "examplebot", rules=old
+    )
+    stage.run(ReextractBatch((URL,)))
+
+    def found(rules):
+        return next(walk(ports.store, None, Versions(rules=RulesVersions((), rules)))).urls
+
+    assert (found(old), found(elsewhere)) == ((), ())
+    assert found(new) == found({}) == (URL,)
+
+    replace(stage, rules=new).run(ReextractBatch((URL,)))
+    assert ports.store.get(URL).fields["site.heading"] == b'"New title"'
+    assert found(new) == ()
+
+    replace(stage, rules={}).run(ReextractBatch((URL,)))
+    assert found({}) == ()
+    assert "page.rules_version" not in ports.store.get(URL).fields

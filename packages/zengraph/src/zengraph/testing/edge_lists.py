@@ -410,6 +410,18 @@ class EdgeListsContract:
         with pytest.raises(InvalidArgument, match="keep"):
             graph.trim_edges(A, OUT, POOL, -1)
 
+    def test_a_trim_counts_edges_and_not_rows_that_a_killed_writer_left(
+        self, graph: Graph, tables: Tables, clock: ManualClock
+    ) -> None:
+        self.fill(graph, 4)
+        with pytest.raises(Died):
+            Graph(DyingTables(tables, 2), SCHEMA, clock).put_edge(A, POOL, C, score=9)
+        clock.advance_ms(1)
+
+        assert graph.trim_edges(A, OUT, POOL, 4) == 0
+        assert graph.trim_edges(A, OUT, POOL, 3) == 1
+        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [1, 2, 3]
+
     def test_a_long_list_is_trimmed_in_several_calls(
         self, tables: Tables, clock: ManualClock
     ) -> None:

@@ -1,0 +1,85 @@
+"""
+The version of what reads a page's own fields: the rules of `extract` for its host, and extractors.
+
+It is stored with the page, as `page.rules_version`, so that a change of rules is noticed: pages
+that earlier rules read are read again from their stored content (`aragog reextract` and
+`aragog run -O`). It is a hash of what the settings say and of the Python files that they name. An
+installed package is known by its name alone: after a new version of it, `aragog reextract --all` is
+needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aragog.errors import InvalidUrl
+from aragog.settings.extractor_names import is_of_file
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+VERSION_FIELD = "page.rules_version"
+DIGITS = 16
+
+
+class RulesVersions:
+    """
+    The versions of the rules of all hosts.
+
+    Args:
+        extractors: `pipeline.extractors`.
+        tables: `extract` of the settings.
+    """
+
+    def __init__(
+        self, extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._of_all = [*extractors, *_files(extractors)]
+        self._by_host: dict[str, list[Any]] = {}
+        for name, table in tables.items():
+            own = name.strip().lower().removeprefix("*.").rstrip(".")
+            self._by_host.setdefault(own, []).append([table, *_files(table)])
+        self.whole = _hash([self._of_all, self._by_host]) if extractors or tables else ""
+        """The version of all of it; empty: there are no rules."""
+
+    def of(self, url: str) -> str:
+        """The version for the page of a normalized URL; empty: it has no rules and no extractor."""
+        with suppress(InvalidUrl):
+            names = [name for name in and_parents(host(url)) if name in self._by_host]
+            if names or self._of_all:
+                return _hash([self._of_all, [(name, self._by_host[name]) for name in names]])
+        return ""
+
+
+def rules_versions(
+    extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
+) -> RulesVersions:
+    """The versions of these settings; those of equal settings are made once."""
+    return _made(extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS))
+
+
+@lru_cache(maxsize=16)
+def _made(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
+    return RulesVersions(extractors, orjson.loads(tables))
+
+
+def _files(named: Any) -> Iterator[str]:
+    """Hashes of the Python files that settings name, as far as they can be read."""
+    if isinstance(named, str):
+        if is_of_file(named):
+            with suppress(OSError):
+                yield sha256(Path(named.rpartition(":")[0]).read_bytes()).hexdigest()
+        return
+    for part in named.values() if isinstance(named, Mapping) else named:
+        if isinstance(part, str | list | tuple | Mapping):
+            yield from _files(part)
+
+
+def _hash(value: Any) -> str:
+    return sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:DIGITS]

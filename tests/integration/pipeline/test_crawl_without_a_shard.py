@@ -1,0 +1,88 @@
+"""Crawls are cancelled, shown and reported while a server of the broker is dead, whichever kind it is."""
+
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from aragog.bootstrap.crawls import crawl_control
+from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable
+from aragog.settings import load_settings
+from aragog.standalone.redis_server import RedisServer
+from bench.crawl_shards import Shards
+
+URLS = [f"http://h{n % 40}.test/{n}" for n in range(200)]
+AT_ONCE_S = 20.0
+"""A busy machine is no fault; a connection that nobody answers would take minutes."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("postgres", marks=[pytest.mark.redis, pytest.mark.postgres]),
+    ]
+)
+def system(request, tmp_path_factory):
+    """The settings of a system with two servers of the broker, and what kills the second."""
+    folder = tmp_path_factory.mktemp("ar")
+    broker = Shards(request.param, 2, folder)
+    with RedisServer(folder / "r") as shared:
+        try:
+            broker.start()
+            environ = {
+                "ARAGOG_SETTINGS": "",
+                "ARAGOG_DATA_DIR": str(folder),
+                "ARAGOG_REDIS__URL": shared.url,
+                "ARAGOG_FETCH__USER_AGENT": "testbot/1.0 (+https://example.com/bot)",
+                **broker.settings(),
+            }
+            yield load_settings(environ=environ), broker
+        finally:
+            broker.stop()
+
+
+@contextmanager
+def at_once():
+    began_s = time.monotonic()
+    yield
+    assert time.monotonic() - began_s < AT_ONCE_S
+
+
+def test_a_crawl_is_cancelled_while_a_shard_is_dead_and_the_counts_stay_exact(system):
+    settings, broker = system
+    with Aragog(settings) as client:
+        crawl_control(settings).start("docs", {})
+        crawl_control(settings).start("news", {})
+        list(client.enqueue_all(URLS, crawl="docs"))
+        list(client.enqueue_all(URLS[:20], crawl="news"))
+    assert broker.kill_last()
+
+    control = crawl_control(settings)
+    with at_once():
+        cancelled = control.cancel("docs")
+        names = [status.record.name for status in control.all()]
+        report = control.report("news")
+
+    assert cancelled.counts.outcomes == {"cancelled": len(URLS)}
+    assert cancelled.counts.is_exact
+    assert names == ["enqueued", "refresh", "docs", "news"]
+    assert (report.status.counts.waiting, report.open_domains) == (20, 20)
+
+
+def test_urls_are_cancelled_while_a_shard_is_dead_and_a_dry_run_says_that_it_cannot_count(system):
+    settings, broker = system
+    with Aragog(settings) as client:
+        crawl_control(settings).start("docs", {})
+        list(client.enqueue_all(URLS, crawl="docs"))
+    control = crawl_control(settings)
+    assert control.waiting({"domain": ["h1.test", "h2.test"], "host": ["h1.test"]}) == 10
+    assert broker.kill_last()
+
+    with at_once():
+        with pytest.raises(BrokerUnavailable):
+            control.waiting({"domain": ["h1.test"]})
+        cut = control.cancel_urls("domain", ["h1.test"])
+
+    assert [rule.value for rule in cut] == ["h1.test"]
+    assert crawl_control(settings).registry.read().cut_s("http://h1.test/1") == cut[0].at_s
