@@ -42,6 +42,17 @@ _TITLE = re.compile(
 )
 
 
+def names_a_part(text: str) -> bool:
+    """Return True for `The dough` or `Der Teig` among steps: an article and one or two words."""
+    return _PART.fullmatch(text) is not None
+
+
+_PART = re.compile(
+    r"(?:the|der|die|das|la|le|les|il|lo|el|los|las|het|de)\s[^\W\d]{3,20}(?:\s[^\W\d]{3,20})?",
+    re.IGNORECASE,
+)
+
+
 def is_called_title(node: LexborNode) -> bool:
     """Return True for a heading, an element whose class names one, and one that is all bold."""
     at: LexborNode | None = node
