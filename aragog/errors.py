@@ -169,7 +169,7 @@ class ValueTaken(BadInput):
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
     url: str
-    """The URL of that record; for a node that is not a page, its id in hexadecimal digits."""
+    """That record's URL; for a node that is not a page, its id in hexadecimal digits."""
 
 
 class Unsupported(BadInput):

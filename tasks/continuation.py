@@ -1,7 +1,7 @@
 """
 What a Celery caller wants run after a fetch, kept until its URLs are done.
 
-A task of Celery is over when it returns, and then Celery runs what is linked to it. `fetch` returns
+A Celery task is over when it returns, and then Celery runs what is linked to it. `fetch` returns
 before its URLs are done: they wait for slots, for robots.txt, and for two more stages. So `fetch`
 takes what follows it out of its own message and puts it into the jobs of its URLs, and the task
 `aragog.finished` runs it for each URL when that is done.

@@ -18,7 +18,7 @@ OTHER_KINDS = 7
 
 
 def compactions(threads: int) -> int:
-    """How many compactions run at once, by the threads of the queue: what others leave."""
+    """How many compactions run at once, by the queue's threads: what others leave."""
     return max(1, threads - OTHER_KINDS)
 
 

@@ -18,7 +18,7 @@ from aragog.workers.services import pipeline, send_all
 @limited(ROBOTS, Queue.ROBOTS)
 def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Fetch the robots.txt of each origin, then forward the URLs that waited for it.
+    Fetch each origin's robots.txt, then forward the URLs that waited for it.
 
     `robots.delay("https://host/")`, with one URL or a list, fetches it although it is fresh.
     """

@@ -21,7 +21,7 @@ from aragog.workers.services import in_store_thread, pipeline, send_all
 @stage(STORE)
 def store(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Write the content of the batch, then its nodes, links and due rows.
+    Write the batch's content, then its nodes, links and due rows.
 
     One URL (`store.delay("https://…")`) or a list: stored pages are read and written again.
     """

@@ -99,12 +99,12 @@ FIGURES = {
         f"up to {url_batches.MOST_CALLS} calls",
         f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
         f'"max_wait_ms": {FetchNowRequest("").max_wait_ms}, "max_age": 0, "field_max_age"',
-        f"text and JSON from {compression.LEAST_BYTES // KIB} KiB on",
+        f"Text and JSON responses of {compression.LEAST_BYTES // KIB} KiB or more",
         f"ends, after {server.DRAIN_S} s at most",
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"From {100 * memory_limit.REFUSED_FROM:.0f} % on",
+        f"Above {100 * memory_limit.REFUSED_FROM:.0f} %, `enqueue`",
         f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "performance.md": [
@@ -112,12 +112,12 @@ FIGURES = {
         f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
-        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",
+        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
         f"took {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],
     "politeness.md": [
-        f"gets {DEFAULTS.politeness.qps:g} requests a second (`politeness.qps`)",
+        f"gets {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
         f"again, down to 1/{limiter.SLOWEST // 100},",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
@@ -152,9 +152,9 @@ FIGURES = {
     ],
     "security.md": [
         f"kept for {dns.TTL_S:g} s (a failure for {dns.FAILURE_TTL_S:g} s)",
-        f"{cookies.MAX_COOKIES} cookies, {cookies.MAX_HEADER_BYTES // KIB} KB a header",
+        f"{cookies.MAX_COOKIES} cookies, {cookies.MAX_HEADER_BYTES // KIB} KB per header",
         (
-            f"{parse.MAX_BYTES // KIB} KiB; {parse.MAX_RULES:,} rules of one agent;"
+            f"{parse.MAX_BYTES // KIB} KiB; {parse.MAX_RULES:,} rules for one agent;"
             f" {match.MAX_WORK // 10**6} million comparisons"
         ),
         f"{sitemaps.MAX_BYTES // MIB} MB, {sitemaps.MAX_URLS:,} URLs",
@@ -224,7 +224,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             beat_schedule["refresh robots.txt about to expire"]["schedule"],
             60,
             "performance.md",
-            "files a minute",
+            "files per minute",
         ),
         (RetryPolicy().max_attempts, 10, "deployment.md", "FAILED after 10 attempts"),
     ],

@@ -145,7 +145,7 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
+# On pinlater, a job gets its task's outcome; otherwise a failed task would be SUCCEEDED.
 follow(app)
 
 

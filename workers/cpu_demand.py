@@ -1,5 +1,5 @@
 """
-How many jobs the threads of a process have at once: few while they need its core, else more.
+How many jobs a process's threads have at once: few while they need its core, else more.
 
 Threads of one process take turns on one core. Where pages come quickly, more threads add no work
 but their turns: 40 of them took 1.4 times the CPU a page of 12, and 75 MB more, with pages from the
@@ -23,7 +23,7 @@ THREADS = Path("/proc/self/task")
 
 class LimitByDemand:
     """
-    A limit of the jobs of one queue, for `gates.limit`: between two numbers, by the CPU needed.
+    A limit of one queue's jobs, for `gates.limit`: between two numbers, by the CPU needed.
 
     It starts low, and grows only while it is reached, so jobs that come after a rest do not take
     all threads at once.

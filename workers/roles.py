@@ -59,7 +59,7 @@ class Role:
 CORES = os.cpu_count() or 1
 DEFAULT = WorkerSettings()
 # On a machine with all roles, canonicalize and store run before what brings them more work: a fifth
-# more pages a second on two cores than with the same niceness.
+# more pages per second on two cores than with the same niceness.
 YIELDING = 10
 
 ROLES = {

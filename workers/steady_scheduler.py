@@ -1,4 +1,4 @@
-"""Beat's scheduler, which continues when the clock of its machine is set back."""
+"""Beat's scheduler, which continues when its machine's clock is set back."""
 
 from __future__ import annotations
 

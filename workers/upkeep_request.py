@@ -1,7 +1,7 @@
 """
 Upkeep in Flower's list of tasks: only what went wrong.
 
-Beat starts six tasks of upkeep, together about 50 a minute, also while nothing is crawled. Flower
+Beat starts six tasks of upkeep, together about 50 per minute, also while nothing is crawled. Flower
 remembers a bounded number of tasks, so these would push the tasks of a crawl out of its list. The
 page of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` names the class.
 """

@@ -26,7 +26,7 @@ COMMANDS = {
     "run": LazyCommand(
         "aragog.cli.run",
         "run",
-        "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
+        "Start the system, fetch the URLs of FILE (one per line), show progress and a summary.",
     ),
     "new": LazyCommand(
         "aragog.cli.new",
@@ -41,7 +41,7 @@ COMMANDS = {
     "enqueue": LazyCommand(
         "aragog.cli.enqueue",
         "enqueue",
-        "Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.",
+        "Enqueue URLs: each SOURCE is a URL, a file with one per line, or `-` for standard input.",
     ),
     "crawl": LazyCommand(
         "aragog.cli.crawl",

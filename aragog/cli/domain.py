@@ -77,7 +77,7 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 @click.argument("qps", type=float, required=False)
 @REASON
 def rate(name: str, qps: float | None, reason: str) -> None:
-    """Limit NAME to QPS requests a second; without QPS, restore its usual rate."""
+    """Limit NAME to QPS requests per second; without QPS, restore its usual rate."""
     with _components() as opened:
         key = change_domain(opened, name, "rate", who=_who(), reason=reason, qps=qps)
     _changed(key, "rate")

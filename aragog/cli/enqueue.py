@@ -50,7 +50,7 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @as_json_lines
 def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None:
     """
-    Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
+    Enqueue URLs: each SOURCE is a URL, a file with one per line, or `-` for standard input.
 
     Invalid lines are reported with their number; the others are enqueued. The exit status is then
     4; it is 2 if there was nothing to enqueue.
@@ -69,7 +69,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
                     echo_json(to_json(shown, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, where)
-        finally:  # also after ctrl-C or a lost broker: shows how far it got
+        finally:  # even after ctrl-C or a lost broker: shows how far it got
             progress.stop()
             if counts or sys.exception() is None:
                 echo(summary(counts), err=True) if as_json else note(summary(counts))

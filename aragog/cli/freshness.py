@@ -207,7 +207,7 @@ def add_webhook(
 
 
 def warn_if_undeliverable(url: str) -> None:
-    """Say why the SSRF filter refuses the address of a webhook, as far as its text shows."""
+    """Say why the SSRF filter refuses a webhook's address, as far as its text shows."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     if reason := receivers.vet_url(url):

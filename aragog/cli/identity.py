@@ -1,4 +1,4 @@
-"""`aragog identity`: make, rotate and show the keys that sign the requests of the crawl."""
+"""`aragog identity`: make, rotate and show the keys that sign the crawl's requests."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def refresh(urls: tuple[str, ...]) -> None:
     """
     Fetch robots.txt of each URL's origin now, although the cached rules are fresh.
 
-    A worker does it, at the rate of the domain; the old rules stay in use until then.
+    A worker does it, at the domain's rate; the old rules stay in use until then.
     """
     try:
         origins = tuple(dict.fromkeys(origin(normalize(url)) for url in urls))

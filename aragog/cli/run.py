@@ -119,7 +119,7 @@ def run(
     keep: bool | None,
 ) -> None:
     """
-    Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
+    Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
     Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
     network. It uses the running system if there is one, and waits for its own URLs only. The exit

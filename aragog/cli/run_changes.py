@@ -1,9 +1,9 @@
 """
 What `aragog run --refresh` says of its crawl: which pages are new, changed or gone.
 
-It asks first for the pages of the crawl that nobody links to any more: they are stored URLs of it,
+It asks first for the pages of the crawl that nobody links to anymore: they are stored URLs of it,
 and only their site can say that they are gone. Then it compares all pages with the moment up to
-which a run has said this before, which the record of the crawl has (`told_ms`).
+which a run has said this before, which the crawl's record has (`told_ms`).
 
 A run that is killed leaves that moment as it is, so its repetition says what both found. The moment
 moves when everything is said; a run that is killed just before says it once more.

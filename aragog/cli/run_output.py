@@ -67,7 +67,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
 
     Args:
         file: its path.
-        column: which has the URL of the page.
+        column: which has the page's URL.
     """
     if not file.exists():
         return EarlierOutput(0, frozenset())
@@ -206,7 +206,7 @@ class RunOutput:
         return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
 
     def _renew(self, store: UrlStore, file: Path) -> str:
-        """Extract again what other rules found of the pages of the file; returns what was done."""
+        """Extract again what other rules found of the file's pages; returns what was done."""
         if not self._versions.rules.whole:
             return ""
         earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls

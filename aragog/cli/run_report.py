@@ -65,7 +65,7 @@ def print_problems(
     problems: Sequence[NotStored], count: int, settings: Settings, console: Console
 ) -> None:
     """
-    Print the first `MOST_SHOWN` problems, also after `--quiet`.
+    Print the first `MOST_SHOWN` problems, even after `--quiet`.
 
     Args:
         problems: at least the first of them.

@@ -69,7 +69,7 @@ class RunTexts:
                 self._submit(store, url)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> Fields:
-        """The texts of a page as stored fields; raises as `PageTexts.fields`."""
+        """A page's texts as stored fields; raises as `PageTexts.fields`."""
         if url not in self._begun:
             with suppress(ValueError):
                 self._later.remove(url)

@@ -38,7 +38,7 @@ SLICE = 500
 LOOK_AT = 20_000
 """URLs in flight that one call of `look` reads at most."""
 LOOKS = 8
-"""A URL in flight is read by every eighth call of `look` at the latest, up to LOOKS * LOOK_AT."""
+"""A URL in flight is read by at least every eighth call of `look`, up to LOOKS * LOOK_AT."""
 MANY_DONE = 0.1
 """A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
 PROBLEMS_KEPT = 1000
@@ -148,7 +148,7 @@ class RunTracker:
 
     @property
     def is_done(self) -> bool:
-        """Whether every URL is done, and no link can become one any more."""
+        """Whether every URL is done, and no link can become one anymore."""
         return not self.in_flight and not self.held
 
     @property

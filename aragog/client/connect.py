@@ -58,7 +58,7 @@ def connect(
         _ = parts.port
     except ValueError:  # whose text may quote a password
         raise ConfigError(
-            f"client address {without_password(address)!r}: has a host or a port that is none"
+            f"client address {without_password(address)!r}: has an invalid host or port"
         ) from None
     backend: Backend
     if parts.scheme in ("thrift", "thrifts"):

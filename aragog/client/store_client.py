@@ -200,7 +200,7 @@ class Client(AbstractContextManager["Client"]):
         The page's content as it was fetched, or None.
 
         With the form `text` or `markdown` it is the page's main text in UTF-8. With a purpose
-        (`search`, `ai-input` or `ai-train`) None also where the site refuses this use of the page.
+        (`search`, `ai-input` or `ai-train`) None even if the site refuses this use of the page.
         With an instant, the body that the page had then, if it is kept
         (`content.keep_versions`).
         """

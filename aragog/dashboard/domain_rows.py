@@ -44,7 +44,7 @@ class DomainRow:
     errors_in_a_row: int
     backoff_factor: float
     latency_factor: float
-    """How many times less often it is asked because its responses take longer than usual."""
+    """By how much its rate is divided because its responses take longer than usual."""
     max_concurrent: int | None
     override: str
     """The overrides of the domain."""
@@ -56,7 +56,7 @@ class DomainRow:
     cause: str
     """The one cause that holds it back, or an empty text."""
     robots_unreachable: bool = False
-    """Its robots.txt does not answer, so nothing is asked."""
+    """Its robots.txt does not answer, so nothing is requested."""
 
     @property
     def backlog(self) -> str:
@@ -129,7 +129,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
 
 
 def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
-    """How fast each domain is asked, and what holds it back; reads and raises as `domain_rows`."""
+    """Each domain's rate, and what holds it back; reads and raises as `domain_rows`."""
     return {
         row.domain: Pace(
             0.0 if row.stopped else row.qps, row.cause, row.robots_unreachable, row.waiting

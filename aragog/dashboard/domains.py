@@ -204,7 +204,7 @@ class DomainList:
     The limiter keys of all known domains, in pages.
 
     Args:
-        walk: starts a walk over the hosts of the store.
+        walk: starts a walk over the store's hosts.
         key_of: the limiter key of a host.
         known: keys that the limiter or the overrides know, which may have no stored URL.
         divided: whether hosts below a key may have other keys, by an override.

@@ -17,7 +17,7 @@ from urlspelling.domain import origin
 MOST_NAMED = 5
 """Sites that a note names."""
 MOST_LINES = 1000
-"""The longest lines that are looked at for origins whose robots.txt does not answer."""
+"""The longest lines that are checked for origins whose robots.txt does not answer."""
 
 
 def waits(components: Components) -> dict[str, int]:

@@ -251,7 +251,7 @@ def measured(
 
 @contextmanager
 def timed(observer: Observations) -> Iterator[None]:
-    """Observe how long the block takes, also when it raises."""
+    """Observe how long the block takes, even when it raises."""
     started_s = time.perf_counter()
     try:
         yield

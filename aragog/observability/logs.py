@@ -1,5 +1,5 @@
 """
-Logs: as text or as JSON, one object a line, and the lines about single URLs.
+Logs: as text or as JSON, one object per line, and the lines about single URLs.
 
 The lines about a URL name its request id, so that a search for the id shows a URL's way from
 enqueue to store. They are INFO; set `logs.level` to see them.

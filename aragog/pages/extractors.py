@@ -54,7 +54,7 @@ class ExtractorPage:
 
     @property
     def url(self) -> str:
-        """The URL of the page, normalized."""
+        """The page's URL, normalized."""
         return self.document.url
 
     def css(self, rule: str) -> Any:

@@ -115,11 +115,11 @@ class _EntryBeingRead:
 
 def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
     """
-    Give the entries of a file to `sink`, also those of one that is cut or broken.
+    Give a file's entries to `sink`, also those of one that is cut or broken.
 
     Args:
         pieces: the file, in an encoding of `tolerant_xml`.
-        base: the URL of the file; references are resolved against it and `xml:base`.
+        base: the file's URL; references are resolved against it and `xml:base`.
         charset: WHATWG name of the encoding.
         sink: takes the entries.
 
@@ -141,7 +141,7 @@ class _EntryReader:
         self._entry: _EntryBeingRead | None = None
         self._entry_namespace: str | None = None
         self._text: list[tuple[bytes, bool]] | None = None
-        """The text of the element on top of the stack, where it is wanted."""
+        """The element's text on top of the stack, where it is wanted."""
         self._text_bytes = 0
         self._spoiled = False
         """The element whose text is wanted has something else in it."""

@@ -1,7 +1,7 @@
 """
 The main texts that a crawl stores of a page, and what finds them. No I/O.
 
-The text of an article, a recipe or a documentation page without its menus, teasers and comments.
+An article's text, a recipe or a documentation page without its menus, teasers and comments.
 The setting `pipeline.text_finder` names who finds it: `trafilatura` (the extra `text`), or a
 function that an installed package declares under the group `aragog.text_finders`:
 
@@ -41,7 +41,7 @@ class TextFinder:
     """Finds main texts."""
 
     find: Callable[[Document, str], str]
-    """Returns the text of a page in a form, or an empty text."""
+    """Returns a page's text in a form, or an empty text."""
     version: str
     """Changes when the same page may yield another text."""
 

@@ -53,7 +53,7 @@ class UseStatement(NamedTuple):
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
 """Notes among the statements of a site that its file was requested; what it says stands beside."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""Notes that was not requested the robots.txt of a page."""
+"""Notes that was not requested a page's robots.txt."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
@@ -192,7 +192,7 @@ def refused_purpose(
 
 def packed(statements: Iterable[UseStatement]) -> str:
     """
-    The statements as text, one a line; of the same purpose and value the first, n before y.
+    The statements as text, one per line; of the same purpose and value the first, n before y.
 
     Those that decide nothing are left out beyond `MOST_STATEMENTS`.
     """

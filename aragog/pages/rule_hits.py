@@ -20,7 +20,7 @@ MOST_COLORED = 2_000
 """Elements of a page that are marked."""
 _GOLDEN_ANGLE = 137.508
 _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
-"""A page that is looked at runs no script and sends nothing."""
+"""A page that is checked runs no script and sends nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class SiteRules:
         return selectors
 
     def values(self, document: Document) -> dict[str, Any] | None:
-        """The values of a page by field, None where a rule found nothing; None: it has no rules."""
+        """A page's values by field, None where a rule found nothing; None: it has no rules."""
         selectors = self.of(document.url)
         if not selectors:
             return None
@@ -89,7 +89,7 @@ class SiteRules:
 
 
 def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """The rules of a host for fields of its pages."""
+    """A host's rules for fields of its pages."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 

@@ -1,5 +1,5 @@
 """
-Names under which a local server is asked. Pure.
+Names under which a local server is reached. Pure.
 
 A web page can resolve its own name to a loopback address (DNS rebinding) and then read an API that
 trusts loopback. Its requests carry that name in the Host header, so a local server accepts only

@@ -52,7 +52,7 @@ TOKEN_ENTRY = re.compile(
     re.ASCII,
 )
 
-# Jobs, slots and robots rules of a small crawl need this much.
+# A small crawl needs this much for its jobs, slots and robots rules.
 MIN_REDIS_BYTES = 33_554_432
 
 OFF_AT_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
@@ -119,7 +119,7 @@ def _preferences_problems(preferences: PreferencesSettings) -> Iterator[str]:
     ):
         for value in values:
             if value not in known:
-                yield f"preferences.{name}: must be of {', '.join(known)}, got {value!r}"
+                yield f"preferences.{name}: must be one of {', '.join(known)}, got {value!r}"
 
 
 def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
         yield f"identity.lifetime_s: must be at most {DAY_S}, got {identity.lifetime_s}"
     for name in identity.components:
         if name not in COMPONENTS:
-            yield f"identity.components: must be of {', '.join(COMPONENTS)}, got {name!r}"
+            yield f"identity.components: must be one of {', '.join(COMPONENTS)}, got {name!r}"
     if not {"@authority", "@target-uri"} & set(identity.components):
         yield "identity.components: must have @authority or @target-uri"
     if len(set(identity.components)) < len(identity.components):
@@ -186,7 +186,7 @@ def _store_problems(settings: Settings) -> Iterator[str]:
             yield f"store.field_formats: {name}: must be one of {formats}, got {text!r}"
     for form in settings.pipeline.store_text:
         if form not in TEXT_FORMS:
-            yield f"pipeline.store_text: must be of {', '.join(TEXT_FORMS)}, got {form!r}"
+            yield f"pipeline.store_text: must be one of {', '.join(TEXT_FORMS)}, got {form!r}"
     if settings.pipeline.store_text and settings.store.max_field_bytes < 1_000_000:
         yield "store.max_field_bytes: must be at least 1000000 when pipeline.store_text is set"
     has_kinds = any(not isinstance(v, str) for t in settings.extract.values() for v in t.values())
@@ -300,13 +300,13 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
         )
     elif not _has_port(url):
         yield (
-            f"broker.url: {without_password(url)!r} has a host or a port that is none; "
+            f"broker.url: {without_password(url)!r} has an invalid host or port; "
             "in a password write / as %2F, # as %23, ? as %3F, @ as %40"
         )
 
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
-    """Report invalid Redis URLs here: messages of the library could contain passwords."""
+    """Report invalid Redis URLs here, because the library's messages could contain passwords."""
     named = [("redis.url", settings.redis.url)] if settings.redis.url else []
     named += [("redis.nodes", url) for url in settings.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
@@ -322,7 +322,7 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
 
 
 def _has_port(url: str) -> bool:
-    """Whether no port of a broker's addresses is malformed; libraries would quote it."""
+    """Return whether all ports in a broker's addresses are valid; libraries quote bad ones."""
     try:
         for each in reveal(url).split(";"):
             _ = urlsplit(each).port

@@ -38,8 +38,8 @@ class PolitenessSettings:
     obey_visit_time: bool = True
     """Fetch pages only at the times that `Visit-time` of robots.txt names."""
     max_latency_slowdown: float = 8.0
-    """A domain whose responses take twice their usual time is asked half as often, and so on up to
-    this factor; no interval is made longer than 10 s. 1: latency changes no rate."""
+    """A domain whose responses take twice their usual time gets half as many requests, and so on
+    up to this factor; no interval is made longer than 10 s. 1: latency changes no rate."""
     robots_fresh_s: float = 86_400.0
     """Rules older than this are refreshed in the background (RFC 9309 asks for 24 h)."""
     robots_usable_s: float = 604_800.0
@@ -293,8 +293,8 @@ class WorkerSettings:
     """
     robots: int = 8
     """
-    Threads for robots.txt, beside those for pages in each process of `fetch`; on brokers other than
-    pinlater in each of `upkeep`.
+    Threads for robots.txt, in addition to those for pages in each process of `fetch`; on brokers
+    other than pinlater in each of `upkeep`.
     """
     upkeep: int = 10
     """

@@ -11,7 +11,7 @@ SITE = "site"
 
 
 ITEMS = "items"
-"""The prefix of the fields that hold the items of a page, one for each kind."""
+"""The prefix of the fields that hold a page's items, one for each kind."""
 
 
 def is_of_file(name: str) -> bool:

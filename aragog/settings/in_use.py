@@ -76,7 +76,7 @@ class SettingsInUse:
 
 def process_settings() -> Settings:
     """
-    The settings of a producer, worker or server that was given none: those of its data folder.
+    A producer's settings, worker or server that was given none: those of its data folder.
 
     Its own `logs`, `serving` and `workers` count, because they concern no other process. A warning,
     logged once, names the others that were given to it and differ.

@@ -121,7 +121,7 @@ class StoreSettings:
     compactions: int = 4
     """
     Compactions of links that may run at one time, in all processes together: 1 to 64. One takes
-    about 0.4 ms a page. While links wait, beat starts one more every three seconds. Keep it below
+    about 0.4 ms per page. While links wait, beat starts one more every three seconds. Keep it below
     the number of worker processes of `upkeep`, so that other upkeep is not delayed.
     """
     history: tuple[str, ...] = ("product.price", "product.availability")
@@ -143,7 +143,7 @@ class StoreSettings:
     """
     graphs: tuple[str, ...] = ()
     """
-    Graphs of applications beside the pages (docs/extending.md), each in tables of its own: up to 20
+    Application graphs next to the pages (docs/extending.md), each in its own tables: up to 20
     lower-case letters, digits and underscores. After a change run `aragog store create-tables`.
     """
     graph_indexed: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class StoreSettings:
     """
     graph_ordered: tuple[str, ...] = ()
     """
-    `graph:type`: the types of edges of a graph that have an order beside their score, and sort by
+    `graph:type`: a graph's edge types that have an order in addition to their score, and sort by
     both. After a change run `aragog store repair-graph`.
     """
     graph_sorted: tuple[str, ...] = ()
@@ -268,7 +268,7 @@ class LogSettings:
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """`INFO` has a line for each URL in each stage, with its request id."""
     format: Literal["console", "json"] = "console"
-    """`json`: one object a line."""
+    """`json`: one object per line."""
     max_bytes: int = 52_428_800
     """A log of the standalone system that is larger is rotated."""
     kept: int = 3

@@ -43,7 +43,8 @@ class ServingSettings:
     (docs/http.md); a field without an entry is open to every token with scope write."""
     quotas: Mapping[str, str] = field(default_factory=dict)
     """Token to what it may use: some of `urls_a_day=N`, `waiting_urls=N`, `bytes_a_day=N` and
-    `weight=W`, its share of a domain's slots beside other tokens (docs/crawls.md). It must be the
+    `weight=W`, its share of a domain's slots relative to other tokens (docs/crawls.md). It must be
+    the
     same on all machines, because workers follow links."""
     tls_cert_file: Path | None = None
     """PEM file with the certificate and its chain; with it HTTP and Thrift use only TLS."""
@@ -92,7 +93,7 @@ class ServingSettings:
     content_deadline_ms: int = 10_000
     """Limit for one request of page content, and for one call of the broker."""
     head_timeout_s: float = 10.0
-    """Limit for receiving the headers of a request, for receiving its body, and for a TLS
+    """Limit for receiving a request's headers, for receiving its body, and for a TLS
     handshake."""
     send_timeout_s: float = 30.0
     """A client that reads nothing of its response for this long is disconnected."""

@@ -20,7 +20,7 @@ class TokenQuota:
     bytes_a_day: int | None = None
     """Bytes of the pages that are stored for it a day (UTC), as they came over the wire."""
     weight: float = 1.0
-    """Its share of a domain's slots beside other tokens whose URLs wait for them."""
+    """Its share of a domain's slots relative to other tokens whose URLs wait for them."""
 
     @property
     def is_bounded(self) -> bool:

@@ -7,7 +7,7 @@ A manifest names a base file, a snapshot, and the incremental files that continu
     file appendonly.aof.2.incr.aof seq 2 type i
 
 The server reads what the manifest names, and nothing else. A manifest that lost a line makes it
-start without the jobs of that file, and without a word; one that is missing, with nothing at all.
+start without that file's jobs, and without a word; one that is missing, with nothing at all.
 At damage inside a file it does not start, and its log names a program that wheels do not have. The
 format of the files is that of Redis 7 and Valkey (`aof.c`).
 """
@@ -109,7 +109,7 @@ class AppendOnlyFiles:
 
     def damage(self) -> Damage | None:
         """
-        The first damage inside a file of commands; reads all of them, about 100 MB a second.
+        The first damage inside a file of commands; reads all of them, about 100 MB per second.
 
         The end of the last file may be cut, by a crash: the server itself removes that.
         """

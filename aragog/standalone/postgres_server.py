@@ -171,7 +171,7 @@ class PostgresServer(PrivateServer):
 
     def dsn_of(self, database: str) -> str:
         """How to connect to one of its databases through the unix socket."""
-        # The name of the socket ends with the number of the port, also where no port is open.
+        # The name of the socket ends with the number of the port, even if no port is open.
         port = f"&port={self.port}" if self.port else ""
         return f"postgresql://{USER}@/{database}?host={self.socket_folder}{port}"
 

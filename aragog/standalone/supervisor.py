@@ -135,7 +135,7 @@ class Supervisor:
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """Start it, also after it was killed; raises OSError as `_spawn` does."""
+        """Start it, even after it was killed; raises OSError as `_spawn` does."""
         last = self._fork_server
         if self._preload and (last is None or (last.process is None and last.worked)):
             log = self._log_dir / "fork_server.log"

@@ -136,7 +136,7 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
 
 
 def _unasked(result: FetchResult) -> FetchResult:
-    """The result with a note that nobody has read the robots.txt of the page."""
+    """The result with a note that nobody has read the page's robots.txt."""
     note = preferences.packed([preferences.ROBOTS_UNREAD])
     return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 

@@ -180,7 +180,7 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 _NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""Where the rows of a table have the URL of one of their nodes."""
+"""Where a table's rows have the URL of one of their nodes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 

@@ -111,7 +111,7 @@ def to_json(record: UrlRecord, types: TypedFields) -> bytes:
 
 def from_json(line: bytes, types: TypedFields) -> UrlRecord:
     """
-    Parse the record of a line; keys that `to_json` writes may be missing.
+    Parse a line's record; keys that `to_json` writes may be missing.
 
     Raises:
         BadRecord: not a JSON object, an unknown key, a value of a wrong type.

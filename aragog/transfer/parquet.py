@@ -43,7 +43,7 @@ def _arrow() -> Any:
 
 def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0) -> Iterator[Read]:
     """
-    The rows of a file after the first `after` rows.
+    A file's rows after the first `after` rows.
 
     Raises:
         ConfigError: pyarrow is missing, the file is not Parquet, or it has no column `url`.

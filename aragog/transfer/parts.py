@@ -3,7 +3,7 @@ Export a UrlStore in parts, which many processes write and a data system such as
 
 Node keys are hashes, so equal ranges of keys hold about equally many URLs, and the position of a
 key in its range is the progress. Where the pages of a host lie together, in sixteen places, a part
-takes ranges of these places: so the pages of one host are in sixteen parts too. A part has its
+takes ranges of these places: so one host's pages are in sixteen parts too. A part has its
 final name only when it is complete: an export that was interrupted anywhere is repeated, and writes
 only the missing parts.
 """

@@ -193,7 +193,7 @@ class _Files:
         self.records = 0
 
     def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
-        """Write the records of one page."""
+        """Write one page's records."""
         writer = self._room()
         page = _page(url, body, meta, facts)
         first = self._seen.get(page.digest)
@@ -294,7 +294,7 @@ def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _mime(record: Any) -> str | None:
-    """The type of a record as indexes name it."""
+    """A record's type as indexes name it."""
     if record.rec_type == "revisit":
         return "warc/revisit"
     headers = record.http_headers or record.rec_headers

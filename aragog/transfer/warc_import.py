@@ -45,7 +45,7 @@ Archived = tuple[int, ArchivedPage | BadRecord]
 
 def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> Iterator[Archived]:
     """
-    Yield the pages of a file, and what cannot be read of it.
+    Yield a file's pages, and what cannot be read of it.
 
     Args:
         stream: the file.

@@ -36,7 +36,7 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-What a record is to a node: the body of its page; a fetch that found it unchanged; or the body of
+What a record is to a node: its page's body; a fetch that found it unchanged; or the body of
 another page, which is the same.
 """
 ENCODING = b"warc"
@@ -82,7 +82,7 @@ class Packs:
         dictionary of its pack, if it has one that is not kept.
 
         Raises:
-            CorruptContent: it is not there, or other bytes are.
+            CorruptContent: it is missing, or its bytes are different.
         """
         frame = self.files.read(pointer.pack, pointer.offset, pointer.length)
         if frame is None:
@@ -93,7 +93,7 @@ class Packs:
 
     def record_of(self, page: WarcPage, body: bytes) -> PackRecord:
         """
-        The record of a page for a pack; `body` is compressed (`compression.compress`).
+        A page's record for a pack; `body` is compressed (`compression.compress`).
 
         Raises:
             CorruptContent: the body is damaged.
@@ -141,14 +141,14 @@ class Bodies:
         return self._object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
-        """The body of a record in a pack."""
+        """A record's body in a pack."""
         if self.packs is None:
             raise CorruptContent(pointer.place, "is in a pack, and none is configured")
         block = read_record(self.packs.read(pointer))
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """A node's body is not its body any more: delete the object, or note the dead record."""
+        """A node's body is not its body anymore: delete the object, or note the dead record."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
@@ -179,7 +179,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An object that is whole, but another one than its node names: it may be a newer one."""
+    """An object that is whole, but not the one that its node names: it may be newer."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)

@@ -1,6 +1,6 @@
 """
 The stored state of refreshing, shared by all beats and workers: who runs a tick, the budget of
-each domain that has more refreshes due than its rate allows, and how far hosts are believed.
+each domain that has more refreshes due than its rate allows, and how far hosts are trusted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BudgetState:
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """The budget of each domain; a new one for a domain that has none."""
+        """Each domain's budget; a new one for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -78,7 +78,7 @@ class BudgetState:
         }
 
     def put_trust(self, host: str, before: bytes | None, after: bytes) -> bool:
-        """Store what is known of a host; False if it is not as it was read any more."""
+        """Store what is known of a host; False if it is not as it was read anymore."""
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # whoever reads the store needs no parser of sitemaps
 FEED_LINK = "feed"
 """The fact of a page that links to a feed: its URL."""
 MOST_HOSTS = 100
-"""The most hosts of one file whose pages are looked at; further hosts are ignored."""
+"""The most hosts of one file whose pages are checked; further hosts are ignored."""
 LOOKED_AGAIN_MS = 7 * 86_400_000
 """The time between two searches for the sitemaps and feeds of a watched host."""
 _TRIES = 3
@@ -78,7 +78,7 @@ class ChangeSignals:
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
-        """How far each host is believed; one multi-get."""
+        """How far each host is trusted; one multi-get."""
         now_ms = self.clock.now_ms()
         cells = self._state.trust_cells(list(hosts))
         return {
@@ -195,7 +195,7 @@ class Reading:
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
         self.brought = 0.0
-        """How many refreshes it asks for, each as far as it is believed."""
+        """How many refreshes it asks for, each as far as it is trusted."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """

@@ -76,7 +76,7 @@ class CrawlPage:
 
 class CrawlPages:
     """
-    The pages of a crawl.
+    A crawl's pages.
 
     Args:
         zen: the store's graph.

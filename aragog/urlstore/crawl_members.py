@@ -95,14 +95,14 @@ class CrawlMembers:
         return {url for url, (_, row) in found.items() if text(row, column)}
 
     def walk(self, name: str) -> Iterator[tuple[str, Row]]:
-        """The pages of a crawl: URL and whole node of each. Reads all nodes of the store."""
+        """A crawl's pages: URL and whole node of each. Reads all nodes of the store."""
         column = crawl_column(name)
         for _, row in self._zen.nodes.scan(b"", names=None):
             if text(row, column) and (url := text(row, URL)):
                 yield url, row
 
     def remove(self, name: str, urls: Iterable[str], now_ms: int) -> None:
-        """Note that these pages do not belong to a crawl any more."""
+        """Note that these pages do not belong to a crawl anymore."""
         self._zen.nodes.delete_many(
             [(self._zen.node_id(url), [crawl_column(name)], now_ms) for url in urls]
         )

@@ -1,5 +1,5 @@
 """
-Write the fields of one page.
+Write one page's fields.
 
 Writes with a condition are serialized by a lock in a cell of the node, which expires. HBase
 compares one cell and puts one cell, so the version is compared under a lock. The lock does not
@@ -161,7 +161,7 @@ class Fields:
 
     def sizes(self, url: str) -> dict[str, CellSize]:
         """
-        The fields of a record, each with the size of its value and its time; values are not read.
+        A record's fields, each with the size of its value and its time; values are not read.
 
         Empty if there is no record.
         """

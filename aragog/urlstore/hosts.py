@@ -80,7 +80,7 @@ class SentPage(NamedTuple):
 
 
 class Hosts:
-    """Lists the URLs of a site, aliases too. One whose data was deleted is skipped."""
+    """Lists a site's URLs, aliases too. One whose data was deleted is skipped."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen

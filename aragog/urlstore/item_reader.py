@@ -20,7 +20,7 @@ from zengraph import MultiGraph
 
 @dataclass(frozen=True, slots=True)
 class ItemVersion:
-    """The values of an item from an instant on; None: no page had it."""
+    """An item's values from an instant on; None: no page had it."""
 
     at_ms: int
     values: Mapping[str, Any] | None

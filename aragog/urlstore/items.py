@@ -36,7 +36,7 @@ _SHORT, _LONG = 8, 16
 _ITEM_BYTES = 1 + len(_KIND) + 2 * _SHORT + _LONG
 _FIELDS = b"m:items."
 LAST_PAGE = b"\xff" * _SHORT
-"""Behind the name of an item: a name after all of its records."""
+"""Behind an item's name: a name after all of its records."""
 BUCKETS = range(16)
 
 
@@ -54,7 +54,7 @@ class ItemEntry(NamedTuple):
 
 
 def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
-    """The name of the record of an item on a page; `key` is empty for those without one."""
+    """The name of an item's record on a page; `key` is empty for those without one."""
     page = url_key(url)
     of = _hash(key, _LONG) if key else page
     return item_prefix(site, kind, of) + page[:_SHORT]
@@ -182,7 +182,7 @@ class ItemIndex:
             yield from self._walk(prefix, behind)
 
     def of_item(self, prefix: bytes) -> Generator[ItemEntry, None, None]:
-        """The records of one item."""
+        """One item's records."""
         if self.serves(prefix):
             yield from self._walk(prefix, b"")
 
@@ -201,7 +201,7 @@ class ItemIndex:
 
 
 def is_of_kind(name: bytes) -> bool:
-    """Whether a text of bytes can be the name of a record."""
+    """Whether a text of bytes can be a record's name."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 
 

@@ -21,7 +21,7 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """The name of a crawl by the purposes of its jobs; None: those of the settings."""
+    """A crawl's name by the purposes of its jobs; None: those of the settings."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY

@@ -25,7 +25,7 @@ class LinkEdges:
         self, node_id: bytes, direction: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> Edges:
         """
-        The links of a page, as `MultiGraph.edges` lists edges.
+        A page's links, as `MultiGraph.edges` lists edges.
 
         Outgoing ones are in the order of the page, with the position as score; incoming ones by
         source. The cursor of outgoing links is a position, that of incoming ones a source.

@@ -83,7 +83,7 @@ class Maintenance:
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Bytes of records in packs that no page has any more, as the last upkeep has counted them.
+        Bytes of records in packs that no page has anymore, as the last upkeep has counted them.
 
         None: no upkeep has run yet, or there are no packs.
         """

@@ -45,7 +45,7 @@ class UrlNaming(Naming):
         return self._cached(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
-        """`Naming.by_group`; 0.8 µs a URL."""
+        """`Naming.by_group`; 0.8 µs per URL."""
         of_origins: dict[bytes, dict[bytes, bytes]] = {}
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()

@@ -106,7 +106,7 @@ MAX_HOPS = 4
 
 
 ALIAS_URL = b"p:u"
-"""The cell of an alias edge that has the URL of the alias."""
+"""The cell of an alias edge that has the alias's URL."""
 HISTORIES = b"s:was:"
 """How the cells of histories begin."""
 

@@ -4,7 +4,7 @@ Read the body that a node points to, while writers replace both.
 A writer puts an object first and the node after it, so a reader may find a newer object than its
 node says. The two agree again within milliseconds, or when a stopped server answers, or when the
 job of a killed writer runs again. A record of a pack is never replaced, but upkeep may have moved
-it since the node was read; then the node names another one. Damage does not pass.
+it since the node was read; then the node names a different one. Damage does not pass.
 """
 
 from __future__ import annotations

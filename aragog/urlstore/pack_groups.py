@@ -36,7 +36,7 @@ class FreshPack(NamedTuple):
 
 
 class FreshGroup(NamedTuple):
-    """Fresh packs that are looked at together."""
+    """Fresh packs that are checked together."""
 
     names: tuple[str, ...]
     pays: bool

@@ -82,7 +82,7 @@ class PackRecords:
 
     def read(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        The records of a pack, without its first, with the nodes that name them.
+        A pack's records, without its first, with the nodes that name them.
 
         Raises:
             CorruptContent: it is damaged.

@@ -81,7 +81,7 @@ class _Move(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The URL of the node."""
+        """The node's URL."""
         return nodes.text(self.row, nodes.URL) or ""
 
     @property

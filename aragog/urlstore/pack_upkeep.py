@@ -7,7 +7,7 @@ readers under way the old pack is deleted. What a page shares with one that was 
 has another body by now, is written again under that page's URL alone.
 
 Records are put together by hosts then, with a dictionary where a host has enough of them
-(`pack_groups`). What stores put last is looked at for that, too: packs of few hosts are rewritten
+(`pack_groups`). What stores put last is checked for that, too: packs of few hosts are rewritten
 once, when there are some of them or an hour later.
 
 Before a pack is deleted all nodes that may name its records are read again, so a pointer that was
@@ -122,7 +122,7 @@ class PackUpkeep:
 
     def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        The records of a pack, without its first, with the nodes that name them.
+        A pack's records, without its first, with the nodes that name them.
 
         Raises:
             CorruptContent: it is damaged.

@@ -194,7 +194,7 @@ class Packing:
         return found
 
     def _lends(self, url: str, row: Row) -> bool:
-        """Whether others may have the record of a page: not what is taken down or removed."""
+        """Whether others may have a page's record: not what is taken down or removed."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 

@@ -1,5 +1,5 @@
 """
-Read a record, or the report of a fetch, from the cells of a node. Pure.
+Read a record, or the report of a fetch, from a node's cells. Pure.
 
 A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it. One that came with
 content is the only place of the response's headers; it stays until other content comes, because
@@ -44,7 +44,7 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
-The cells of reports; the newer one is the report of a URL. If both are of one instant, a 304 has
+The cells of reports; the newer one is a URL's report. If both are of one instant, a 304 has
 changed the response that is in the other: it is the first.
 """
 
@@ -57,7 +57,7 @@ def newest_report(row: Row) -> Cell | None:
 _WITHOUT_PAGE = frozenset(
     {nodes.OWN, nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.VERSION, nodes.DUE}
 )
-"""What a record shows of a page that is not to be shown any more."""
+"""What a record shows of a page that is not to be shown anymore."""
 BASE = (
     nodes.OWN,
     nodes.SENTINEL,

@@ -97,7 +97,7 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
     Whether a page may be given out for a purpose; None: for any.
 
-    False also where it is unknown: for the uses by models, of a page that was stored without
+    False even if it is unknown: for the uses by models, of a page that was stored without
     reading the tdmrep.json of its site.
     """
     return purpose is None or refused_use(facts, purpose) is None
@@ -118,9 +118,9 @@ class PackedContent(NamedTuple):
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """True: the record only says that the body did not change; another one has it."""
+    """True: the record only says that the body did not change; another record has it."""
     shared: SharedBody | None = None
-    """The body of another page, which is the same; None: the body is the page's own."""
+    """Another page's body, which is the same; None: the body is the page's own."""
 
 
 class SharedBody(NamedTuple):

@@ -73,7 +73,7 @@ class Seen:
     source: str | None = None
     """`sitemap` or `feed`: it is a file that names changes of pages, and no page."""
     brought: float = 0.0
-    """How many true signals a reading of it brought, as far as its host is believed."""
+    """How many true signals a reading of it brought, as far as its host is trusted."""
     not_before_ms: int | None = None
     """The earliest useful time to ask again: the robots rules' expiry, Retry-After."""
 

@@ -2,7 +2,7 @@
 What a sitemap or feed said of a page, and what follows from it for its next fetch. Pure.
 
 The mark of a page holds the newest date that a file gave, and when a reading brought it as news. It
-is written when there is news, and once for a page that a believed host lists, so a file that says
+is written when there is news, and once for a page that a trusted host lists, so a file that says
 the same again writes nothing.
 """
 

@@ -19,7 +19,7 @@ def signal_lines(
     settings: RefreshSettings,
     now_ms: int,
 ) -> Iterator[tuple[str, str]]:
-    """Names and texts: what was said of the page, and how far its host is believed."""
+    """Names and texts: what was said of the page, and how far its host is trusted."""
     if not settings.signals:
         yield "signals of change", "off (refresh.signals)"
         return

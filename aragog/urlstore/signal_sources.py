@@ -4,8 +4,8 @@ When a sitemap or feed is read again, by what earlier readings brought. Pure.
 A file that brings R true signals a second, and is read every S seconds, costs 1/S requests, and
 each change waits S/2 for its signal. With `m` the seconds of freshness that every other fetch must
 gain (`change_rate`), the sum m/S + R·S/2 is least at S = sqrt(2m/R). So a file that names many
-changes is read often, one that names none ever more rarely, and a request for a file is worth as
-much as one for a page: the request gains R·T²/2 after T seconds, which is `m` when it is due.
+changes is read often, one that reports none less and less often, and a request for a file is worth
+as much as one for a page: the request gains R·T²/2 after T seconds, which is `m` when it is due.
 
 R is a Gamma belief about a Poisson rate: each reading adds what it brought to its shape, and the
 time that passed to its other parameter.

@@ -9,16 +9,16 @@ p + (1-p)b, so p is estimated by (changed - expected) / (checked - expected), le
 standard deviations. `b` is that of the page's own rate, or the share of the host's fetches that
 find a change without a signal, if that is more: of a page that was fetched twice little is known.
 Where every date is that of today, pages change as often as without dates, so `p` is about 0, and
-the host is believed nothing.
+the host is not trusted at all.
 
 Silence counts as well, as far as the host names its changes: `recall` is the share of the changes
-found on pages of its files that were named before the fetch. Where silence can be believed, the
+found on pages of its files that were named before the fetch. Where silence can be trusted, the
 interval by the clock has to cover the other changes alone, and grows by the square root
 (`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling Algorithm
 Utilizing Noisy Change-Indicating Signals, 2025), with the two shares estimated for each host.
 
 Evidence halves in 30 days, and at most about 200 fetches are remembered, so a host that changes its
-ways is believed accordingly, and one that was not believed is tried again.
+ways is trusted accordingly, and one that was not trusted is tried again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
 MOST_CHECKED = 200.0
 LEAST_BELIEF = 0.1
-"""Hosts whose signals are true less often are believed nothing."""
+"""Hosts whose signals are true less often are not trusted at all."""
 PROVEN_ROOM = 3.0
-"""Evidence, in fetches that no rate explains, from which a host is believed by that alone."""
+"""Evidence, in fetches that no rate explains, from which a host is trusted by that alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
 """Signals of an unproven host that one reading of a file may act on."""
@@ -61,7 +61,7 @@ class Evidence(NamedTuple):
 
 
 class HostTrust(NamedTuple):
-    """The record of a host; a tuple of numbers, as it is stored."""
+    """A host's record; a tuple of numbers, as it is stored."""
 
     at_ms: int = 0
     """The instant to which the evidence was last decayed."""

@@ -63,11 +63,11 @@ class UrlStore:
     Attributes:
         pages: records, histories and lists of URLs.
         items: what pages have many of.
-        fields: what the fields of a page are set, deleted and replaced by.
+        fields: what a page's fields are set, deleted and replaced by.
         links: outlinks and inlinks.
         aliases: which URLs stand for the same page.
         schedule: refresh times, watches, crawl budgets.
-        signals: what sitemaps and feeds say of pages, and how far each host is believed.
+        signals: what sitemaps and feeds say of pages, and how far each host is trusted.
         feed: changes of pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
@@ -145,7 +145,7 @@ class UrlStore:
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
         """
-        The record of a URL, or None.
+        A URL's record, or None.
 
         One round trip for a URL that is not an alias, two for an alias.
 

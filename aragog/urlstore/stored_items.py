@@ -41,7 +41,7 @@ class StoredItem:
     key: str = ""
     """Its key, which no other item of its kind has; empty: it has no key."""
     position: int = 0
-    """Its place among the items of its page, from 0."""
+    """Its place among its page's items, from 0."""
     also_from: tuple[str, ...] = ()
     """
     The URLs beside `page_url` that the values come from: that which sent the page, if it was
@@ -100,7 +100,7 @@ class ItemReading:
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """The item of an entry, or the items of its page if they have no key."""
+        """The item of an entry, or its page's items if they have no key."""
         for record in newest_first:
             of_page = list(self.of_record(record))
             some = [
@@ -113,7 +113,7 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """The items of a record, with the values that they take over."""
+        """A record's items, with the values that they take over."""
         found = PageItems.read(record.fields.get(field_of(self._kind)))
         taken_over, givers = self._taken_over(record, found.parents)
         also_from = dict.fromkeys([*_senders(record), *givers])
@@ -186,7 +186,7 @@ class ItemReading:
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:
-        """Whether the items of a page are given out."""
+        """Whether a page's items are given out."""
         if not self._withheld and absent_as(record.facts) in WITHHELD:
             return False
         return is_allowed(record.facts, self._purpose)

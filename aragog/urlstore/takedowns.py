@@ -122,7 +122,7 @@ class Takedowns:
         """
         Delete the content that a normalized URL sent, if it is not newer than `upto_ms`.
 
-        The fields of its page stay. A later fetch may bring the content back.
+        Its page's fields stay. A later fetch may bring the content back.
         """
         self.takedown.drop_content(url, upto_ms)
 

@@ -42,7 +42,7 @@ def usable_changes(
     """
     The changes, without the fields of pages that a reader may not have.
 
-    Those changes stay: they tell a reader to read again, and to delete what is not given any more.
+    Those changes stay: they tell a reader to read again, and to delete what is not given anymore.
     """
     if purpose is None:
         return changes

@@ -34,7 +34,7 @@ ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
 """They describe bytes that are not in the record."""
 _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
-"""What follows the body of a record."""
+"""What follows a record's body."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -165,7 +165,7 @@ def record_bytes(beginning: bytes) -> int:
     The size of a record of which the fields are there.
 
     Raises:
-        CorruptContent: the bytes do not begin with the fields of a record.
+        CorruptContent: the bytes do not begin with a record's fields.
     """
     fields, at = _read_fields(beginning)
     return at + _length_of(fields) + len(RECORD_END)
@@ -207,7 +207,7 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
-    """The line of a record in the index beside its pack."""
+    """A record's line in the index beside its pack."""
     status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"
@@ -261,7 +261,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """The fields of a record for what is known of its connection."""
+    """A record's fields for what is known of its connection."""
     version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
     return [
         *([("WARC-IP-Address", address)] if address else []),

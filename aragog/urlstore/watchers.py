@@ -32,7 +32,7 @@ class Watch(NamedTuple):
 
     owner: str
     watched_as: str
-    """The URL of the request, normalized; it may be an alias."""
+    """The request's URL, normalized; it may be an alias."""
     active: bool
     at_ms: int
 

@@ -46,7 +46,7 @@ class Webhook:
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
-    """The name of a webhook: twelve hex digits."""
+    """A webhook's name: twelve hex digits."""
     parts = [url, owner, host, *([purpose] if purpose else [])]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 

@@ -1,8 +1,9 @@
 """
-One fetch process in virtual time: its threads with a batch each, its requests at once, its CPU.
+One fetch process in virtual time: threads with one batch each, concurrent requests, and the CPU.
 
-A thread takes a batch, sends its requests side by side, and is free when the last response is there
-(`aragog.crawl.stages.requester`). So the slowest of 25 responses decides how long a thread is busy.
+A thread takes a batch, sends its requests concurrently, and is free when the last response has
+arrived (`aragog.crawl.stages.requester`). So the slowest of 25 responses decides how long a thread
+is busy.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ class ProcessShape:
     batch: int
     """`pipeline.batch_size`"""
     cpu_s: float
-    """CPU of a fetch; the process has one core."""
+    """CPU time per fetch; the process has one core."""
 
 
 class Throughput(NamedTuple):
-    """What a process does when work is always there."""
+    """A process's throughput when there is always work."""
 
     urls_s: float
     batch_s: float
-    """Mean time of a batch, which is how long a fetched page waits for the others at most."""
+    """Mean time per batch, which is the longest that a fetched page waits for the others."""
     under_way: float
-    """Mean number of requests under way."""
+    """Mean number of requests in progress."""
     cpu: float
-    """Share of its core."""
+    """The share of its core that the process uses."""
 
 
 def run(
@@ -61,7 +62,7 @@ def run(
         for _ in range(shape.batch):
             start_s = max(now_s, heapq.heappop(places))
             took_s = response_s(rng)
-            # The CPU is used before and after the wait; a request waits for its turn.
+            # The CPU is needed before and after the wait; each request waits for its turn.
             cpu_free_s = max(cpu_free_s, start_s) + shape.cpu_s
             ends_s = max(start_s + took_s, cpu_free_s)
             heapq.heappush(places, ends_s)

@@ -1,7 +1,7 @@
 """
-The one way in which tests wait: until a condition holds, with a limit that only a failure reaches.
+The only way tests wait: until a condition holds, with a limit that only a failure reaches.
 
-The limits are generous because a busy machine is no fault: a test that passes waits no longer than
+The limits are generous because a busy machine is not a fault: a passing test waits no longer than
 it must. What must not happen needs another event to wait for, not a pause.
 """
 
@@ -26,13 +26,14 @@ def wait_until(
     otherwise: Callable[[], object] | str = "",
 ) -> T:
     """
-    What `condition` returns as soon as that is true.
+    Call `condition` until it returns a true value, and return that value.
 
     Args:
-        within_s: the limit; AssertionError after it, with the condition's place and last value.
-        every_s: the pause between two calls, for conditions that cost something.
-        in the meantime: called before each call, such as a supervisor's restart of what died.
-        otherwise: what else the failure should say, such as the text of a log.
+        within_s: the limit, after which AssertionError gives the condition's location and last
+            value.
+        every_s: the pause between two calls, for conditions that are expensive.
+        meanwhile: called before each call, such as a supervisor's restart of what died.
+        otherwise: additional text for the failure, such as a log.
     """
     until_s = time.monotonic() + within_s
     while True:

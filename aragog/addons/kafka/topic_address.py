@@ -62,7 +62,7 @@ class TopicAddress:
 
     def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        The settings of a client: `defaults`, what the file says, and `own`, which it must not.
+        A client's settings: `defaults`, what the file says, and `own`, which it must not.
 
         Raises:
             ConfigError: the file cannot be read, a line is no `key=value`, or it has one of `own`.

@@ -27,7 +27,7 @@ class WantedUrl:
 
 def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
     """
-    The URL of a record: its text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
+    A record's URL: its text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
     Options that a record does not have are the `usual` ones.
 

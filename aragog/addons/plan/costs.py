@@ -39,7 +39,7 @@ Costs = Mapping[str, Cost]
 
 def read_costs(path: Path | None = None) -> Costs:
     """
-    The costs of this version of aragog, with the values of a file in place of its own.
+    The costs of this version of aragog, with a file's values in place of its own.
 
     Args:
         path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.

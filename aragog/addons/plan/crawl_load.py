@@ -45,7 +45,7 @@ class CrawlLoad:
 
     @property
     def pages_s(self) -> float:
-        """First fetches a second."""
+        """First fetches per second."""
         return self.demand.urls / (self.demand.days * DAY_S)
 
     @property
@@ -55,7 +55,7 @@ class CrawlLoad:
 
     @property
     def fetches_s(self) -> float:
-        """Fetches of pages a second, refreshes included."""
+        """Fetches of pages per second, refreshes included."""
         return self.pages_s + self.refreshes_s
 
     @property
@@ -71,13 +71,13 @@ class CrawlLoad:
 
     @property
     def written_pages_s(self) -> float:
-        """Page writes a second, counted as new pages; an unchanged page costs a share of one."""
+        """Page writes per second, counted as new pages; an unchanged page costs a share of one."""
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
 
     @property
     def robots_s(self) -> float:
-        """robots.txt files a second: one of each host that is asked on a day."""
+        """robots.txt files per second: one of each host that is asked on a day."""
         return min(self.demand.all_hosts, self.fetches_s * DAY_S) / DAY_S
 
     @property

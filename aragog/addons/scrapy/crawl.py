@@ -19,7 +19,7 @@ from aragog.crawl.politeness.slots import Slot
 from aragog.settings.in_use import process_settings
 
 CRAWL = "ARAGOG_CRAWL"
-"""The setting of Scrapy with the name of the crawl."""
+"""The setting of Scrapy with the crawl's name."""
 RESTART = "ARAGOG_CRAWL_RESTART"
 """The setting of Scrapy that begins the crawl again: what was seen and what waits is forgotten."""
 

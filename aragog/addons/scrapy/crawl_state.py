@@ -40,7 +40,7 @@ class OthersRun(Exception):
 
 class CrawlState:
     """
-    The state of one crawl. Thread-safe.
+    One crawl's state. Thread-safe.
 
     Every method raises `BrokerUnavailable` when Redis does not answer; all are safe to repeat.
 
@@ -48,7 +48,7 @@ class CrawlState:
         client: of `redis.url`; connects on first use.
         prefix: the start of every key.
         crawl: its name.
-        member: the name of this process.
+        member: this process's name.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, crawl: str, member: str) -> None:

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 URL_FIELD = "ARAGOG_ITEM_URL"
 """The setting of Scrapy with the field of an item that has its URL; default `url`."""
 PREFIX = "ARAGOG_ITEM_PREFIX"
-"""The setting of Scrapy with the prefix of the fields; default: the name of the spider."""
+"""The setting of Scrapy with the prefix of the fields; default: the spider's name."""
 
 
 class StoreItems:
@@ -123,7 +123,7 @@ class StoreItems:
 
 
 def prefix_of(spider: str) -> str:
-    """The name of a spider as the prefix of fields: `toscrape-css` is `toscrape_css`."""
+    """A spider's name as the prefix of fields: `toscrape-css` is `toscrape_css`."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", spider).strip("_") or "item"
 
 

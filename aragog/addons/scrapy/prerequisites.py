@@ -1,5 +1,5 @@
 """
-Checks before a spider opens: the event loop, Redis and the owner of its crawl.
+Checks before a spider opens: the event loop, Redis and its crawl's owner.
 
 Scrapy reports an error of a scheduler that opens between those of everything that it then closes
 half-opened. The add-on makes these checks before there is anything to close.

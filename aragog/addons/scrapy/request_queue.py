@@ -1,5 +1,5 @@
 """
-The requests of a crawl as jobs of pinlater, in the queue `scrapy.<crawl>`.
+A crawl's requests as jobs of pinlater, in the queue `scrapy.<crawl>`.
 
 A claim belongs to this process and is extended by a thread until the job ends. A killed process'
 claims expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
@@ -41,7 +41,7 @@ class ClaimedRequest(NamedTuple):
 
 class RequestQueue:
     """
-    The queue of one crawl.
+    One crawl's queue.
 
     `wait`, `take` and `close` are for one thread; the others may be called from any.
 

@@ -26,7 +26,7 @@ from aragog.fetch_record.outcome import (
     WithoutPage,
 )
 
-# They describe the bytes on the wire; the body of a response is decoded.
+# They describe the bytes on the wire; a response's body is decoded.
 OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,

@@ -50,7 +50,7 @@ MOST_SHOWN = 200
 
 class SpiderScheduler(BaseScheduler):
     """
-    The requests of a crawl. Its methods are called in the thread of the event loop.
+    A crawl's requests. Its methods are called in the thread of the event loop.
 
     Args:
         crawler: Scrapy's.

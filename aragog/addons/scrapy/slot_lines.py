@@ -33,7 +33,7 @@ LONGEST_WAIT_S = 10.0
 LONGEST_DELAY_S = 300.0
 """After this a request comes back although its turn is later: the rate may have changed."""
 LOGGED_WAIT_S = 5.0
-"""A wait this much longer than the interval of its domain is logged: it is paused or stopped."""
+"""A wait this much longer than its domain's interval is logged: it is paused or stopped."""
 RULES_WAIT_S = 0.5
 """How long the others of a domain wait while one of them brings its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
@@ -46,7 +46,7 @@ class HeldRequest:
 
     request: Request
     tag: str | None = None
-    """Of its claim; None: it is in the memory of this process only."""
+    """Of its claim; None: it is in this process's memory only."""
 
 
 class Ready(NamedTuple):
@@ -71,7 +71,7 @@ class _Line:
 
 class SlotLines:
     """
-    The lines of one process, one a domain. For one thread.
+    One process's lines, one a domain. For one thread.
 
     Args:
         find_slots: `SingleFetch.slots`.
@@ -96,7 +96,7 @@ class SlotLines:
         return len(self._lineless) + sum(len(line.waiting) for line in self._lines.values())
 
     def add(self, held: HeldRequest) -> None:
-        """Put a request at the end of the line of its domain."""
+        """Put a request at the end of its domain's line."""
         try:
             key = self._key_for(normalize(held.request.url))
         except InvalidUrl:

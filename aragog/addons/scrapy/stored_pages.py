@@ -90,7 +90,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """The headers of the response; of content that no fetch brought, its type only."""
+    """The response's headers; of content that no fetch brought, its type only."""
     headers, meta = Headers(), content.meta
     given: Any = orjson.loads(meta.get("headers") or "[]")
     if not given and (content_type := meta.get("content_type")):

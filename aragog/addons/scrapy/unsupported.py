@@ -63,7 +63,7 @@ class NamedWays:
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """The way that a request names, by its name or the address of its proxy; None: no such."""
+        """The way that a request names, by its name or its proxy's address; None: no such."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:

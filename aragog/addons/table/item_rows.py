@@ -32,7 +32,7 @@ _MULTI_GET = 500
 
 
 class _KnownRow(NamedTuple):
-    """The state of an item as its row in the table has it."""
+    """An item's state as its row in the table has it."""
 
     item_id: str
     site: str

@@ -77,7 +77,7 @@ class TableKeeper:
         files: the table.
         types: of the fields of pages.
         kinds: of items.
-        wanted: the state of the table.
+        wanted: the table's state.
         kept_s: how long the feed keeps changes.
         keep_h: how long files that the table no longer has stay for its readers.
         now_ms: the store's time.

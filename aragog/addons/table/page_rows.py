@@ -28,7 +28,7 @@ def is_shown(record: UrlRecord) -> bool:
 
 @dataclass(slots=True)
 class _Records:
-    """A sink that keeps the records of the table."""
+    """A sink that keeps the table's records."""
 
     kept: list[UrlRecord] = field(default_factory=list)
 

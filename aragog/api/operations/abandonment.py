@@ -12,7 +12,7 @@ class Abandonable(Protocol):
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for the result any more. In any thread."""
+        """Nobody waits for the result anymore. In any thread."""
 
 
 class _Running(threading.local):

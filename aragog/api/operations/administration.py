@@ -130,7 +130,7 @@ class TokenView:
     """The permissions of the token of a call."""
 
     name: str | None
-    """The name of the token; None when this server requires no tokens."""
+    """The token's name; None when this server requires no tokens."""
     scopes: tuple[str, ...]
     """The scopes of the token; `admin` includes the others."""
     rate: float | None = None

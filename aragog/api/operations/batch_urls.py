@@ -1,4 +1,4 @@
-"""The URLs of a batch: some may be invalid, and some taken down."""
+"""A batch's URLs: some may be invalid, and some taken down."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class GetFreshRequest:
 )
 def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     """
-    The record of a URL, which is fetched first if it is unknown or too old.
+    A URL's record, which is fetched first if it is unknown or too old.
 
     Without a wait the answer is what is stored, and the page is fetched for the next reader. The
     fetch report is part of the record, if `include` names it.

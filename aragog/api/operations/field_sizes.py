@@ -29,7 +29,7 @@ class FieldSize:
 
 @dataclass(frozen=True, slots=True)
 class FieldSizePage:
-    """A part of the fields of a record, in the order of their names."""
+    """A part of a record's fields, in the order of their names."""
 
     fields: tuple[FieldSize, ...]
     cursor: str | None
@@ -38,7 +38,7 @@ class FieldSizePage:
 
 @dataclass(frozen=True, slots=True)
 class FieldSizesRequest:
-    """A part of the fields of a record."""
+    """A part of a record's fields."""
 
     url: Url
     limit: Limit = 100

@@ -213,7 +213,7 @@ class EdgesRequest:
 @operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
 def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
     """
-    The edges of a node by score. Type 0: a page's links, with `url`, `text` and `rel`.
+    A node's edges by score. Type 0: a page's links, with `url`, `text` and `rel`.
 
     A page ends before its limit once its properties have 4 MiB.
     """

@@ -67,7 +67,7 @@ class GetNodeRequest:
            thrift="Zen.getNode")  # fmt: skip
 def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
-    The properties of a node; those of a page's node are its fields.
+    A node's properties; those of a page's node are its fields.
 
     None: there is no node.
     """

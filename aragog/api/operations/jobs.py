@@ -274,7 +274,7 @@ class Jobs:
         door: str,
         end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
-        """Call `end` for the claims of each shard; the results are in the order of the claims."""
+        """Call `end` for each shard's claims; the results are in the order of the claims."""
         done = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for place, claim in enumerate(claims):
@@ -356,7 +356,7 @@ def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> lis
 
 def body_of(stored: bytes, source: DoorQueue) -> JobBody:
     """
-    The body of a job as other programs get it.
+    A job's body as other programs get it.
 
     Raises:
         InvalidMessage: it cannot be read.

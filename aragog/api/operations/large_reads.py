@@ -46,7 +46,7 @@ class BoundedRead(CountedRows):
     A block that bounds what this thread reads in it, until it has made its results from that.
 
     Args:
-        is_over: whether nobody waits for it any more; by default the caller of this thread's call.
+        is_over: whether nobody waits for it anymore; by default the caller of this thread's call.
         places: those of large reads; by default the ones of this process.
 
     Raises:

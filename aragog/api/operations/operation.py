@@ -133,7 +133,7 @@ class Caller:
 
     parts: Parts
     token: str | None = None
-    """The name of the token, a `Token` behind a server; None: none is required."""
+    """The token's name, a `Token` behind a server; None: none is required."""
     admit: Callable[[int], None] | None = None
     """Called with the size of a content before it is read; raises if there is no room for it."""
     door: str = ""

@@ -87,7 +87,7 @@ class QueueStates:
         return self._jobs.doors.to_read(queue, self._door)
 
     def state(self, queue: str) -> QueueState | None:
-        """The state of a queue; None if no queue has this name."""
+        """A queue's state; None if no queue has this name."""
         if queue not in self._jobs.doors.listed(self._door):
             if queue in self._admin.queues():
                 raise AccessDenied(f"queue {queue}: is not open to other programs")

@@ -82,7 +82,7 @@ class GetRequest:
 @operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
 def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
-    The record of a URL.
+    A URL's record.
 
     None if it is not stored. Raises TakenDown if it was taken down.
     """
@@ -279,7 +279,7 @@ def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
 
 @dataclass(frozen=True, slots=True)
 class ContentRequest:
-    """The content of a page, or a part of it."""
+    """A page's content, or a part of it."""
 
     url: Url
     _: KW_ONLY

@@ -27,7 +27,7 @@ class LacksScope(AccessDenied):
 
 class Token(str):
     """
-    The name of a token, with what it may do.
+    A token's name, with what it may do.
 
     Args:
         name: for the access log and `serving.field_writers`.

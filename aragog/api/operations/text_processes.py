@@ -72,7 +72,7 @@ class TextsBusy(TransientError):
 
 @dataclass(slots=True, eq=False)
 class TextRun:
-    """The search for the text of one page, for all callers who want it."""
+    """The search for one page's text, for all callers who want it."""
 
     key: bytes
     header: Mapping[str, Any]
@@ -307,7 +307,7 @@ class TextProcess:
         self.usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
-        """The text of a page, or the reason why it was not found."""
+        """A page's text, or the reason why it was not found."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         began_s = time.monotonic()
         try:

@@ -65,7 +65,7 @@ class PageRecord(Record):
     inlinks: int | None = None
     """How many links lead to the page."""
     fetch: FetchRecord | None = None
-    """The last fetch; None also if there was none."""
+    """The last fetch; None even if there was none."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Which of these three were asked for."""
 

@@ -43,7 +43,7 @@ class AccessLog:
         Args:
             what: what was called.
             target: what the caller asked for, in its own bytes.
-            result: the status of the response, or the outcome of the call.
+            result: the response's status, or the outcome of the call.
             ms: from the arrival of the request to its response.
             token: the name of the bearer token.
         """

@@ -39,7 +39,7 @@ class ConnectedClient(Protocol):
 
 class Clients:
     """
-    The connections of a server; used on its event loop.
+    A server's connections; used on its event loop.
 
     Args:
         settings: how many connections, and for how long a client may be slow.

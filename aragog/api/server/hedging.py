@@ -12,7 +12,7 @@ four medians, but no less than the percentile that spends the budget.
 
 Reads of both stores are bounded (`large_reads.py`). Each store has places for large reads of its
 own: a primary that stands still keeps its places, and the standby must answer in the meantime. A
-read that nobody waits for any more, because its caller has gone or the other store has answered,
+read that nobody waits for anymore, because its caller has gone or the other store has answered,
 ends before its next row.
 """
 
@@ -175,11 +175,11 @@ class _OneRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """Nobody waits for a result any more. In any thread."""
+        """Nobody waits for a result anymore. In any thread."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise NobodyWaits if it need not begin any more."""
+        """Raise NobodyWaits if it need not begin anymore."""
         if self.is_over():
             raise NobodyWaits("read", "its caller has gone")
 
@@ -255,7 +255,7 @@ class HedgedReads:
             self._waiting_since_s.pop(first, None)
 
     def _until_hedged_s(self, started_s: float) -> float:
-        """How long a late read goes on waiting before it is looked at again; 0: it is hedged."""
+        """How long a late read goes on waiting before it is checked again; 0: it is hedged."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:

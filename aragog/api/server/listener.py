@@ -82,7 +82,7 @@ class Handshake(asyncio.Protocol):
 
 class Listener:
     """
-    Accepts the connections of a server; used on its event loop.
+    Accepts a server's connections; used on its event loop.
 
     Args:
         protocol: makes the protocol of a connection.

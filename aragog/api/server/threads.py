@@ -76,7 +76,7 @@ class ThreadCall(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Use the result, on the event loop, also after `expire`."""
+        """Use the result, on the event loop, even after `expire`."""
 
     @abstractmethod
     def expire(self) -> None:
@@ -84,7 +84,7 @@ class ThreadCall(ABC):
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for the result any more. In any thread."""
+        """Nobody waits for the result anymore. In any thread."""
         return False
 
     def wait(self, now_s: float) -> None:  # noqa: B027 - most calls need not know

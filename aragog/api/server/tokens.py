@@ -2,7 +2,7 @@
 Bearer tokens (RFC 6750), stored as hashes, each with scopes and an optional rate limit.
 
 A token has 256 random bits, so its plain SHA-256 cannot be reversed; a slow hash is not needed. The
-rate limit is one bucket a token, in the memory of each process.
+rate limit is one bucket a token, in each process's memory.
 """
 
 from __future__ import annotations

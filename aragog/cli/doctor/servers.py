@@ -352,7 +352,7 @@ def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
                 yield "jobs wait", jobs
-        # kombu's own Redis transport keeps a list by the name of the queue.
+        # kombu's own Redis transport keeps a list by the queue's name.
         if other.type(Queue.FETCH.value) == b"list":
             yield "messages of Celery's redis:// transport wait", other.llen(Queue.FETCH.value)
     there.disconnect()

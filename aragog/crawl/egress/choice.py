@@ -16,10 +16,10 @@ DIRECT, PROXY = "direct", "proxy"
 
 @dataclass(frozen=True, slots=True)
 class EgressChoice:
-    """The properties of a request, besides its URL, that choose its way out."""
+    """A request's properties, besides its URL, that choose its way out."""
 
     crawl: str = ""
-    """The name of its crawl; "": it has none."""
+    """Its crawl's name; "": it has none."""
     after: int = 0
     """The status that the attempt before it got, if that counts (403, 429); 0: none."""
     way: str = ""
@@ -63,7 +63,7 @@ class EgressRules:
         # The result depends on these alone, and the pages of a batch share few hosts.
         self._found = lru_cache(maxsize=8192)(self._first)
         self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
-        """A rule asks for the name of a crawl."""
+        """A rule asks for a crawl's name."""
 
     def route(self, url: str, choice: EgressChoice = ANY) -> Route:
         """

@@ -60,7 +60,7 @@ class Egress:
 
     @property
     def by_crawl(self) -> bool:
-        """A rule or a proxy's session asks for the name of a crawl."""
+        """A rule or a proxy's session asks for a crawl's name."""
         return self.rules.by_crawl or any("crawl" in way.words for way in self._ways.values())
 
     def route(self, url: str, choice: EgressChoice = ANY) -> Route:

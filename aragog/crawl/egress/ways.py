@@ -113,7 +113,7 @@ class Way:
         The proxy for a request to `url`; None: the way is direct. Reads the login.
 
         Raises:
-            ConfigError: the login is not there any more, or is none.
+            ConfigError: the login is not there anymore, or is none.
         """
         if not self.proxy:
             return None

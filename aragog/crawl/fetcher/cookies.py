@@ -119,7 +119,7 @@ class Cookies:
 
 @dataclass(slots=True)
 class OriginCookies(Cookies):
-    """The cookies of one origin, which are learned from it and sent to it alone."""
+    """One origin's cookies, which are learned from it and sent to it alone."""
 
     origin: str = ""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
-# Long enough for the pages of one batch, short enough to follow a host that changes its address.
+# Long enough for one batch's pages, short enough to follow a host that changes its address.
 TTL_S = 60.0
 # A failed lookup is repeated soon, but not for each URL of a batch.
 FAILURE_TTL_S = 5.0

@@ -116,7 +116,7 @@ class Fetcher:
             body: of a POST.
             error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
                 `error_body`; 0: nothing.
-            egress: what chooses the way out, beside the URL of each request.
+            egress: what chooses the way out, beside each request's URL.
             cookies: the session of an origin, which is sent to it and learns from it.
 
         Raises:

@@ -34,7 +34,7 @@ class PoliteRequest(requests.PreparedRequest):
         method: GET, HEAD or POST.
         body: of a POST.
         route: the ways out that it may take; None: the usual one.
-        crawl: the name of its crawl, which a proxy's sessions may need.
+        crawl: its crawl's name, which a proxy's sessions may need.
         wanted: the signature that its server requested.
     """
 

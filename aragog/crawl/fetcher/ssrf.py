@@ -198,7 +198,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_why(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the text of a host without a mapping is denied; None if it is not."""
+        """Return why a host's text without a mapping is denied; None if it is not."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -225,7 +225,7 @@ class SsrfFilter:
 
     def _vet_other_reading(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser reads from the same text, if it is another one.
+        Check the host that an RFC 3986 parser reads from the same text, if it is different.
 
         The fetch uses the WHATWG parser, so only deceptive URLs are denied here.
         """

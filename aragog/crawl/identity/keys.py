@@ -2,7 +2,7 @@
 The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its time of use.
 
 A file has several keys while they are rotated: one that signs, its successor, which is published
-before it is used, and predecessors, which are published until no verifier uses them any more.
+before it is used, and predecessors, which are published until no verifier uses them anymore.
 The file is private (mode 0600). Nothing here puts a private key into a message.
 """
 

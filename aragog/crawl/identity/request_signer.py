@@ -166,7 +166,7 @@ class RequestSigner:
 
 
 def request_signer(settings: IdentitySettings, clock: Clock | None = None) -> RequestSigner | None:
-    """Return what signs the requests of a crawl; None without `identity.key`."""
+    """Return what signs a crawl's requests; None without `identity.key`."""
     return RequestSigner(settings, clock) if settings.key is not None else None
 
 

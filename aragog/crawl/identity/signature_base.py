@@ -37,7 +37,7 @@ class SignedMessage:
     """Values of the header fields; those of a repeated field joined by commas. Names are found in
     lower case."""
     status: int | None = None
-    """The status of a response; None: this is a request."""
+    """A response's status; None: this is a request."""
     request: SignedMessage | None = None
     """The request that a response answers."""
 

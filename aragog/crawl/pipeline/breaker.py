@@ -25,7 +25,7 @@ class Breaker:
 
     Args:
         errors: how many in a row take it out.
-        first_wait_s: until it is asked for the first time; doubles with each further error.
+        first_wait_s: until it is first tried again; doubles with each further error.
         most_wait_s: the longest such wait.
         slow_s: a response that took longer takes it out; `math.inf`: none does.
     """

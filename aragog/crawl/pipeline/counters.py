@@ -44,7 +44,7 @@ RENDERED = "rendered"
 NOT_RENDERED = "not_rendered"
 """Pages that were to be rendered and were stored as they were fetched."""
 TEMPLATES_CLOSED = "templates_closed"
-"""Templates of URLs whose links are not followed any more."""
+"""Templates of URLs whose links are not followed anymore."""
 LINKS_LEFT_OUT = "links_left_out"
 """Links that were not followed because their template is closed."""
 EVENTS = (

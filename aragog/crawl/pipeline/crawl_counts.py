@@ -49,7 +49,7 @@ def is_failure(outcome: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CrawlCounts:
-    """What became of the URLs of a crawl."""
+    """What became of a crawl's URLs."""
 
     enqueued: int = 0
     waiting: int = 0

@@ -141,7 +141,7 @@ def schema(arrow: Any) -> Any:
 
 
 PAGE_ROWS = 500
-"""Rows read at once. Each thread that reads keeps the memory of a page: 13 MB with 5,000 rows."""
+"""Rows read at once. Each thread that reads keeps a page's memory: 13 MB with 5,000 rows."""
 GROUP_PAGES = 10
 """Pages of a row group, which readers of the file read as a whole."""
 

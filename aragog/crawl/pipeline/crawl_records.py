@@ -1,5 +1,5 @@
 """
-The record of a crawl: its name, what it may fetch, its bounds and its state.
+A crawl's record: its name, what it may fetch, its bounds and its state.
 
 A crawl has a number, which its URLs carry. Starting it again after it was cancelled gives it a new
 one: what waits under the old number stays cancelled. Numbers are never used twice.
@@ -31,7 +31,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class CrawlPhase(StrEnum):
-    """The state of a crawl."""
+    """A crawl's state."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -140,7 +140,7 @@ class CrawlRecord(CrawlTerms):
         The record of its JSON.
 
         Raises:
-            InvalidMessage: it is not the record of a crawl.
+            InvalidMessage: it is not a crawl's record.
         """
         try:
             values = dict(orjson.loads(wire))

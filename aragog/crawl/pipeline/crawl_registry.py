@@ -65,7 +65,7 @@ class Crawls:
 
     records: Mapping[str, CrawlRecord] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
-    """Numbers whose URLs are not fetched any more."""
+    """Numbers whose URLs are not fetched anymore."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
     """When that was, by the clock of `redis.url`."""
@@ -188,7 +188,7 @@ class CrawlRegistry:
 
     def get(self, name: str) -> CrawlRecord:
         """
-        The record of a crawl as it is now.
+        A crawl's record as it is now.
 
         Raises:
             BadInput: no crawl has this name.

@@ -4,7 +4,7 @@ Scopes of crawls: rules that say which URLs belong to a crawl, and which of them
 A rule is a line of text that people can read:
 
     domain:example.org          the URLs of a domain and the hosts below it
-    host:docs.example.org       the URLs of one host
+    host:docs.example.org       one host's URLs
     prefix:https://a.example/b/ URLs that begin with this text
     pattern:*/archive/*         whole URLs, in which `*` matches any characters
     type:text/html              pages of a content type; `type:image/*` those of all its subtypes
@@ -92,7 +92,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*", re.ASCII)
 @dataclass(frozen=True, slots=True)
 class Scope:
     """
-    The rules of a crawl, in their order.
+    A crawl's rules, in their order.
 
     Raises:
         BadInput: a text is no rule, or there are more than `MOST_RULES`.

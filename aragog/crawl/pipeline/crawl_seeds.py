@@ -24,7 +24,7 @@ _PAGE = 1_000
 
 
 class CrawlSeeds:
-    """The seeds of one system; every call may raise `BrokerUnavailable`."""
+    """One system's seeds; every call may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -56,7 +56,7 @@ class CrawlSeeds:
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """The seeds of a crawl, some at a time: their options, and the URLs with these."""
+        """A crawl's seeds, some at a time: their options, and the URLs with these."""
         groups: dict[bytes, list[str]] = {}
         with _our_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
@@ -68,7 +68,7 @@ class CrawlSeeds:
             yield orjson.loads(wire), urls
 
     def delete(self, name: str) -> None:
-        """Forget the seeds of a crawl."""
+        """Forget a crawl's seeds."""
         with _our_errors():
             self._redis.unlink(self._prefix + name)
 

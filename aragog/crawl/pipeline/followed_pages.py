@@ -1,11 +1,11 @@
 """
 Pages whose links a call has followed, and how deep.
 
-A call that follows links reaches a page by many links. Without this record, the links of a page
+A call that follows links reaches a page by many links. Without this record, a page's links
 that is stored already would be followed from the store again for each of them, and a call that
 refreshes would fetch a page once for each link to it.
 
-A hash a call and server in Redis, about 65 bytes a page, which expires two days after its last
+A hash a call and server in Redis, about 65 bytes per page, which expires two days after its last
 page. Only calls that follow links have one. The record is written after the links were enqueued: a
 task that is killed between the two enqueues them again, which is harmless.
 """
@@ -30,7 +30,7 @@ WHERE = "redis, followed pages"
 
 
 class FollowedPages:
-    """The records of one system. A call is a round trip a server; raises `BrokerUnavailable`."""
+    """One system's records. A call is a round trip a server; raises `BrokerUnavailable`."""
 
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, most_pages: int = MOST_PAGES
@@ -44,7 +44,7 @@ class FollowedPages:
         The depth with which the links of each normalized URL were followed.
 
         None: not yet. `FULL`: not yet either, and the call has so many pages that it cannot be
-        recorded any more.
+        recorded anymore.
         """
         found: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):

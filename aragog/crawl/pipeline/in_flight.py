@@ -334,7 +334,7 @@ class InFlightSet:
         return found
 
     def _portions(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """The places of the URLs of each server, `MOST_AT_ONCE` at a time."""
+        """The places of each server's URLs, `MOST_AT_ONCE` at a time."""
         for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
             for start in range(0, len(places), MOST_AT_ONCE):
                 yield client, places[start : start + MOST_AT_ONCE]

@@ -77,7 +77,7 @@ class UrlJob:
     traceparent: str = ""
     """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
     left_at_ms: int | None = None
-    """When a traced URL left its previous stage, by the clock of that machine."""
+    """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
     """
     What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the

@@ -1,8 +1,8 @@
 """
-Report outages of our own infrastructure: one log line when one begins, one when it ends.
+Report outages in our own infrastructure: one log line when an outage begins, one when it ends.
 
-When a part does not answer, tasks are retried silently. Each process logs at WARNING when a part
-stops answering and when it answers again, and records both for the metrics (`aragog_part_outage`,
+If a part does not respond, tasks are retried silently. Each process logs at WARNING when a part
+stops responding and when it responds again, and records both for the metrics (`aragog_part_outage`,
 `aragog_part_failures_total`). Without Redis there is only the log.
 """
 
@@ -37,7 +37,7 @@ PARTS: dict[type[Exception], str] = {
     SpoolUnavailable: "spool",
     BrokerUnavailable: "broker",
 }
-"""The part that each error is about; the labels of the metrics."""
+"""The part that each error concerns; these names are the labels in the metrics."""
 
 QUIET_S = 10.0
 """An outage ends when a task that it made fail succeeds this long after the last failure."""
@@ -47,21 +47,21 @@ STALE_S = 120.0
 
 
 def part_of(error: Exception) -> str | None:
-    """The part that did not answer; None for a damaged file, which is logged when it is found."""
+    """Return the part that did not respond; None for a damaged file, which is logged when found."""
     if isinstance(error, StoreDamaged):
         return None
     return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
 
 
 class OutageBoard:
-    """The outages that all processes recorded: one Redis hash, at most three fields per part."""
+    """The outages recorded by all processes: one Redis hash, at most three fields per part."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}outages"
 
     def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
-        """Record failures of a part or its recovery; does nothing when Redis does not answer."""
+        """Record a part's failures or its recovery; does nothing if Redis does not respond."""
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             if failures:
                 pipe.hincrby(self._key, f"{part}:failures", failures)
@@ -70,10 +70,10 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        Whether each part is failing now, and how many task runs failed because of it.
+        Return whether each part is failing now, and how many task runs failed because of it.
 
         Raises:
-            redis.RedisError: Redis does not answer.
+            redis.RedisError: Redis does not respond.
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         noted = {name.decode(): int(value) for name, value in cells.items()}
@@ -88,7 +88,7 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """An outage of one part as this process sees it."""
+    """One part's outage as this process sees it."""
 
     started_at_s: float
     failed_s: float
@@ -108,7 +108,7 @@ class Outages:
         self.board: OutageBoard | None = None
 
     def failed(self, task: str, error: Exception) -> None:
-        """Record that a run of `task` failed because a part did not answer; it is retried."""
+        """Record that a run of `task` failed because a part did not respond; it is retried."""
         part = part_of(error)
         if part is None:
             return

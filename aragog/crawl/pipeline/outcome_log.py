@@ -57,7 +57,7 @@ class Answered(NamedTuple):
 
     kind: OutcomeKind
     status: int | None = None
-    """The status of the response; None if there was none."""
+    """The response's status; None if there was none."""
 
     @property
     def code(self) -> bytes:

@@ -35,7 +35,7 @@ class BodyStore(Protocol):
         """Drop the blobs; unknown tokens are ignored."""
 
     def packed(self, tokens: Sequence[str]) -> None:
-        """Do not count the blobs against fetches any more: they wait for an open pack."""
+        """Do not count the blobs against fetches anymore: they wait for an open pack."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):

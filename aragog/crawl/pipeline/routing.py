@@ -40,7 +40,7 @@ class Queue(StrEnum):
 
 class Destination(Enum):
     """
-    Where a message goes: the name of a task, and its queue.
+    Where a message goes: a task's name, and its queue.
 
     Producers send by these names; `aragog/tasks/routes.py` lists all tasks, also those that beat
     runs.
@@ -164,7 +164,7 @@ class CelerySender:
         self._app.send_task(
             what.destination.task,
             args=(wire,),
-            # Celery's own way costs 10 us a URL. Collected URLs end in other messages.
+            # Celery's own way costs 10 us per URL. Collected URLs end in other messages.
             argsrepr="(collected urls)" if what.collect else f"({shown(wire)})",
             queue=str(what.destination.queue),
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,

@@ -1,5 +1,5 @@
 """
-Walks of the sitemaps of a site: which files were requested, and how many URLs they listed.
+Walks of a site's sitemaps: which files were requested, and how many URLs they listed.
 
 A walk begins when a user enqueues a sitemap. Indexes may list each other, so each file is
 requested once in a walk; and a site may list any number of files and URLs, so both are bounded. A
@@ -81,7 +81,7 @@ class SitemapWalks:
         Note a file that was read, under all its URLs, and the number of URLs that it lists.
 
         Returns:
-            The size of the walk, without the URLs of this file.
+            The size of the walk, without this file's URLs.
         """
         key, first = self._key(walk), url_key(files[0])
         with redis_errors(WHERE), self._redis.pipeline() as pipe:

@@ -285,7 +285,7 @@ class Spool:
 
     def packed(self, tokens: Sequence[str]) -> None:
         """
-        Do not count these bodies any more: a process has them for an open pack. They stay until
+        Do not count these bodies anymore: a process has them for an open pack. They stay until
         they are freed.
         """
         with _our_errors():

@@ -118,7 +118,7 @@ class TokenQuotas:
     The quotas of all tokens.
 
     Args:
-        quotas: by the name of a token.
+        quotas: by a token's name.
         counts: of crawls.
     """
 
@@ -135,7 +135,7 @@ class TokenQuotas:
             token: its name.
             crawl: the number of the crawl that enqueues.
             numbers: those of all crawls of the token.
-            ended: numbers whose URLs do not wait any more.
+            ended: numbers whose URLs do not wait anymore.
             now_ms: by the clock of `redis.url`.
         """
         quota = self.quotas.get(token)

@@ -47,7 +47,7 @@ class UrlFilter:
         return not self.include or any(matches(pattern, url) for pattern in self.include)
 
     def wire(self) -> str:
-        """The filter as text: one pattern a line, after `+` or `-`; empty for no filter."""
+        """The filter as text: one pattern per line, after `+` or `-`; empty for no filter."""
         return "\n".join([*(f"+{p}" for p in self.include), *(f"-{p}" for p in self.exclude)])
 
     @classmethod

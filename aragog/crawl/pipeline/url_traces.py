@@ -323,7 +323,7 @@ class UrlTraces:
         return self.tracer.root("webhook", SpanPart.CLIENT, about)
 
     def out_of_line(self, job: UrlJob) -> UrlJob:
-        """A job that leaves the line of its domain: its wait there becomes a span."""
+        """A job that leaves its domain's line: its wait there becomes a span."""
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
         waited(self.tracer, job, "wait in line", time.time_ns())

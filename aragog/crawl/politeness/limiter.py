@@ -4,7 +4,7 @@ The rate limiter: slots and send permits per domain, decided by one Redis server
 It works in two steps. `reserve` plans: each request gets the next free instant of its domain, an
 interval after the previous one. `acquire_permit` enforces: a sender on a busy machine wakes up
 milliseconds late, so a plan alone guarantees nothing. With its connection open, a sender acquires
-the permit of the domain, which is granted an interval after the previous request was written.
+the domain's permit, which is granted an interval after the previous request was written.
 
     pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
     queued       other slots precede it: one request for the permit, one report after sending

@@ -2,7 +2,7 @@
 Changes of the limiter's ring while it is in use: nodes join, are drained, leave or are given up.
 
 A change publishes a record with a higher version, which names the active nodes before. Every node
-of both rings gets it, and from then refuses callers with the earlier one. The state of each domain
+of both rings gets it, and from then refuses callers with the earlier one. Each domain's state
 that has another node now is taken over there, by the first worker that needs it or by this module,
 which walks the keys of the former nodes. Then a last record says that all have moved. A walk that
 was interrupted is done again by the next command; two at once do the same work twice
@@ -152,7 +152,7 @@ class LimiterRing:
 
     def drain(self, url: str) -> None:
         """
-        Have a node decide for no domain any more; the others take its domains over.
+        Have a node decide for no domain anymore; the others take its domains over.
 
         Raises:
             BadInput: it is no member, or the only one.

@@ -1,19 +1,19 @@
 """
-The lines in which requests wait for a slot of their domain, the most urgent first.
+The lines in which requests wait for a slot in their domain, most urgent first.
 
-The limiter reserves slots for the next second or two only. Everything else waits here without an
-instant, so a changed rate applies to all of it, and an urgent request passes the others. A line is
-one Redis list for each priority and share, and it is looked at when its domain has a slot to give.
+The limiter reserves slots only for the next second or two. Everything else waits here without
+a time, so a changed rate applies to all of it, and an urgent request moves ahead of the others. A
+line is one Redis list per priority and share, and it is checked when its domain has a free slot.
 
-A share is what one crawl has of a domain's slots. Requests of priority 0 to 2 go first. The others
-are served in turns by weight, and each step of priority counts half as much as the one before, so
-that a crawl with a million URLs delays another by as much as its weight says.
+A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
+take turns by weight, and each priority step counts half as much as the one before, so that a
+crawl with a million URLs delays another one only as much as its weight allows.
 
-URLs that wait until the robots.txt of an origin can be fetched have a line of that origin, and
-those of a paused crawl have a line of that crawl: they need no slot to leave it.
+URLs that wait until an origin's robots.txt can be fetched have a line for that origin, and
+those of a paused crawl have a line for that crawl: they need no slot to leave it.
 
 An entry that was taken is leased: it returns to its line if the process that took it dies before it
-settles. Every call raises `BrokerUnavailable` when Redis does not answer.
+settles. Every call raises `BrokerUnavailable` if Redis does not respond.
 """
 
 from __future__ import annotations
@@ -31,62 +31,62 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# Another process looks at a line again if the one that claimed it has not settled by then.
+# After this, another process checks a line if the one that claimed it has not settled.
 LOOK_LEASE_MS = 10_000
 # Entries that were taken return to their lines after this. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# The most entries that one call puts into lines, because Redis serves nobody else in the meantime.
+# One call puts at most this many entries into lines, because it blocks Redis for everyone else.
 MOST_AT_ONCE = 1_000
 
 
 LISTS = "line2:"
 PAUSED = "paused://"
-"""Begins the keys of the lines of paused crawls."""
+"""The prefix of the line keys for paused crawls."""
 
 
 def is_of_rules(key: str) -> bool:
-    """Whether a line is that of an origin whose robots.txt its URLs wait for."""
+    """Whether a line belongs to an origin whose robots.txt its URLs are waiting for."""
     return "://" in key and not key.startswith(PAUSED)
 
 
 def is_without_slots(key: str) -> bool:
-    """Whether the requests of a line leave it without a slot: it is of no domain."""
+    """Whether requests leave a line without a slot, because it does not belong to a domain."""
     return "://" in key
 
 
 @dataclass(frozen=True, slots=True)
 class LineEntry:
-    """A request that waits in the line of its domain."""
+    """A request that waits in its domain's line."""
 
     key: str
-    """The key of the domain, from `Limiter.key_for`; or another, see `is_without_slots`."""
+    """The domain's key, from `Limiter.key_for`; or a different key, see `is_without_slots`."""
     priority: int
     """0 (the most urgent) to 9."""
     payload: bytes
-    """The data with which the caller sends it on."""
+    """The data that the caller needs to send the request on."""
     crawl_delay_s: float | None = None
     """The Crawl-delay of robots.txt, in seconds."""
     look_after_ms: int = 0
-    """The line is looked at after this time at the latest."""
+    """The line is checked within this time."""
     front: bool = False
-    """It was at the front of the line before."""
+    """Whether the request was at the front of the line before."""
     share: int = 0
     """The number of the crawl whose share of the slots it uses."""
 
 
 class DueLine(NamedTuple):
-    """A line that must be looked at."""
+    """A line that must be checked."""
 
     waiting: int
-    """How many requests are in it."""
+    """The number of requests in the line."""
     shares: frozenset[int]
-    """The crawls whose requests they are."""
+    """The crawls to which the requests belong."""
 
 
 USUAL_COST = 1_000_000
-"""The virtual time that a request of priority 5 and weight 1 adds to its share."""
+"""The virtual time that a request with priority 5 and weight 1 adds to its share."""
 CLOSED = 0
-"""Instead of a cost: nothing is taken of the share."""
+"""Used instead of a cost: nothing is taken from the share."""
 
 
 class TakenEntry(NamedTuple):
@@ -97,15 +97,15 @@ class TakenEntry(NamedTuple):
     crawl_delay_s: float | None
     payload: bytes
     place: tuple[bytes, bytes]
-    """Its list and its stored form, to put it back."""
+    """The entry's list and its stored form, needed to put it back."""
 
 
 class Lines:
     """
-    The lines of all domains. Thread-safe; may be used across a fork.
+    All domains' lines. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers that share the lines by domain, or a client of the only one.
+        nodes: the servers that share the lines by domain, or a client for the only one.
         prefix: the start of every key.
         lease_ms: entries that were taken and not settled return to their lines after this.
     """
@@ -119,13 +119,13 @@ class Lines:
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """Put requests into the lines of their domains; one round trip for 1,000 of a server."""
+        """Put requests into their domains' lines; one round trip per 1,000 on a server."""
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
             for start in range(0, len(group), MOST_AT_ONCE):
                 _park(client, self._prefix, group[start : start + MOST_AT_ONCE])
 
     def waiting(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return how many requests wait in the line of each of `keys`."""
+        """Return how many requests wait in the line for each of `keys`."""
         found = dict.fromkeys(keys, 0)
         for server in self.servers if keys else ():
             for key, count in zip(keys, server.waiting(keys), strict=True):
@@ -133,7 +133,7 @@ class Lines:
         return found
 
     def look(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have the lines of `keys` looked at after this time at the latest, wherever they are."""
+        """Have the lines for `keys` checked within this time, wherever they are."""
         for server in self.servers if keys else ():
             server.look(keys, after_ms)
 
@@ -147,11 +147,11 @@ class Lines:
         return sum(server.total() for server in self.servers)
 
     def waiting_for_rules(self) -> int:
-        """Return how many of all requests wait for a robots.txt, and for no slot."""
+        """Return how many requests wait for a robots.txt and not for a slot."""
         return sum(server.total(of_rules=True) for server in self.servers)
 
     def contents(self, key: str, most: int) -> list[bytes]:
-        """Return the payloads of the first `most` requests in the line of `key`, in order."""
+        """Return the payloads of the first `most` requests in the line for `key`, in order."""
         found: list[bytes] = []
         for server in self.servers:
             found += server.contents(key, most - len(found))
@@ -171,7 +171,7 @@ class LineServer:
         self._shares = f"{prefix}lines2:shares"
 
     def due(self, most: int) -> dict[str, DueLine]:
-        """Claim up to `most` lines that must be looked at, by domain."""
+        """Claim up to `most` lines that must be checked, by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
                 self._redis,
@@ -192,7 +192,7 @@ class LineServer:
         return {key.decode(): DueLine(count, _shares(text)) for key, count, text in parts}
 
     def move_old(self) -> int:
-        """Move some of what version 0.1 has put into lines; how many of its lines are left."""
+        """Move some entries from lines of version 0.1; return how many of its lines are left."""
         with _errors():
             left = _script("line_move").run(
                 self._redis,
@@ -213,12 +213,12 @@ class LineServer:
         self, counts: Mapping[str, int], costs: Mapping[str, Mapping[int, int]] | None = None
     ) -> tuple[str, list[TakenEntry]]:
         """
-        Take up to `counts` entries from the lines of the domains, the most urgent first.
+        Take up to `counts` entries from the domains' lines, most urgent first.
 
         Args:
-            counts: by domain.
-            costs: by domain and share, what a request of priority 5 costs, where that is not
-                `USUAL_COST`; a share with `CLOSED` keeps what it has.
+            counts: the number of entries by domain.
+            costs: by domain and share, what a request with priority 5 costs, if that is not
+                `USUAL_COST`; nothing is taken from a share with `CLOSED`.
 
         Returns the token for `settle`, and the entries.
         """
@@ -254,7 +254,7 @@ class LineServer:
         self, token: str, returned: Sequence[TakenEntry], look_after_ms: Mapping[str, int]
     ) -> dict[str, frozenset[int]]:
         """
-        End a `take`: put some entries back in front, and say when to look at the lines again.
+        End a `take`: put some entries back at the front, and say when to check the lines again.
 
         Args:
             token: from `take`.
@@ -288,14 +288,14 @@ class LineServer:
                 yield key.decode()
 
     def look_now(self, keys: Iterable[str]) -> None:
-        """Let the lines of these domains be looked at now."""
+        """Have the lines of these domains checked now."""
         with _errors():
             looks = dict.fromkeys(keys, 0)
             if looks:
                 self._redis.zadd(self._due, looks, xx=True)
 
     def look(self, keys: Iterable[str], after_ms: int) -> None:
-        """Look at lines after this time at the latest, also if URLs are added until then."""
+        """Have lines checked within this time, even if URLs are added in the meantime."""
         with _errors():
             _script("line_look").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
@@ -314,7 +314,7 @@ class LineServer:
         return [(key.decode(), int(score)) for key, score in found]
 
     def total(self, *, of_rules: bool = False) -> int:
-        """Return how many requests wait, or those for a robots.txt; reads every line's length."""
+        """Return how many requests wait, or wait for a robots.txt; reads every line's length."""
         with _errors():
             return sum(
                 int(score)
@@ -323,7 +323,7 @@ class LineServer:
             )
 
     def contents(self, key: str, most: int) -> list[bytes]:
-        """Return the payloads of the first `most` requests in a line, those of a share together."""
+        """Return the payloads of the first `most` requests in a line, grouped by share."""
         lists = self._lists_of(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
@@ -332,7 +332,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield the payloads of a line; those that move while it runs may be missed or repeated."""
+        """Yield a line's payloads; those that move meanwhile may be missed or repeated."""
         for name in self._lists_of(key):
             start = 0
             while True:
@@ -346,7 +346,7 @@ class LineServer:
                     break
 
     def _lists_of(self, key: str) -> list[str]:
-        """The lists of a line, the most urgent first."""
+        """A line's lists, most urgent first."""
         with _errors():
             text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
         found = sorted(
@@ -377,7 +377,7 @@ def _values(entry: LineEntry) -> tuple[int, int, bytes]:
 
 
 def _shares(text: bytes) -> frozenset[int]:
-    """The shares that have entries; others are only ahead of their turn."""
+    """The shares that have entries; the others are only remembered as ahead of their turn."""
     ones = (one.split(b":") for one in text.split())
     return frozenset(int(share) for share, _, _, priorities in ones if priorities)
 

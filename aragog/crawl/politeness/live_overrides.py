@@ -92,7 +92,7 @@ class LiveOverrides:
 
     def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
         """
-        Set the rate of a domain in requests/s; None removes it.
+        Set a domain's rate in requests/s; None removes it.
 
         Raises:
             BadInput: the rate is not above 0 or too high.

@@ -47,7 +47,7 @@ class SentOfHost(NamedTuple):
     host: str
     urls: int
     is_empty: bool
-    """None of its URLs waits for the crawl any more."""
+    """None of its URLs waits for the crawl anymore."""
 
 
 class OpenHosts:

@@ -1,8 +1,8 @@
 """
-The operator's overrides of single domains and hosts: those of a file, with the live ones on top.
+The operator's overrides for single domains and hosts: a file, with the live overrides on top.
 
-The file is TOML with a table for each domain or host. It is read again within seconds of a change.
-The longest name that is the host or a parent of it applies.
+The file is TOML with a table for each domain or host. It is reread within seconds of a change. The
+longest name that is the host or one of its parents applies.
 
     ["example.com"]            # example.com and every host under it, together
     qps = 2
@@ -33,45 +33,45 @@ from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often the file is checked, with one stat(2), and the live overrides, in one round trip;
+# How often the file (with one stat(2)) and the live overrides (in one round trip) are checked;
 # documented as 5 s.
 CHECK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The override for one domain or host. None: the setting applies."""
+    """The override for one domain or host. With None, the setting applies."""
 
     name: str
-    """Lower case, punycode, no trailing dot."""
+    """The name in lower case and punycode, without a trailing dot."""
     qps: float | None = None
     """Requests per second; above 0."""
     scope: Literal["domain", "host"] = "domain"
     """`domain`: all hosts under `name` share the rate. `host`: each host has its own."""
     max_concurrent: int | None = None
-    """Concurrent requests in the whole cluster."""
+    """The number of concurrent requests in the whole cluster."""
     crawl_delay_cap_s: float | None = None
-    """The longest Crawl-delay that is applied, in seconds; 0: ignore Crawl-delay."""
+    """The longest Crawl-delay that is applied, in seconds; 0 ignores Crawl-delay."""
     max_latency_slowdown: float | None = None
-    """How many times less often it is asked at most because it takes longer than usual; 1: not."""
+    """The most by which its rate is divided because it is slower than usual; 1 turns this off."""
     quiet_hours: QuietHours | None = None
-    """When it gets no request; None: at no time of the day."""
+    """The hours in which it gets no requests; with None, it has no such hours."""
     blocked: bool = False
-    """True: its URLs are not fetched."""
+    """Whether its URLs are never fetched."""
     stopped: bool = False
-    """True: no request is sent; its URLs wait until it is resumed."""
+    """Whether no request is sent and its URLs wait until it is resumed."""
 
 
 class Overrides:
     """
-    The last valid content of the overrides file, with the live overrides applied. Thread-safe.
+    The last valid contents of the overrides file, with the live overrides applied. Thread-safe.
 
     Args:
-        path: the TOML file; None: no file.
-        clock: measures when to check again.
-        blocked_hosts: further names that are blocked with all hosts below them; None: none.
-        live: the live overrides, read with the first use of an override. While they cannot be read,
-            the last known ones apply. None: there are none.
+        path: the TOML file, or None for no file.
+        clock: used to decide when to check again.
+        blocked_hosts: additional names that are blocked together with all hosts below them.
+        live: the live overrides, read when an override is first used. While they cannot be read,
+            the last known ones apply. None means that there are none.
 
     Raises:
         ConfigError: the file is invalid; every problem names file, key and value.
@@ -98,7 +98,7 @@ class Overrides:
         self._table = self._of_file
 
     def find(self, host: str) -> Override | None:
-        """Return the override of the longest name that is `host` or a parent of it."""
+        """Return the override with the longest name that is `host` or one of its parents."""
         return _of(self.table(), host)
 
     def blocked(self, host: str) -> str | None:
@@ -110,7 +110,7 @@ class Overrides:
         return name and f"politeness.blocked_hosts has {name}"
 
     def stopped(self, key: str) -> bool:
-        """Report whether requests to a limiter key are stopped."""
+        """Return whether requests to a limiter key are stopped."""
         override = self.find(key)
         return override is not None and override.stopped
 
@@ -132,7 +132,7 @@ class Overrides:
             self._table = with_live(self._of_file, self._live_values)
 
     def _reload(self, path: Path) -> bool:
-        """Read the file; True: its overrides are new."""
+        """Read the file and return whether it has new overrides."""
         try:
             self._of_file = read_overrides(path)
         except CONFIG as error:
@@ -141,14 +141,14 @@ class Overrides:
                 "the overrides file is invalid, the previous overrides stay in use: %s", error
             )
             return False
-        # At the level of the earlier warning, so that the operator who fixed the file sees it.
+        # Use the level of the earlier warning, so that the operator who fixed the file sees it.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._of_file), path)
         return True
 
     def _read_live(self) -> bool:
-        """Read the live overrides if they changed; True: they are new."""
+        """Read the live overrides if they changed and return whether there are new ones."""
         if self.live is None:
             return False
         try:
@@ -171,7 +171,7 @@ def _of(table: Mapping[str, Override], host: str) -> Override | None:
 def with_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """A table with live values on top: a name keeps what else applied to it before."""
+    """Return a table with live values on top: all else that applied to a name stays."""
     merged = dict(table)
     for name, changes in values.items():
         base = _of(table, name) or Override(name)
@@ -181,7 +181,7 @@ def with_live(
 
 def read_overrides(path: Path) -> dict[str, Override]:
     """
-    Read the overrides in a file, by name.
+    Read the overrides from a file, by name.
 
     Raises:
         ConfigError: the file is invalid; names the file and every invalid key and value.
@@ -211,7 +211,7 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
         problems.append(f'{at}: must be a table; write ["{name}"] above its keys')
         return Override(name)
     if any(isinstance(value, dict) for value in values.values()):
-        # [example.com] is TOML for com inside example.
+        # In TOML, [example.com] means com inside example.
         problems.append(f'{at}: quote a name with dots: ["{name}.…"]')
         return Override(name)
     names = [field.name for field in fields(Override) if field.name != "name"]

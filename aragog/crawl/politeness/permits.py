@@ -137,7 +137,7 @@ class Permits:
 
     def _at(self, node: LimiterNode, slot: Slot) -> Slot:
         """
-        Return the slot by the clock of a node, which may not be the one that gave it.
+        Return the slot by a node's clock, which may not be the one that gave it.
 
         A pre-granted permit then has to be requested: the new node of the domain knows of it.
         """

@@ -1,4 +1,4 @@
-"""The rate of each domain, by the settings and the operator's overrides. No I/O."""
+"""Each domain's rate, by the settings and the operator's overrides. No I/O."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class RobotsCache:
         """Origins with a record that this process cannot use; no error keeps it."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
-        """The rules of each origin; one round trip, none for those checked within the last 5 s."""
+        """Each origin's rules; one round trip, none for those checked within the last 5 s."""
         distinct = list(dict.fromkeys(origins))
         looked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
@@ -120,14 +120,14 @@ class RobotsCache:
         return {origin: self._judged(local[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
-        """The rules of one origin."""
+        """One origin's rules."""
         return self.get_many([origin])[origin]
 
     def rules_of_admitted(self, origin: str) -> RobotsRules | None:
         """
-        The rules by which `get_many` has just admitted a request, also if they are due for a look.
+        The rules by which `get_many` has just admitted a request, even if they are due for a look.
 
-        No round trip, unless this process has dropped them; None: there are none any more.
+        No round trip, unless this process has dropped them; None: there are none anymore.
         """
         cached = self._memory.get(origin)
         return cached[1] if cached is not None else self.get(origin).rules
@@ -138,7 +138,7 @@ class RobotsCache:
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
-        The rules of each origin as a crawl would find them, for reports; one round trip.
+        Each origin's rules as a crawl would find them, for reports; one round trip.
 
         It does not count as a use: rules that nothing else requests still expire.
         """
@@ -206,7 +206,7 @@ class RobotsCache:
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
-        The rules of a record; None: they are of no use here, and robots.txt is fetched again.
+        A record's rules; None: they are of no use here, and robots.txt is fetched again.
 
         So it is with rules of another crawl, and of a version that writes them in another form.
         """

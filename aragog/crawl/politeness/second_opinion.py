@@ -5,7 +5,7 @@ Where reppy is installed, both read the same bytes and answer for the same paths
 each rule of our group speaks of. Every difference is counted, and the file is kept with what each
 said, for a person to look at; what the crawl does follows our parser alone. Files that would make
 reppy backtrack are left out: with several wildcards it takes minutes (`robots_engines`). So are
-those with anything but printable ASCII, because it is C++ that nobody maintains any more.
+those with anything but printable ASCII, because it is C++ that nobody maintains anymore.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SecondOpinion:
 
 
 def is_safe(body: bytes) -> bool:
-    """Whether reppy can read a file in bounded time: at most one wildcard a line. Pure."""
+    """Whether reppy can read a file in bounded time: at most one wildcard per line. Pure."""
     if len(body) > MOST_BYTES or _UNUSUAL.search(body):
         return False
     return all(line.count(b"*") <= 1 and len(line) <= MOST_LINE_BYTES for line in body.splitlines())

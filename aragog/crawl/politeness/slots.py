@@ -99,7 +99,7 @@ class PermitDecision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """The state of one domain, for reports."""
+    """One domain's state, for reports."""
 
     key: str
     qps: float
@@ -148,7 +148,7 @@ class DomainState(NamedTuple):
     held_us: int = 0
     """How long after `last_us` that permit expires."""
     factor: int = 100
-    """Backoff factor in percent: 200 halves the rate of the domain."""
+    """Backoff factor in percent: 200 halves the domain's rate."""
     errors_in_a_row: int = 0
     """How many errors came in a row."""
     behind_us: int = 0

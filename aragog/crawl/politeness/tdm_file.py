@@ -98,7 +98,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
 
 
 class TdmRules:
-    """The rules of a file, with their matchers, which are built at the first use."""
+    """A file's rules, with their matchers, which are built at the first use."""
 
     __slots__ = ("_matchers", "_rules")
 

@@ -2,7 +2,7 @@
 Several Redis servers that share keys by consistent hashing, or a single one.
 
 Adding a server moves 1/N of the keys to it, without their values: what the others hold for these
-keys is not read any more. The limiter moves its state itself (docs/adr/0085).
+keys is not read anymore. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class SignInForm:
     """Where it is sent to, absolute."""
     method: str
     values: tuple[tuple[str, str], ...]
-    """Its fields in order, with the values of the page."""
+    """Its fields in order, with the page's values."""
 
     def filled(self, values: Mapping[str, str]) -> bytes:
         """The body to send, with these values in place of the page's."""

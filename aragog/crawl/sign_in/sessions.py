@@ -1,5 +1,5 @@
 """
-The sessions of signed-in crawls, in Redis: the cookies of an origin, for one crawl.
+The sessions of signed-in crawls, in Redis: an origin's cookies, for one crawl.
 
 Cookies are secrets: they are in Redis, like the pages that they open, and in no log, record or
 message.

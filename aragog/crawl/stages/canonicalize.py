@@ -96,7 +96,7 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _wanted(self, batch: ResultBatch) -> ResultBatch:
-        """The batch without URLs that no crawl wants any more; drops their bodies."""
+        """The batch without URLs that no crawl wants anymore; drops their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])

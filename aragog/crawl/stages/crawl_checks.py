@@ -92,7 +92,7 @@ class CrawlChecks:
         """
         The jobs that go on, in order, each for a crawl that wants it.
 
-        Without `pausing`, those of paused crawls go on: nothing is requested for them any more.
+        Without `pausing`, those of paused crawls go on: nothing is requested for them anymore.
         """
         crawls = self.registry.crawls()
         if crawls.are_undisturbed or self.in_flight is None:
@@ -164,7 +164,7 @@ def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
 def following(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
     """The job that a URL gets for the next crawl, once it has ended for the one before. Pure."""
     own = from_the_start(inherited(job, heir, crawls))
-    # The links of the page were followed for another call; this crawl follows them as well.
+    # The page's links were followed for another call; this crawl follows them as well.
     return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
 
 

@@ -113,7 +113,7 @@ class CrawlEndings:
 
         Args:
             jobs: the jobs.
-            urls: the canonical URL of each page, by the URL of its job.
+            urls: the canonical URL of each page, by its job's URL.
             now_ms: the time of the store.
         """
         by_name: dict[str, list[str]] = defaultdict(list)

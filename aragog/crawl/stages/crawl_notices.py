@@ -1,5 +1,5 @@
 """
-Notify the address of a crawl when it is done or has ended, and when too many of its URLs fail.
+Notify a crawl's address when it is done or has ended, and when too many of its URLs fail.
 
 A notice is a delivery of the queue of webhooks: signed, and repeated until it is accepted. It is
 sent first, and then the record says so: killed in between, it is sent once more with the same id.

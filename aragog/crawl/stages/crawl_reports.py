@@ -26,14 +26,14 @@ _NONE_REFUSED = ("refused", "reserved")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a domain is asked now."""
+    """How fast a domain gets requests now."""
 
     rate: float
     """Requests a second, with Crawl-delay and backoff; 0: it is stopped."""
     held_by: str = ""
     """The reason why it waits, in words."""
     robots_unreachable: bool = False
-    """Its robots.txt does not answer, so nothing is asked."""
+    """Its robots.txt does not answer, so nothing is requested."""
     waiting: int = 0
     """URLs of all crawls that wait for it."""
 

@@ -1,14 +1,14 @@
 """
 Begin crawls again by their schedules: enqueue their seeds, and fetch again what is stored.
 
-A round begins when it is due and nothing waits for the crawl any more, so rounds never overlap. Its
+A round begins when it is due and nothing waits for the crawl anymore, so rounds never overlap. Its
 pages and their links are fetched again, each once in a round, with conditional requests where the
 origin gave validators. The bounds `max_urls`, `max_urls_per_host` and `max_bytes` are those of a
 round.
 
 Safe to run twice, and to be killed at any point: first the record says that the round has begun,
 then the seeds are enqueued, then the record says that they are. A run that finds a round without
-its end enqueues all its seeds again; those that wait are left alone, and the links of a page are
+its end enqueues all its seeds again; those that wait are left alone, and a page's links are
 asked for once in a round, because all runs have the same `request_id`.
 """
 

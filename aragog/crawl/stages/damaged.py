@@ -24,7 +24,7 @@ class DamageableStore(Protocol):
     """A store that may have damaged files (`UrlStore`)."""
 
     def serves(self, url: str) -> bool:
-        """Whether the rows of the URL can be used; False when they are in a damaged file."""
+        """Whether the URL's rows can be used; False when they are in a damaged file."""
 
 
 def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:

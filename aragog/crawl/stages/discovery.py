@@ -280,5 +280,5 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(known: int | None, depth: int) -> bool:
-    """Whether the links of a page were followed this deep; if it cannot be recorded, as if so."""
+    """Whether a page's links were followed this deep; if it cannot be recorded, as if so."""
     return known is not None and (known == FULL or known >= depth)

@@ -245,7 +245,7 @@ class Enqueuer:
     def _refused(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """URLs that were taken down, or are outside the scope of the crawl."""
+        """URLs that were taken down, or are outside the crawl's scope."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
         # The scope of links was checked when their page was read.

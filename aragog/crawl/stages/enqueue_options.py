@@ -51,7 +51,7 @@ class EnqueueOptions:
         return {name: getattr(self, name) for name in _OF_JOBS}
 
     def of_seeds(self) -> dict[str, Any]:
-        """The options that are stored with the seeds of a crawl, for its later rounds."""
+        """The options that are stored with a crawl's seeds, for its later rounds."""
         return {name: getattr(self, name) for name in _OF_SEEDS}
 
     def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:

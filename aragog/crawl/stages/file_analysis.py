@@ -25,7 +25,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """The statements in the headers of a file: its uses, and how long it may be kept."""
+    """The statements in a file's headers: its uses, and how long it may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(

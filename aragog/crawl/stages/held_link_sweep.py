@@ -1,7 +1,7 @@
 """
-Decide about held links of hosts from which no page comes any more.
+Decide about held links of hosts from which no page comes anymore.
 
-Links are held while pages of their templates are under way, and looked at again whenever one comes
+Links are held while pages of their templates are under way, and checked again whenever one comes
 (`link_budgets`). When no URL of their domain waits for their crawl, no page will come. Then pages
 that were lost count as under way no longer, and the links are offered once more. If none of a host
 may be followed, they are left out for good: the crawl can end.

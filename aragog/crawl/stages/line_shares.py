@@ -1,7 +1,7 @@
 """
-The shares of crawls in the slots of a domain, by the weights of crawls and tokens.
+The shares of crawls in a domain's slots, by the weights of crawls and tokens.
 
-The slots of a line are shared between the tokens that have requests in it, and those of a token
+A line's slots are shared between the tokens that have requests in it, and those of a token
 between its crawls. What was started without a token counts as one more token. A crawl that has a
 bound of open hosts has no share in the lines of others (`aragog.crawl.politeness.open_hosts`).
 
@@ -68,7 +68,7 @@ def bounded(crawls: Crawls) -> dict[int, int]:
 
 class LineShares:
     """
-    Who has which share of the lines that are looked at now.
+    Who has which share of the lines that are checked now.
 
     Args:
         lines: all lines; asked for places of crawls that have a bound of open hosts.

@@ -1,7 +1,7 @@
 """
 Follow links as far as the templates of their URLs have budgets (`aragog.crawl.traps`).
 
-The budgets of the hosts of a batch are read once; what its pages brought is noted, and the verdict
+The budgets of a batch's hosts are read once; what its pages brought is noted, and the verdict
 about each link follows. Then the links are enqueued, and the budgets are written. If another
 process has changed them in the meantime, they are read again, and what this batch did is noted in
 them.
@@ -46,7 +46,7 @@ class ArrivedPage(NamedTuple):
     """A page that came, and what it brought."""
 
     url: str
-    """The URL of its job."""
+    """Its job's URL."""
     traits: PageTraits | None = None
     """None: it brought no page."""
     links: Sequence[str] = ()
@@ -245,7 +245,7 @@ def _note_moved(budget: HostBudget, moved: Moved) -> None:
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
-    """Note the content of a page; False if earlier pages had the same."""
+    """Note a page's content; False if earlier pages had the same."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:

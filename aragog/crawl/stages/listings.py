@@ -4,7 +4,7 @@ What the rules for items name apart from links to content: pages that continue a
 
 The pages have the depth of the page that names them, so that the pages that they list are reached
 from each of them, and patterns that only accept content do not hold for them. Everything else that
-a link obeys they obey as well: the scope of the crawl, nofollow, `exclude`, robots.txt.
+a link obeys they obey as well: the crawl's scope, nofollow, `exclude`, robots.txt.
 
 Files are jobs of the same crawl without depth, wherever they are: images are mostly on a host of
 their own. The rules of the crawl that leave URLs out hold for them, and `exclude`, nofollow and

@@ -89,14 +89,14 @@ class MaintenanceStage:
             log.info("%d entries of crawls that ended were removed", swept.cancelled)
 
     def sweep_crawls(self) -> None:
-        """End crawls whose time is over, and forget what can be about no URL any more."""
+        """End crawls whose time is over, and forget what can be about no URL anymore."""
         if self.crawls:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
         """Send notices of crawls that have ended or fail, and start the rounds that are due."""
         if self.notices and self.rounds:
-            self.notices.run()  # first: a round that begins is not done any more
+            self.notices.run()  # first: a round that begins is not done anymore
             self.rounds.run()
 
     def sweep_held_links(self) -> None:

@@ -84,7 +84,7 @@ class PageAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedFields:
-    """The fields of a page, or none where they could not be read."""
+    """A page's fields, or none where they could not be read."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -236,7 +236,7 @@ def fields_of(
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
 ) -> AnalyzedFields:
-    """Read only the fields of a page. A part that fails is logged, and its fields are missing."""
+    """Read only a page's fields. A part that fails is logged, and its fields are missing."""
     return _Parts(page.url).fields(page, extractors, texts)
 
 

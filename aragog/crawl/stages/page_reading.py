@@ -41,7 +41,7 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     brought: float = 0.0
-    """How many refreshes it asks for, each as far as its host is believed."""
+    """How many refreshes it asks for, each as far as its host is trusted."""
 
 
 class SitemapReader(Protocol):
@@ -53,7 +53,7 @@ class SitemapReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The pages of a batch by URL: their analyses, or the reason why they failed."""
+    """A batch's pages by URL: their analyses, or the reason why they failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)

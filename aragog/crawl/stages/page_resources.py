@@ -35,7 +35,7 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 from urlspelling.domain import origin
 
-# While another process fetches the rules of an origin.
+# While another process fetches an origin's rules.
 ASK_AGAIN_S = 0.25
 # A slot further away than this is not reserved: the request passes the others instead.
 SLOT_WITHIN_MS = 4_000

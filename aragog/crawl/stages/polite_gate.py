@@ -1,9 +1,9 @@
 """
-The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
+The way to a domain: robots rules first, then a slot. Each URL that is fetched has its own gate.
 
-`Gate` (aragog.crawl.fetcher.gate) is what the fetcher asks: `admit` for every redirect target,
-`acquire_permit` on the open connection just before a request is written, `release_permit` right
-after, `busy` when a 429 or 503 arrives.
+The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
+target, `acquire_permit` on the open connection just before a request is written, `release_permit`
+right after, `busy` when a 429 or 503 arrives.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aragog.crawl.stages.access_rules import (
 from aragog.fetch_record.causes import DeferralCause
 
 ROBOTS_PATH = "/robots.txt"
-# For all redirects of one robots.txt; well within the claim on the refresh, which lasts 60 s.
+# For all redirects of one robots.txt; well below the 60 s that the claim on the refresh lasts.
 ROBOTS_WAIT_MS = 20_000
 LEAST_WAIT_MS = 1_000
 
@@ -36,25 +36,25 @@ class ForbiddenUrls(Protocol):
     """Finds the URLs that get no request (`AccessRules.forbidden`)."""
 
     def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
-        """The normalized URLs that must not be asked, regardless of robots.txt, each with why."""
+        """Return the normalized URLs that must never be requested, each with the reason."""
 
 
 class RobotsGate:
     """
     The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
-    a URL that must not be asked, such as one of a blocked host.
+    a URL that must not be requested, such as one on a blocked host.
 
-    Redirects are waited for longer than those of pages: robots.txt is requested from the start each
-    time, so on a domain with a backlog it would never be fetched otherwise. All of them share one
-    time, because other origins' rules wait for the same threads. Close the gate when the fetch is
-    over.
+    The gate waits longer for redirects than for those of pages: robots.txt is requested from the
+    start each time, so on a domain with a backlog it would never be fetched otherwise. All
+    redirects share one time limit, because other origins' rules wait for the same threads. Close
+    the gate when the fetch is over.
 
     Args:
         limiter: gives slots and permits.
-        slot: of the first request.
-        rest_s: how long a busy origin rests that names no time (`pipeline.retry_first_s`).
-        forbidden: finds redirect targets that must not be asked.
-        inline_ms: how far off a slot may be that is waited for.
+        slot: the first request's slot.
+        rest_s: how long to back off if a busy origin gives no time (`pipeline.retry_first_s`).
+        forbidden: finds redirect targets that must not be requested.
+        inline_ms: the gate waits for slots up to this far ahead.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """The limiter's names of the domains whose responses were redirects."""
+        """The limiter's names for the domains whose responses were redirects."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
-        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        """Return whether the redirect target may be requested; `acquire_permit` awaits its slot."""
         self.redirected_by.add(self._slot.key)
         if verdict := self._forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
@@ -92,7 +92,7 @@ class RobotsGate:
         return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
-        """Take the place of the current slot; Later, with the reason, if the new one is far."""
+        """Replace the current slot; return Later, with the reason, if the new one is far off."""
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
@@ -102,10 +102,11 @@ class RobotsGate:
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return None if the request may be sent now; Later if its slot passed and the next is far.
+        Return None if the request may be sent now; Later if its slot passed and the next is far
+        off.
 
         Raises:
-            LimiterUnavailable: its Redis does not answer.
+            LimiterUnavailable: its Redis does not respond.
         """
         while not self._limiter.acquire_permit(self._slot):
             request = self._request(self._slot.key, self._slot.interval_us / 1e6)
@@ -114,18 +115,18 @@ class RobotsGate:
         return None
 
     def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature
-        """The request is written: the domain's next one counts from now."""
+        """Note that the request is written: the domain's next one counts from now."""
         self._limiter.release_permit(self._slot)
 
     def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """The origin asks for a rest: no worker sends a request to its domain until then."""
+        """Back off at the origin's request: until then, no worker sends its domain a request."""
         if wait_s is None:
             wait_s = self._rest_s
         self._limiter.pause(self._slot.key, wait_s)
 
     @property
     def key(self) -> str:
-        """The limiter's name of the domain that was asked last."""
+        """The limiter's name for the domain of the last request."""
         return self._slot.key
 
     def __enter__(self) -> Self:
@@ -158,7 +159,7 @@ class PoliteGate(RobotsGate):
         self._purposes = purposes
 
     def admit(self, url: str, given: str) -> Admission:
-        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        """Return whether the redirect target may be requested; `acquire_permit` awaits its slot."""
         self.redirected_by.add(self._slot.key)
         verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
         match verdict:

@@ -121,7 +121,7 @@ class Versions(NamedTuple):
     rules: RulesVersions = NO_RULES
 
     def fields(self, record: Record) -> dict[str, bytes]:
-        """The fields of a page that say so; its texts are not looked at where none is stored."""
+        """The fields of a page that say so; its texts are not checked where none is stored."""
         found = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
             found[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
@@ -182,7 +182,7 @@ def reextract_batch(
     purposes: Sequence[str] = (),
 ) -> Counter[str]:
     """
-    Extract the fields of each page again, and count the outcomes.
+    Extract each page's fields again, and count the outcomes.
 
     The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
     `reserved` (its site refuses it for a purpose of each crawl that it is kept for, `purposes` for

@@ -134,7 +134,7 @@ class RefreshStage:
         """
         Read the sitemaps and feeds of watched pages' hosts that are not read yet.
 
-        Sitemaps are named by robots.txt, feeds by the pages themselves. Each host is looked at once
+        Sitemaps are named by robots.txt, feeds by the pages themselves. Each host is checked once
         a week, at most `_MOST_LOOKED_AT` in a tick.
         """
         if self.signals is None or not self.settings.refresh.signals:

@@ -1,7 +1,7 @@
 """
 Release URLs from the lines of their domains, each shortly before its slot.
 
-A line is looked at when its domain has a slot to give. The most urgent URLs of the line get the
+A line is checked when its domain has a slot to give. The most urgent URLs of the line get the
 slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and continue to
 `fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
 urgent URL does not wait for the others.
@@ -60,9 +60,9 @@ LOOK_EVERY_S = 0.1
 TRY_AGAIN_S = 1.0
 # One look at a server claims up to this many lines.
 MOST_LINES = 200
-# A line is looked at again after this at the earliest; the slots of this time are given together.
+# A line is checked again after this at the earliest; the slots of this time are given together.
 LOOK_AGAIN_MS = 500
-# The line of an origin whose robots.txt fails is looked at this often, if nobody reports its rules.
+# The line of an origin whose robots.txt fails is checked this often, if nobody reports its rules.
 RULES_LOOK_MS = 30_000
 # URLs that leave the line of an origin's robots.txt with one look.
 MOST_FOR_RULES = 1_000
@@ -85,7 +85,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """The rules of each origin as they are now; does not count as a use."""
+        """Each origin's rules as they are now; does not count as a use."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class ReleaseStage:
     Args:
         lines: the lines of all domains.
         limiter: gives the slots.
-        overrides: after a change of them, the lines of the domains concerned are looked at.
+        overrides: after a change of them, the lines of the domains concerned are checked.
         sender: sends the URLs to `fetch`.
         robots: knows whether URLs that wait for a robots.txt may go on.
         clock: the wall clock of this machine.

@@ -57,7 +57,7 @@ class PageRenderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RenderStage:
-    """Renders the pages of a batch, one after the other."""
+    """Renders a batch's pages, one after the other."""
 
     spool: BodyStore
     renderer: PageRenderer

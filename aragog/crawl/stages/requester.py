@@ -1,5 +1,5 @@
 """
-The requests of a batch, side by side, each at its slot.
+A batch's requests, side by side, each at its slot.
 
 A defect of aragog in one fetch becomes an outcome, so that the rest of the batch succeeds.
 """
@@ -234,7 +234,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
     Whether the domain that was asked last answered as it should; None where that is not known.
 
     A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
-    One that withholds its pages (401, 402, 403, 451) is asked less often, like one with errors.
+    One that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
     """
     match outcome:
         case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):

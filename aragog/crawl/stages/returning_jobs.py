@@ -165,7 +165,7 @@ def delayed_batches(
     have gone by.
 
     Jobs within `span_ms` of the first share its message: `fetch` waits that long inside the task,
-    so a domain at 10 requests a second costs one message a second, not ten.
+    so a domain at 10 requests per second costs one message a second, not ten.
     """
     outgoing: list[OutgoingMessage] = []
     group: list[Delayed] = []

@@ -1,5 +1,5 @@
 """
-Revalidation: select the jobs of a batch to fetch, and their validators, by what is stored of them.
+Revalidation: select a batch's jobs to fetch, and their validators, by what is stored of them.
 
 What a 304 then does to the stored page is in `not_modified`.
 

@@ -91,7 +91,7 @@ class RobotsStage:
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
-        Fetch the rules and return the messages to send next, also if the rules are unreachable.
+        Fetch the rules and return the messages to send next, even if the rules are unreachable.
 
         Raises:
             TransientError: Redis did not answer; the batch runs again.
@@ -102,7 +102,7 @@ class RobotsStage:
 
     def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
-        The batch without URLs that no crawl wants any more, and without origins of these alone.
+        The batch without URLs that no crawl wants anymore, and without origins of these alone.
 
         URLs of paused crawls go to `fetch`, which keeps them.
         """

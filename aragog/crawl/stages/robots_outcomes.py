@@ -1,4 +1,4 @@
-"""What the fetch of a robots.txt or tdmrep.json means for the rules of its origin. Pure."""
+"""What the fetch of a robots.txt or tdmrep.json means for its origin's rules. Pure."""
 
 from __future__ import annotations
 

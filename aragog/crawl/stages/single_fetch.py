@@ -6,7 +6,7 @@ of its domain, and a permit right before the request is written. What prevents a
 outcome, as what the origin does is. robots.txt is fetched here where its rules are not known; no
 worker has to run.
 
-Safe to run twice: nothing is stored but robots.txt rules and the state of the limiter.
+Safe to run twice: nothing is stored but robots.txt rules and the limiter's state.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25
-"""Between two looks while another process fetches the rules of an origin."""
+"""Between two looks while another process fetches an origin's rules."""
 LEAST_WAIT_MS = 25
 """Between two requests for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
@@ -160,7 +160,7 @@ class SingleFetch:
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
-        The outcome of a request, or why there was none.
+        A request's outcome, or why there was none.
 
         Args:
             request: what to request.

@@ -19,7 +19,7 @@ RULES_KNOWN_MS = int(LOOK_AGAIN_S * 1000) + 500
 
 
 class InLine(NamedTuple):
-    """A job that waits in the line of its domain."""
+    """A job that waits in its domain's line."""
 
     job: UrlJob
     key: str
@@ -51,7 +51,7 @@ class LineStore(Protocol):
         """Put requests into the lines of their domains."""
 
     def look(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have lines looked at after this time at the latest."""
+        """Have lines checked after this time at the latest."""
 
 
 class WaitingLine:

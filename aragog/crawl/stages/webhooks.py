@@ -99,7 +99,7 @@ _CRAWL = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
-    """Used in a delivery instead of a webhook's name: the address of a crawl."""
+    """Used in a delivery instead of a webhook's name: a crawl's address."""
     return _CRAWL + name
 
 

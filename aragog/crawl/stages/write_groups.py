@@ -27,7 +27,7 @@ Write = Callable[[Sequence[PageWrite]], Sequence[Written]]
 
 
 class WaitingWrite:
-    """The pages of one batch, on their way into the store."""
+    """One batch's pages, on their way into the store."""
 
     def __init__(self, pages: Sequence[PageWrite]) -> None:
         self.pages = pages
@@ -71,7 +71,7 @@ class WriteGroups:
 
     def _taken(self, first: WaitingWrite | None) -> list[WaitingWrite]:
         """
-        `first` and the batches that have waited longest, none of which waits any more.
+        `first` and the batches that have waited longest, none of which waits anymore.
 
         Empty if `first` was taken before, or if none waits.
         """

@@ -29,7 +29,7 @@ MOST_HELD = 10_000
 MOST_LEFT = 1_000_000
 """Links that are counted as left out for a crawl on one server; they take 7 MB there."""
 LOOKED_AT = 500
-"""Held links of a host that are looked at together when a page comes."""
+"""Held links of a host that are checked together when a page comes."""
 CODE_BYTES = 6
 _BUCKETS = 4_096
 _WHERE = "redis, links of hosts that wait"
@@ -73,12 +73,12 @@ class Moved(NamedTuple):
     left_out: int
     """Links that are counted as left out now."""
     taken_back: int
-    """Links that were, and are not any more."""
+    """Links that were, and are no longer."""
 
 
 class HeldLinks:
     """
-    The links of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    One system's links. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers that share the hosts.

@@ -96,7 +96,7 @@ class HostBudget:
     """Pages that others of their branch linked to again."""
 
     def template(self, name: str) -> TemplateBudget:
-        """The budget of a template; a new one replaces the one unused for longest."""
+        """A template's budget; a new one replaces the one unused for longest."""
         found = self.templates.get(name)
         if found is None:
             found = self.templates[name] = TemplateBudget()
@@ -190,11 +190,11 @@ class HostBudget:
         return credited > 0 and all(one.has_credit or one.is_untried for one in budgets)
 
     def _waits(self, part: UrlPart) -> bool:
-        """Whether the URL without a part, which is to be looked at first, waits itself."""
+        """Whether the URL without a part, which is to be checked first, waits itself."""
         return part.without in self.named and part.without not in self.seen
 
     def _variants(self, is_of: UrlTemplates) -> list[TemplateBudget]:
-        """The parts of a URL without which it was followed before."""
+        """A URL's parts without which it was followed before."""
         return [self.template(p.template) for p in is_of.in_query if p.without in self.seen]
 
     @staticmethod

@@ -61,7 +61,7 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
     Write a new file, replacing one that exists; returns the number of rows.
 
-    The rows are read once or twice; `names` are the columns that come first, also where no row has
+    The rows are read once or twice; `names` are the columns that come first, even if no row has
     a value.
 
     Raises:

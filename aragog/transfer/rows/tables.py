@@ -28,7 +28,7 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
     The columns of a table, in order, and its rows, which are read once for the columns.
 
-    `names` come first, also where no row has a value; a record's members stand at its place.
+    `names` come first, even if no row has a value; a record's members stand at its place.
     """
 
     def flattened() -> Iterator[Row]:

@@ -93,7 +93,7 @@ class CsvFile:
 
 
 def line_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each line."""
+    """Each line's URL."""
     with closing(open_to_read(file)) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
             yield _url_of(orjson.loads(line), column)

@@ -1,7 +1,7 @@
 """
 A bucket of S3, as content stores and packs use it.
 
-boto3 costs about 2 ms of CPU a call: nothing on the way of a metadata read comes here. Plain S3
+boto3 costs about 2 ms of CPU per call: nothing on the way of a metadata read comes here. Plain S3
 only: no conditional writes, no lists but in key order. In a bucket with versions a delete removes
 all versions of an object, because what was taken down must not be left in one.
 """

@@ -8,7 +8,7 @@ What is known of packs beside their files: which are young, and what of them is 
 | `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
 | `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
-| `pack-fresh` | packs whose hosts were not looked at yet | `i:at`; `i:h:<host>`: bytes of a host |
+| `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host |
 | `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
 Each is a record of the registry, in the bucket that its pack's name falls into; the last is in the
@@ -34,7 +34,7 @@ _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i
 MOST_HOSTS = 32
 """Of a pack: the hosts with the most bytes, whose records may share a dictionary."""
 BUSY_MS = 600_000
-"""How long a process has for one rewrite before another one may begin it."""
+"""How long a process has for one rewrite before another process may begin it."""
 
 
 class PackCatalog:
@@ -63,7 +63,7 @@ class PackCatalog:
         self._registry.put_many(rows)
 
     def looked_at(self, pack: str) -> None:
-        """The hosts of the pack were looked at."""
+        """The pack's hosts were checked."""
         self._drop(FRESH, pack)
 
     def settled(self, pack: str) -> None:
@@ -71,7 +71,7 @@ class PackCatalog:
         self._drop(OPEN, pack)
 
     def dead(self, pointers: Iterable[PackPointer]) -> None:
-        """Records that no page has any more."""
+        """Records that no page has anymore."""
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
@@ -83,7 +83,7 @@ class PackCatalog:
 
     def share(self, pointer: PackPointer, url: str) -> None:
         """
-        Note that the page of a URL has a record that was written for another one.
+        Note that the page of a URL has a record that was written for another page.
 
         The URL and not its id: a copy of the store may give it another id.
         """
@@ -129,7 +129,7 @@ class PackCatalog:
         return self._registry.get(self._row(kind, pack))
 
     def moved(self, pack: str) -> None:
-        """No page has a record of the pack any more; it is deleted after a grace."""
+        """No page has a record of the pack anymore; it is deleted after a grace."""
         now_ms = self._now_ms()
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
 

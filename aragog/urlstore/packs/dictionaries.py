@@ -1,5 +1,5 @@
 """
-Dictionaries of packs: what the records of one host have in common, once, at the beginning.
+Dictionaries of packs: what one host's records have in common, once, at the beginning.
 
 As in "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic number 0x184D2A5D
 has the dictionary, compressed, in the format of RFC 8878, section 5; every frame of the file names

@@ -178,7 +178,7 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add the records of a batch to the open pack; `now`: somebody waits, so it closes at once.
+        Add a batch's records to the open pack; `now`: somebody waits, so it closes at once.
 
         `urls` is how many URLs of the batch wait for it. Raises nothing: the ticket tells whether
         the pack could be put.
@@ -213,7 +213,7 @@ class PackWriter:
         """
         Put records as a pack of their own, which begins with the dictionary that they need.
 
-        For upkeep: such a pack is not looked at again for what its hosts have in common.
+        For upkeep: such a pack is not checked again for what its hosts have in common.
 
         Raises nothing: the ticket tells whether the pack could be put.
         """
@@ -253,7 +253,7 @@ class PackWriter:
 
     def close(self) -> None:
         """
-        Put the open pack, and end the thread that would; at the latest as the process ends.
+        Put the open pack, and end the thread that would; at the end of the process if not before.
 
         The writer can be used again, and is closed again then.
         """
@@ -332,7 +332,7 @@ class PackWriter:
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
-    """How many bytes the records of each host have."""
+    """How many bytes each host's records have."""
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())

@@ -17,10 +17,10 @@ NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
 
 
 class PackPointer(NamedTuple):
-    """A record in a pack; it never matches other bytes than those it was made for."""
+    """A record in a pack; it only matches the bytes it was made for."""
 
     pack: str
-    """The name of the pack."""
+    """The pack's name."""
     offset: int
     length: int
     """Of the compressed record, in bytes."""

@@ -1,4 +1,4 @@
-"""The entries of a page in the index of contents, added and removed. Pure."""
+"""A page's entries in the index of contents, added and removed. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zengraph.records import Mutation
 
 
 def put(plan: PageWritePlan) -> list[Mutation]:
-    """The entries of a page for the index of contents, without those that are there already."""
+    """A page's entries for the index of contents, without those that are there already."""
     likeness = plan.page.likeness
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []

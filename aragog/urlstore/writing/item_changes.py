@@ -88,7 +88,7 @@ class ItemNews:
 
     def of(self, plan: PageWritePlan) -> dict[str, Values]:
         """
-        Each changed value of the items of a page, by a name such as `items.cards["L-1"].price`.
+        Each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
         An item that came or went has one name, `items.cards["L-1"]`, and all values in it; items
         without a key are told together, as the field of the page. One short scan for each changed

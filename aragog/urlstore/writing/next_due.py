@@ -22,7 +22,7 @@ WATCHED, UNWATCHED = b"1", b"0"
 
 
 class Next(NamedTuple):
-    """The schedule of a page after a fetch."""
+    """A page's schedule after a fetch."""
 
     cell: bytes
     """The refresh state, for the node."""
@@ -78,7 +78,7 @@ def planned(
     """
     The next fetch of the page at `canonical`, whose node holds `row`.
 
-    `trust` says how far the signals of its host are believed; None: it has none.
+    `trust` says how far the signals of its host are trusted; None: it has none.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):

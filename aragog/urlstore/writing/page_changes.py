@@ -162,7 +162,7 @@ def _led_elsewhere(plan: PageWritePlan) -> bool:
 
 
 def _is_other_body(plan: PageWritePlan) -> bool:
-    """Whether the body is another one, whatever it is compressed with."""
+    """Whether the body is different, whatever it is compressed with."""
     before, seen = state_of(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
         return _hashes(plan) is not None

@@ -49,7 +49,7 @@ class PageWritePlan:
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored ones."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
-    """What changed of the items of the page, as the change feed names it."""
+    """What changed of the page's items, as the change feed names it."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
@@ -189,7 +189,7 @@ def refuses(row: Row, page: PageWrite) -> bool:
 
 
 def seen_at_ms(row: Row, *, failed: bool) -> int:
-    """When the content of the node was fetched; for a failure, attempts count too."""
+    """When the node's content was fetched; for a failure, attempts count too."""
     facts = facts_of(row)
     fetched = facts.get("fetched_at_ms") or 0
     tried = facts.get("attempted_at_ms") or 0 if failed else 0
@@ -357,7 +357,7 @@ def fill_next_fetch(
     """
     Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`).
 
-    `trust` says how far the signals of the page's host are believed.
+    `trust` says how far the signals of the page's host are trusted.
     """
     seen = plan.page.seen
     if seen is None:

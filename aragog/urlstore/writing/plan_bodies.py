@@ -1,9 +1,9 @@
 """
-The bodies of a batch: what each page writes of its body, and what becomes of the one before.
+A batch's bodies: what each page writes of its body, and what becomes of the one before.
 
 Bodies are put before anything points to them. Of a batch that was packed before its pages are
 planned (`packing`), some records turn out to be of no use, because something newer is stored or the
-page joins another one: they are dead, and their URLs keep them in mind for a takedown. Those of
+page joins another page: they are dead, and their URLs keep them in mind for a takedown. Those of
 URLs that are refused must go.
 """
 
@@ -62,7 +62,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Confirm the stored body, if it is this one; False: it is another one."""
+    """Confirm the stored body, if it is this one; False if it is different."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -113,7 +113,7 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Note the records of pages that are stored under other URLs than those of their fetch, and of
-    pages that have the record of another one.
+    pages that have another page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -162,7 +162,7 @@ def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan
 
 
 def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
-    """Whether a page has the record of another one, by its plan or as a killed batch wrote it."""
+    """Whether a page has another page's record, by its plan or as a killed batch wrote it."""
     if shared_body(plan) is not None:
         return True
     cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -193,7 +193,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """What the record of a page is made of."""
+    """What a page's record is made of."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,

@@ -7,7 +7,7 @@ refuses URLs that were never seen. In both cases the marker is written first, so
 progress cannot restore the data; then everything else is deleted: fields, history, content,
 watches, and entries in the change feed, the link journal and other pages' inlinks.
 
-A redirect, a canonical URL or a merge may have stored what a URL sent under another one. That data
+A redirect, a canonical URL or a merge may have stored what a URL sent under another URL. That data
 is found by its sender and deleted as well; those URLs are not refused.
 
 Safe to repeat. Killed anywhere, it is completed by the next: the list in which a takedown finds a
@@ -170,7 +170,7 @@ class Takedown:
 
         A later fetch may bring it back, one of that time or before may not; watches and the next
         fetch stay. The change feed has an entry for it, written before anything is deleted, and
-        shows no earlier values any more.
+        shows no earlier values anymore.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:

@@ -79,7 +79,7 @@ class Trust:
         """
         End the trust in a canonical URL that nobody fetched: the page of `url` names it too.
 
-        It is not believed again until it is fetched. Killed half-way, a repeated call completes it.
+        It is not trusted again until it is fetched. Killed half-way, a repeated call completes it.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")

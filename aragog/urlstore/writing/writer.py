@@ -409,7 +409,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        # Of a page that only joins another one nothing is stored: what is, has its own response.
+        # Nothing is stored for a page that only joins another: what is stored has its own response.
         brings = page.content is not None and not plan.copy
         column = nodes.FETCHED if brings else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}

@@ -139,7 +139,7 @@ def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
         ("lifetime_s = 86401.0", "identity.lifetime_s: must be at most 86400"),
         ("lifetime_s = 0.0", "identity.lifetime_s: must be above 0"),
         ('components = ["@method"]', "identity.components: must have @authority"),
-        ('components = ["@authority", "cookie"]', "identity.components: must be of"),
+        ('components = ["@authority", "cookie"]', "identity.components: must be one of"),
         ('components = ["@authority", "@authority"]', "identity.components: has a component twice"),
         (
             'key = "k"\nagent = "https://bot.test/k"\n[fetch]\nheaders = { signature-agent = "x" }',

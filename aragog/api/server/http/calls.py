@@ -83,7 +83,7 @@ class StoreCalls:
     async def metadata(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `call(store, ...)`; raises Overloaded, TimeoutError and the errors of the store."""
+        """Run `call(store, ...)`; raises Overloaded, TimeoutError and the store's errors."""
         return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def read(

@@ -80,7 +80,7 @@ class ApiConnection(asyncio.Protocol):
 
     Args:
         service: shared by all connections.
-        server_state: uvicorn's: its connections and tasks, and the headers of every response.
+        server_state: uvicorn's: its connections and tasks, and every response's headers.
 
     Attributes:
         transport: of the connection.

@@ -54,7 +54,7 @@ class ExchangeConnection(Protocol):
     readable_again: asyncio.Event
     """Set while it reads."""
     server_state: Any
-    """uvicorn's: tasks, and the headers of every response."""
+    """uvicorn's: tasks, and every response's headers."""
     transport: asyncio.Transport
 
     def pause_reading(self) -> None:
@@ -278,7 +278,7 @@ class AsgiExchange(Exchange):
 
 class _HeaderLines:
     """
-    The headers of a response as lines, and what they say about its body and its connection.
+    A response's headers as lines, and what they say about its body and its connection.
 
     Raises:
         RuntimeError: a header would break the head.
@@ -303,7 +303,7 @@ class _HeaderLines:
 
 
 def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
-    """The scope of a request; raises HttpParserInvalidURLError or UnicodeError."""
+    """A request's scope; raises HttpParserInvalidURLError or UnicodeError."""
     url = parse_url(head.target)
     client, server, scheme = connection.addresses
     return {

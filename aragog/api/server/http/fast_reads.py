@@ -160,7 +160,7 @@ class FastReads:
         return done
 
     def _encoded(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """The headers of every response as bytes; the server makes new ones once a second."""
+        """Every response's headers as bytes; the server makes new ones once a second."""
         if headers is not self._common_of:
             self._common_of = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)

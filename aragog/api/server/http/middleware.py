@@ -63,7 +63,7 @@ class Guarded:
 
 class RequestBody:
     """
-    The body of one request, which the application reads only after it has checked the token.
+    One request's body, which the application reads only after it has checked the token.
 
     Attributes:
         unread: the application has not had all of it.

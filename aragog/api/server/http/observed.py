@@ -29,7 +29,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class RequestCounts(Collector):
     """
-    The requests of this process: counted in a dictionary, because a request pays for it.
+    The process's requests: counted in a dictionary, because a request pays for it.
 
     Attributes:
         requests: how many, by (method, route, status).
@@ -60,7 +60,7 @@ REGISTRY.register(COUNTS)
 
 
 class Observer:
-    """Records the requests of one server; used only on its event loop."""
+    """Records one server's requests; used only on its event loop."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._log = AccessLog(settings.access_log_share)

@@ -36,7 +36,7 @@ def read_records(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     """
-    The record of each URL, in any spelling, in order.
+    Each URL's record, in any spelling, in order.
 
     Raises:
         TransientError: the store does not answer.

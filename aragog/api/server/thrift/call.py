@@ -83,7 +83,7 @@ class Call(ThreadCall):
         self.counted_bytes = 0
         """How much of the frame is counted in the server's `requests`, until no thread uses it."""
         self.token: str | None = None
-        """The name of its token."""
+        """Its token's name."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
         """Runs while the call waits."""

@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _count_buffer(self) -> bool:
-        """Count the buffer if it is large; False if it exceeds the memory of this client."""
+        """Count the buffer if it is large; False if it exceeds this client's memory."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
         more = size - self._counted_bytes

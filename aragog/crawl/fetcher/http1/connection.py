@@ -65,7 +65,7 @@ class HttpConnection:
         address: the IP address of the origin, also behind a proxy; None where that resolves names.
         tls: TLS version; None for plain TCP.
         alpn: the protocol that the server chose of those offered; None if it chose none.
-        protocol: HTTP/1.1, until the adapter sets another one.
+        protocol: HTTP/1.1, until the adapter sets a different one.
         used: number of requests sent on it.
         on_close: called when it is closed.
         keep_tls: called with its TLS state, which has its session, after it was closed.
@@ -218,7 +218,7 @@ def connect(
 
     Args:
         peer: the origin; its host is the name in SNI and in the certificate.
-        addresses: allowed addresses of the origin, or the addresses of the proxy.
+        addresses: allowed addresses of the origin, or the proxy's addresses.
         deadline: limits every step.
         tls: None for plain HTTP.
         tunnel: the target of the proxy's tunnel; None without a proxy.

@@ -12,7 +12,7 @@ from aragog.runtime.green_threads import GreenEvent
 from aragog.runtime.open_files import limit
 
 # Servers close idle connections after 5 s (Apache) to 75 s (nginx), which is noticed when one is
-# taken. The jobs of a domain may be a minute apart.
+# taken. A domain's jobs may be a minute apart.
 IDLE_S = 70.0
 
 # A domain that takes a request a second frees no connection for others in between: with 250 such

@@ -1,8 +1,8 @@
 """
-Reader for HTTP/1 responses: heads, lines and bodies from a stream of bytes.
+Reader for HTTP/1 responses: heads, lines and bodies from a byte stream.
 
-It uses no socket, only a function `receive`, which returns the next bytes, b"" at the end of the
-stream, and may raise `TransportError`.
+It uses no socket, only a function `receive`, which returns the next bytes (b"" at the end of the
+stream) and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Interim responses (1xx) before the final one; more would only delay the fetch.
+# The most interim responses (1xx) before the final one; more would only delay the fetch.
 MAX_INTERIM = 16
 
-# A chunk-size line: 16 hex digits and room for extensions, which are skipped.
+# The longest chunk-size line: 16 hex digits plus room for extensions, which are skipped.
 MAX_CHUNK_LINE_BYTES = 4096
 
 # Each chunk costs about 3 µs; ten thousand nearly empty ones are an attack.
@@ -29,10 +29,10 @@ class ResponseReader:
     A buffered reader over `receive`.
 
     Args:
-        receive: next bytes; b"" at the end.
+        receive: returns the next bytes; b"" at the end.
 
     Attributes:
-        line_bytes: the total size of all lines that were read between and after chunks.
+        line_bytes: the total size of all lines read between and after chunks.
     """
 
     __slots__ = ("_at", "_buffer", "_receive", "line_bytes")
@@ -45,15 +45,15 @@ class ResponseReader:
 
     @property
     def pending(self) -> bool:
-        """True when there are received bytes that were not read yet."""
+        """Whether there are received bytes that have not been read yet."""
         return self._at < len(self._buffer)
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response; interim ones (100, 103, …) are skipped.
+        Read the final response's head; interim responses (100, 103, …) are skipped.
 
-        A head that the end of the connection ends behind a whole line counts, as in browsers, but
-        not where a page must follow: an empty one must not replace what is stored.
+        A head that ends with the connection after a complete line is accepted, as in browsers,
+        unless a page must follow: an empty page must not replace the stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -73,7 +73,7 @@ class ResponseReader:
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """Read up to the next empty line, which is consumed; False: the stream ended before it."""
+        """Read through the next empty line; False means that the stream ended before it."""
         buffer, searched = self._buffer[self._at :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -127,7 +127,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Return where the head ends and the body begins; the latter is 0 if not received yet."""
+    """Return where the head ends and where the body begins; 0 if that was not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:
@@ -145,7 +145,7 @@ def _closed_early(started: bool) -> TransportError:
 
 def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     """
-    Yield the pieces of one body, without chunk framing, until it is complete.
+    Yield a body in pieces, without chunk framing, until it is complete.
 
     Raises:
         TransportError: the body ended early or has invalid chunks; the pieces so far are valid.

@@ -117,7 +117,7 @@ class SessionKey(NamedTuple):
     address: str
     way: str = "direct"
     http2: bool = False
-    """It was offered; the context is another one."""
+    """It was offered; the context is different."""
 
 
 class EndedTls(Protocol):

@@ -1,4 +1,4 @@
--- spool_pack: do not count bodies any more, because a process has them for an open pack.
+-- spool_pack: do not count bodies anymore, because a process has them for an open pack.
 --
 -- keys: spool packed index bodies...
 -- args: prefix_bytes

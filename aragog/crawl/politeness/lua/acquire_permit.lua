@@ -50,7 +50,7 @@ if state.holder ~= 0 and not mine then
   state.last, state.holder = state.last + state.held, 0
 end
 local front = state.last - state.lag
--- What is granted here is granted by the owner of the domain: a state that moved is unknown here.
+-- What is granted here is granted by the domain's owner: a state that moved is unknown here.
 local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
 if version ~= ring then return redis.error_reply(OTHER_RING) end
 state.last = math.max(state.last, restart)

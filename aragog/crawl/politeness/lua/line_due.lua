@@ -1,9 +1,9 @@
--- line_due: claim the lines whose time to be looked at has come.
+-- line_due: claim the lines whose time to be checked has come.
 --
 -- keys: due waiting taken leases shares old_due old_leases
 -- args: most lease_ms prefix_bytes
 --
--- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is looked at next (ms)
+-- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
 -- KEYS[3]  {prefix}lines2:taken    hash   token -> what was taken and not settled, see line_take.lua
 -- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries go back into their lines (ms)

@@ -3,10 +3,10 @@
 -- keys: due waiting shares old_due old_waiting old_taken old_leases
 -- args: prefix old_prefix most
 --
--- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is looked at next (ms)
+-- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
 -- KEYS[3]  {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
--- KEYS[4]  {prefix}lines:due       zset   domain -> when its line is looked at next (ms)
+-- KEYS[4]  {prefix}lines:due       zset   domain -> when its line is checked next (ms)
 -- KEYS[5]  {prefix}lines:waiting   zset   domain -> how many requests are in its line
 -- KEYS[6]  {prefix}lines:taken     hash   token -> entries that were taken and not settled, in MessagePack
 -- KEYS[7]  {prefix}lines:leases    zset   token -> when its entries go back into their lines (ms)

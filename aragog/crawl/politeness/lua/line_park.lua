@@ -3,7 +3,7 @@
 -- keys: due waiting shares lists...
 -- args: prefix_bytes entries...
 --
--- KEYS[1]    {prefix}lines2:due      zset   domain -> when its line is looked at next (ms)
+-- KEYS[1]    {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]    {prefix}lines2:waiting  zset   domain -> how many requests are in its line
 -- KEYS[3]    {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
 -- KEYS[4..]  {prefix}line2:<priority>:<share>:<domain>   list   the line's requests of one priority and crawl; one
@@ -13,7 +13,7 @@
 --            front of its list, and the entry
 --
 -- Returns 1.
--- After it each entry is in its list, and each line is looked at no later than its entries ask for.
+-- After it each entry is in its list, and each line is checked no later than its entries ask for.
 even_when_full(KEYS[1])
 local prefix_bytes = tonumber(ARGV[1])
 for n = 4, #KEYS do

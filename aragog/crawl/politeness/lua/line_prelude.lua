@@ -11,7 +11,7 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local LAST_BAND = 3
--- Further crawls wait in the share 0, so that the text of a domain stays short.
+-- Further crawls wait in the share 0, so that a domain's text stays short.
 local MOST_SHARES = 200
 
 -- Return the priority, the share and the domain in the key of a list.
@@ -22,7 +22,7 @@ end
 
 local loaded, resolved = {}, {}
 
--- Return the shares of a domain, an array. `save_shares` writes what became of them.
+-- Return a domain's shares, an array. `save_shares` writes what became of them.
 local function shares_of(key, domain)
   if not loaded[domain] then
     local shares = {}

@@ -1,9 +1,9 @@
--- line_settle: end what `line_take` began, and set when the lines are looked at next.
+-- line_settle: end what `line_take` began, and set when the lines are checked next.
 --
 -- keys: due waiting taken leases shares
 -- args: token prefix returned rest...
 --
--- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is looked at next (ms)
+-- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
 -- KEYS[3]  {prefix}lines2:taken    hash   token -> what was taken and not settled, see line_take.lua
 -- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries go back into their lines (ms)
@@ -13,7 +13,7 @@
 -- ARGV[4..]  a list's key and an entry for each of these; then for each line its domain, and after how
 --            long to look at it again (ms)
 --
--- Returns the shares of each line after it. If the lease had ended, all entries are in their lines again already.
+-- Returns each line's shares after it. If the lease had ended, all entries are in their lines again already.
 -- After it an empty line is gone, every other line has its next look, and the tags of shares count what was sent.
 even_when_full(KEYS[1])
 local prefix_bytes = #ARGV[2]

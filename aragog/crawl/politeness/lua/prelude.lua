@@ -19,7 +19,7 @@ local now = time[1] * 1000000 + time[2]
 local EPOCH, NO_EPOCH = '<dd', '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 local OTHER_RING = 'OTHERRING the node has another ring than the caller'
 
--- Return the state of a domain as a table; `known` is false for a domain without a state. `moved` is true
+-- Return a domain's state as a table; `known` is false for a domain without a state. `moved` is true
 -- where another node has taken the state: its value is then longer (domain_export.lua).
 local function read_state(key)
   local packed = redis.call('GET', key)

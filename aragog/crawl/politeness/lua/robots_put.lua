@@ -18,7 +18,7 @@
 -- ARGV[8]  origins that wanted a refresh before this instant (ms) leave KEYS[3]
 -- ARGV[9]  the prefix of KEYS[1]
 -- ARGV[10] how many bytes a record takes besides its own
--- ARGV[11] how many bytes the records of a domain may take
+-- ARGV[11] how many bytes a domain's records may take
 -- ARGV[12] after how long KEYS[4] expires (ms); no record expires later
 --
 -- Returns 1 if older good rules stay in use in place of the error, else 0.

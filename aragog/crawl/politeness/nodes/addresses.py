@@ -29,7 +29,7 @@ class NodeAddresses:
         self._hosts = frozenset[str]().union(*map(hosts_of, known))
 
     def name(self, url: str) -> str:
-        """Return the name of a URL: the URL without user and password, or `redis.url`."""
+        """Return a URL's name: the URL without user and password, or `redis.url`."""
         text = reveal(url)
         if text in (SHARED, self._shared):
             return SHARED
@@ -38,7 +38,7 @@ class NodeAddresses:
 
     def url(self, name: str) -> str:
         """
-        Return the URL of a node.
+        Return a node's URL.
 
         User and password are those of the same server in the settings. A server on a host of the
         settings that they do not name itself gets those of `redis.url`; any other host gets none,

@@ -2,7 +2,7 @@
 Take over the state of domains that move to another limiter node.
 
 A node gives a state away only when it has the ring of the caller: from then it refuses callers with
-an earlier ring, so the state does not change any more, and may be read by several at once. The new
+an earlier ring, so the state does not change anymore, and may be read by several at once. The new
 owner accepts it once under each ring. Until then its callers ask nothing about the domain.
 """
 

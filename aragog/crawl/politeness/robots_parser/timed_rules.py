@@ -1,4 +1,4 @@
-"""Rules of robots.txt that hold at some minutes of the day: Request-rate and Visit-time."""
+"""robots.txt rules that hold at some minutes of the day: Request-rate and Visit-time."""
 
 from __future__ import annotations
 

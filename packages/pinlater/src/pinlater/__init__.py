@@ -27,12 +27,12 @@ For applications:
 The parts:
 
     models.py            jobs, claims, states, sizes
-    queue_settings.py    the settings of a queue: rate, pause, retries, retention; shards apply them
+    queue_settings.py    a queue's settings: rate, pause, retries, retention; shards apply them
     retry_policy.py      the delays between attempts, and when a job is given up
     run_log.py           a line in the log for each run of a job
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
     job_codec.py         the stored format of a job
-    shard.py             the port: the queues of one server
+    shard.py             the port: one server's queues
     redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
     redis_poller.py      how a worker hears of its new jobs
     postgres/            a shard on PostgreSQL; functions.sql applies a queue's rate there

@@ -127,7 +127,7 @@ class Admin:
         return sorted(set().union(*names.values()))
 
     def status(self, queue: str) -> QueueStatus:
-        """Return the status of a queue; sizes and counters are summed over the shards."""
+        """Return a queue's status; sizes and counters are summed over the shards."""
         statuses, missing = self._collect(
             lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
         )
@@ -140,7 +140,7 @@ class Admin:
         return QueueStatus(queue, sizes, settings, stats, missing)
 
     def statuses(self) -> list[QueueStatus]:
-        """Return the status of every queue."""
+        """Return every queue's status."""
         return [self.status(queue) for queue in self.queues()]
 
     def pause(self, queue: str) -> None:

@@ -114,7 +114,7 @@ class Reaper:
         cluster: all its shards are reaped.
         guards: by shard name; shared with the renewer.
         clock: only its stopwatch is used.
-        renew: extends the claims of this process; called when a shard is available again.
+        renew: extends this process's claims; called when a shard is available again.
     """
 
     def __init__(

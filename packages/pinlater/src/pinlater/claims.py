@@ -98,7 +98,7 @@ class ClaimRegistry:
         return len(self._claims)
 
     def held(self, queue: str) -> int:
-        """Return how many jobs of a queue this process has; costs 0.1 µs a job of any queue."""
+        """Return how many jobs of a queue this process has; costs 0.1 µs per job of any queue."""
         return sum(claim.queue == queue for claim in list(self._claims.values()))
 
     def set_dispositions(

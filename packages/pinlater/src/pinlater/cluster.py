@@ -350,7 +350,7 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
 
 
 def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
-    """Probe the shard until it is back, or nobody uses the cluster any more."""
+    """Probe the shard until it is back, or nobody uses the cluster anymore."""
     while True:
         time.sleep(PROBER_LOOKS_EVERY_S)
         alive = cluster()

@@ -323,5 +323,5 @@ def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) ->
 
 
 def _escaped(element: Any) -> bytes:
-    """The element as it stands in the body of a message, which is a JSON string with JSON in it."""
+    """The element as it stands in a message's body, which is a JSON string with JSON in it."""
     return orjson.dumps(orjson.dumps(element).decode())[1:-1]

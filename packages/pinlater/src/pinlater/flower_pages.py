@@ -284,7 +284,7 @@ class QueuesPage(QueuePage):
 
 
 class JobsPage(QueuePage):
-    """The jobs of one queue in one state, including waiting jobs, which no worker knows of."""
+    """One queue's jobs in one state, including waiting jobs, which no worker knows of."""
 
     @web.authenticated
     async def get(self) -> None:

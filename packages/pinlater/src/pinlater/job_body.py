@@ -1,5 +1,5 @@
 """
-The body of a job: opaque bytes with a content type, the same for programs in every language.
+A job's body: opaque bytes with a content type, the same for programs in every language.
 
 The first byte of a stored body says what follows:
 
@@ -27,7 +27,7 @@ _TYPE = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 
 
 class JobBody(NamedTuple):
-    """The body of a job."""
+    """A job's body."""
 
     data: bytes
     content_type: str = OCTETS

@@ -28,7 +28,7 @@ _ESCAPED = re.compile("%(25|7C)")
 
 
 class JobRecord(NamedTuple):
-    """The fields of a record."""
+    """A record's fields."""
 
     priority: int
     max_attempts: int
@@ -60,7 +60,7 @@ def encode(job: NewJob, now_ms: int) -> bytes:
 
 def decode(record: bytes) -> JobRecord:
     """
-    Return the fields of a record.
+    Return a record's fields.
 
     Raises:
         InvalidMessage: the record has another version or none.

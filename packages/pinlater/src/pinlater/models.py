@@ -74,7 +74,7 @@ class JobItem(NamedTuple):
 
 
 class JobState(StrEnum):
-    """The state of a job."""
+    """A job's state."""
 
     PENDING = "PENDING"
     """The job waits; it may be due or not."""
@@ -227,7 +227,7 @@ EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """The status of one queue, summed over all shards that answered."""
+    """One queue's status, summed over all shards that answered."""
 
     queue: str
     sizes: Sizes

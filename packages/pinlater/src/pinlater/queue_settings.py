@@ -1,5 +1,5 @@
 """
-The settings of a queue: its rate, pause, retry policy, and how long ended jobs are kept. Pure.
+A queue's settings: its rate, pause, retry policy, and how long ended jobs are kept. Pure.
 
 Each server applies them as it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql` on
 PostgreSQL. `admin.py` changes them.

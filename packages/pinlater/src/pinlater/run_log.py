@@ -4,7 +4,7 @@ One line in the log for each run of a job: a JSON object of the logger `pinlater
     {"queue": "images", "job_type": "thumbnail", "job_id": "0-000000000000002a", "attempt": 1,
      "wait_ms": 12, "run_ms": 340, "outcome": "succeeded"}
 
-`wait_ms` is from when the job was first due until it was claimed, by the clock of its server.
+`wait_ms` is from when the job was first due until it was claimed, by its server's clock.
 `run_ms` is from the start of the task to its end, by the worker's. The line is written after the
 server has accepted the outcome. A worker of job types writes it unless its app's configuration has
 `pinlater_log_runs = False`; a worker of other apps with True.

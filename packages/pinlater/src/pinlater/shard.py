@@ -1,5 +1,5 @@
 """
-`Shard`: the interface to the queues of one server.
+`Shard`: the interface to one server's queues.
 
 `pinlater.redis_shard` keeps them in Redis, `pinlater.postgres.shard` in PostgreSQL,
 and `pinlater.testing.memory_shard` in this process.
@@ -21,7 +21,7 @@ Hold = tuple[str, int]
 
 class Shard(Protocol):
     """
-    The queues of one server. A queue exists after its first job or setting.
+    One server's queues. A queue exists after its first job or setting.
 
     Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
     operation may then have happened or not. Repeating it is safe, except that `enqueue` may add a

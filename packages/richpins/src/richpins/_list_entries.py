@@ -32,7 +32,7 @@ def words_of(node: Node) -> set[str]:
 
 
 def addresses_of(sources: Sources) -> set[str]:
-    """Return the URLs of the page, without scheme and query."""
+    """Return the page's URLs, without scheme and query."""
     document = sources.document
     addresses = {_bare(document.url)}
     addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)

@@ -67,7 +67,7 @@ def lines(text: str) -> list[str]:
 
 
 def shown_text(element: LexborNode) -> str:
-    """Return the text of an element on one line, without scripts, styles and templates in it."""
+    """Return an element's text on one line, without scripts, styles and templates in it."""
     if element.css_first(UNSHOWN) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
@@ -75,7 +75,7 @@ def shown_text(element: LexborNode) -> str:
 
 
 def block_text(element: LexborNode) -> str:
-    """Return the text of an element on one line, as `shown_text`, with gaps between blocks."""
+    """Return an element's text on one line, as `shown_text`, with gaps between blocks."""
     if element.css_first(_PARTED) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
@@ -83,7 +83,7 @@ def block_text(element: LexborNode) -> str:
 
 
 def parted_text(element: LexborNode) -> str:
-    """Return the text of an element on one line, as `shown_text`, with a space between elements."""
+    """Return an element's text on one line, as `shown_text`, with a space between elements."""
     if element.css_first(UNSHOWN) is None:
         return " ".join(element.text(separator=" ").split())
     markup = _HIDDEN.sub("", element.inner_html or "")
@@ -91,7 +91,7 @@ def parted_text(element: LexborNode) -> str:
 
 
 def parted_lines(element: LexborNode) -> list[str]:
-    """Return the texts of an element as `parted_text`, one by one instead of on one line."""
+    """Return an element's texts as `parted_text`, one by one instead of on one line."""
     if element.css_first(UNSHOWN) is None:
         text = element.text(separator="\n")
     else:
@@ -103,7 +103,7 @@ def text_without(
     element: LexborNode, left_out: str, gap: str = " ", max_chars: int | None = None
 ) -> str:
     """
-    Return the text of an element, with a space between others, and `gap` for those of a selector.
+    Return an element's text, with a space between others, and `gap` for those of a selector.
 
     Their texts are cut out of the whole: removing them from a copy of the tree takes three times as
     long. If an equal text stands before one, it is cut instead: the words are the same, two pairs
@@ -137,7 +137,7 @@ def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 
 def lines_of(element: LexborNode) -> list[str]:
-    """Return the text of an element, with one line for each block in it."""
+    """Return an element's text, with one line for each block in it."""
     whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
     markup = _without_attributes(whole)
     if "<button>" in markup:

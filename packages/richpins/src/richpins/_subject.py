@@ -29,10 +29,10 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _BESIDE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Properties of a subject whose values are another thing, also where their own item is missing."""
+"""Properties of a subject whose values are another thing, even if their own item is missing."""
 _MAX_SOURCES = 8
 _EXAMINED = 200
-"""How many items of a type are looked at."""
+"""How many items of a type are checked."""
 # What speaks for one of several items of a type, each as a share of the whole. Its position counts
 # from -4.5 to 1.
 _NAMES_PAGE = 3.0

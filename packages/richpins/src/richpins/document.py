@@ -47,7 +47,7 @@ class Document:
     """
 
     url: str
-    """The URL of the page, as passed to `parse`."""
+    """The page's URL, as passed to `parse`."""
     base_url: str
     """The base for relative URLs: `<base href>` if present, else `url`."""
     encoding: str

@@ -131,7 +131,7 @@ def _pdf(body: bytes, _content_type: str | None) -> _Read:
 
 
 def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
-    """The text of each page, up to the limits; a page that cannot be read has none."""
+    """Each page's text, up to the limits; a page that cannot be read has none."""
     texts: list[str] = []
     chars, broken, began_s = 0, 0, time.thread_time()
     try:

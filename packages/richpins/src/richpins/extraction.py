@@ -37,7 +37,7 @@ def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
     Return the Rich Pin of a page's bytes.
 
     The result is always a pin: broken markup yields fewer values and is reported in `problems`.
-    `content_type` is the header as sent; `url` is the URL of the page.
+    `content_type` is the header as sent; `url` is the page's URL.
     """
     return extract_from(parse(html, url=url, content_type=content_type))
 
@@ -87,7 +87,7 @@ def extract_from(document: Document) -> RichPin:
 
 
 def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
-    """Return the type of the page, the items of its subject and its record."""
+    """Return the page's type, the items of its subject and its record."""
     page_type, nodes = subject_of(sources)
     details = page_type.read(sources, nodes) if page_type else None
     for other in page_types():

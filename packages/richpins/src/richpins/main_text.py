@@ -1,7 +1,7 @@
 """
 Find the main text of a page, as plain text or Markdown. No I/O; needs the extra `text`.
 
-The text of an article, a recipe or a documentation page without its menus, teasers and comments.
+An article's text, a recipe or a documentation page without its menus, teasers and comments.
 The library trafilatura says which elements are the main text; what is written of them comes from
 the page's own tree.
 """

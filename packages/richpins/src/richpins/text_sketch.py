@@ -8,7 +8,7 @@ the texts: the pairs are hashed into 64 bins, and one byte of the smallest hash 
 
 Pairs whose first word begins with certain letters come before all others of their bin. A text of
 more than about 900 words has enough of them, so that the others, which would take most of the time,
-need not be looked at.
+need not be checked.
 """
 
 from __future__ import annotations

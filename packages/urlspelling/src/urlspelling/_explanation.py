@@ -61,7 +61,7 @@ def explain(url: str, base: str | None = None) -> list[Step]:
 
 
 def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the URL after each step, also if the step changed nothing."""
+    """Yield the URL after each step, even if the step changed nothing."""
     text = url.strip(_EDGES).translate(_TAB_OR_NEWLINE)
     yield "white space and control characters removed", text
     parsed = resolve(url, base)

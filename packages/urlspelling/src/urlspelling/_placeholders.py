@@ -36,7 +36,7 @@ _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(
 @lru_cache(maxsize=64)  # each reader of a page asks for the same few
 def why_no_page(text: str, page: str) -> str | None:
     """
-    Return why `text` is not the URL of a page, or None if it may be one.
+    Return why `text` is not a page's URL, or None if it may be one.
 
     >>> why_no_page("{{ url }}", "http://example.com/")
     'a template that was not filled in'

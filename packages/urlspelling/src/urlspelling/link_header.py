@@ -48,7 +48,7 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
     >>> link.url, link.rel
     ('http://example.com/a', ('canonical',))
 
-    Targets are resolved against `base`, the URL of the page. Links whose `anchor` is another page
+    Targets are resolved against `base`, the page's URL. Links whose `anchor` is another page
     and targets that are not http(s) URLs are left out. Commas and semicolons inside `<…>` and
     quotes do not separate. Never raises; takes linear time.
     """

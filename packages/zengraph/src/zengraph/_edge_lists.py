@@ -95,7 +95,7 @@ class EdgeLists:
         Those of an ordered type sort by score, by order, and then by the other node. `prefix`: only
         those of one score, `least_score` or 0, whose order begins with it.
 
-        One range scan, and a few multi-gets for the edges of the page, which ends before `limit`
+        One range scan, and a few multi-gets for the page's edges, which ends before `limit`
         where the properties have about `PAGE_BYTES`. `direction` is `OUT` or `IN`;
         scores are from `least_score` to `most_score`.
 

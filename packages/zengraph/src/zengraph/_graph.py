@@ -191,7 +191,7 @@ class Graph:
         most_score: int | None = None,
         prefix: bytes | None = None,
     ) -> Edges:
-        """A page of the edges of a node in the order of scores; see `EdgeLists.edges`."""
+        """A page of a node's edges in the order of scores; see `EdgeLists.edges`."""
         return self._edges.lists.edges(
             node_id,
             direction,

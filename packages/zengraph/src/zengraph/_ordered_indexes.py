@@ -146,7 +146,7 @@ class Bucketed:
     """The common part of the time log and the index of numbers."""
 
     name: ClassVar[str]
-    """The name of the table."""
+    """The table's name."""
     buckets = range(BUCKETS)
 
     def __init__(self, tables: Tables) -> None:

@@ -32,7 +32,7 @@ RowPut = tuple[bytes, Mapping[bytes, bytes]]
 
 class RowLimits:
     """
-    The limits of the rows of one table. Threads may share it.
+    The limits of one table's rows. Threads may share it.
 
     Args:
         table: the table.

@@ -112,7 +112,7 @@ class ChangesApi:
 
 
 class _Stream(StreamingResponse):
-    """A stream of events that leaves `reading` when it ends, also if it never began."""
+    """A stream of events that leaves `reading` when it ends, even if it never began."""
 
     def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
         super().__init__(events, headers=_HEADERS, media_type=_EVENTS)

@@ -139,7 +139,7 @@ class OperationRoutes:
         return body
 
     async def _records(self, made: Any) -> Response:
-        """The records of a batch: the table's `get_many`, optimized."""
+        """A batch's records: the table's `get_many`, optimized."""
         asked, read = checked(made), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(

@@ -89,7 +89,7 @@ class Status:
 
 
 def _probe(store: UrlStore) -> None:
-    """Make one small read; raises the errors of the store."""
+    """Make one small read; raises the store's errors."""
     store.get(PROBE_URL, ())
 
 

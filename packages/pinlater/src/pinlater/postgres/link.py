@@ -193,7 +193,7 @@ def rows_of(result: pq.abc.PGresult) -> list[Row] | SqlRefused:
 
 class PostgresLinks:
     """
-    The connections of a process to one server. Thread-safe, and safe to use after a fork.
+    A process's connections to one server. Thread-safe, and safe to use after a fork.
 
     Args:
         dsn: a libpq connection string or URL.

@@ -47,7 +47,7 @@ def redis_errors(
 
 
 def reason_of(cause: BaseException) -> str:
-    """Why a command failed, for people: the state of the server if the error tells it."""
+    """Why a command failed, for people: the server's state if the error tells it."""
     text = " ".join(str(error) for error in _chain(cause))
     for sign, state in _STATES:
         if sign in text:

@@ -9,7 +9,7 @@ from redis.exceptions import DataError
 MOST_JOINED_BYTES = 1 << 20
 """
 redis-py sends an argument of more than 6,000 bytes, and what precedes it, by a call each: 50 for
-the bodies of a batch, for each of which a thread releases the GIL.
+a batch's bodies, for each of which a thread releases the GIL.
 """
 
 

@@ -1,5 +1,5 @@
 """
-`MemoryShard`: a shard in the memory of this process, for tests, and a reference for each operation.
+`MemoryShard`: a shard in this process's memory, for tests, and a reference for each operation.
 
 It works in one thread, and takes its time from the given clock.
 """
@@ -32,7 +32,7 @@ from pinlater.testing.memory_queue import Collected, MemoryQueue, MemoryQueues, 
 
 
 class MemoryShard:
-    """A shard in the memory of this process."""
+    """A shard in this process's memory."""
 
     def __init__(self, clock: Clock | None = None, *, name: str = "0") -> None:
         self.name = name

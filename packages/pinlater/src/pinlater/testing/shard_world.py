@@ -22,7 +22,7 @@ class ShardWorld(Protocol):
         """The shard; the suite uses its queues `q` and `other`."""
 
     def pass_ms(self, ms: int) -> None:
-        """Make what is stored older by `ms` milliseconds, or move the clock of the shard."""
+        """Make what is stored older by `ms` milliseconds, or move the shard's clock."""
 
     def empty(self) -> None:
         """Delete every queue, with the numbers that it gave out."""

@@ -131,7 +131,7 @@ def texts_of(tree: Any) -> PageTexts:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether a table seems to hold data; others arrange the parts of a page."""
+    """Whether a table seems to hold data; others arrange a page's parts."""
     parts = table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6", "form")
     return next(parts, None) is None and sum(1 for _ in islice(table.iter("tr"), 2)) > 1
 

@@ -2,7 +2,7 @@
 Write the main text of a page as Markdown (CommonMark with GitHub's tables) or as text.
 
 Every character of the page's text that Markdown would read as markup is escaped: what a page shows
-as text stays text, also where a program renders the Markdown. Links and images are http(s) only.
+as text stays text, even if a program renders the Markdown. Links and images are http(s) only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def to_markdown(body: Any, article: ArticleTree) -> str:
 
 
 def to_text(body: Any, article: ArticleTree) -> str:
-    """Return a body as plain text, one block a line."""
+    """Return a body as plain text, one block per line."""
     return "\n".join(_Writer(article, markdown=False).body(body))
 
 
@@ -187,7 +187,7 @@ class _Writer:
         return re.sub(r"(?<!\\)\|", r"\\|", text) if self._markdown else text
 
     def _inline(self, element: Any, place: _Place) -> str:
-        """The content of an element as inline text; blocks in it are divided by spaces."""
+        """An element's content as inline text; blocks in it are divided by spaces."""
         if place.depth > _MAX_DEPTH:
             return self._text(" ".join(element.itertext()))
         run = [self._text(element.text)]

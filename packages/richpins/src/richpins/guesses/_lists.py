@@ -68,7 +68,7 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
 
 
 def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The selectors that are looked at: those that say what they select, and the frequent ones."""
+    """The selectors that are checked: those that say what they select, and the frequent ones."""
     alike = [(s, n) for s, n in counts.items() if n >= LEAST]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
     return ordered[:MOST_CANDIDATES]

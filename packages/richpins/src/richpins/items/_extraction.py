@@ -1,4 +1,4 @@
-"""The items of a page."""
+"""A page's items."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FoundItems:
 
 def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     """
-    The items of a page, in the order of the page; nothing if its URL is not one of the kind's.
+    A page's items, in the order of the page; nothing if its URL is not one of the kind's.
 
     Args:
         kind: which items.
@@ -163,7 +163,7 @@ class _Element:
 def _by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
-    """The values of each element, without those that are dropped for a value of another type."""
+    """Each element's values, without those that are dropped for a value of another type."""
     fields = [each for each in kind.fields if each.parent is None]
     needed = {*kind.required, *kind.key}
     of_page = {each.name: _read(each, page) for each in fields if each.of_page}

@@ -27,7 +27,7 @@ _FIELD = ("select", "type", "clean", "of", "default", "from_parent")
 _EACH = re.compile(r"(css|xpath):(.+)", re.DOTALL)
 
 Function = Callable[[Any], Iterable[Any]]
-"""Returns the items of a page as dicts or dataclasses."""
+"""Returns a page's items as dicts or dataclasses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

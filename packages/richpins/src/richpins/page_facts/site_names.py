@@ -60,7 +60,7 @@ _bare_of_short = lru_cache(256)(_bare)
 
 
 def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
-    """Return the name of the site, preferably as the site states it."""
+    """Return the site's name, preferably as the site states it."""
 
     def candidates() -> Iterator[Candidate]:
         sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]

@@ -1,5 +1,5 @@
 """
-Choose the title of a page, without the name of its site (`site_names`).
+Choose a page's title, without the name of its site (`site_names`).
 
 A page names itself in its markup, its meta elements, its title and its headings. Any of them can be
 wrong: markup describes a related page, an h1 contains the site's name, a `headline` contains a
@@ -212,7 +212,7 @@ def _is_start_page(url: str) -> bool:
 
 def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     """
-    Return the heading that repeats the title, on a page whose only h1 is the name of its site.
+    Return the heading that repeats the title, on a page whose only h1 is its site's name.
 
     The first heading of such a page is as often that of a menu (`Popular posts`). Where title and
     meta elements have no other name than the site's, it is that of the only article.

@@ -1,5 +1,5 @@
 """
-Find the number of a product in the URL of its page: `/itm/133588510845`, `/dp/B00BRMIU7A`.
+Find the number of a product in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
 
 A path has many numbers. One counts as the shop's if the page has it as a value of its own, too: all
 of a text, of an attribute or of a string in a script.

@@ -30,7 +30,7 @@ class PageType:
     name: str
     """The name of the module."""
     record: type
-    """The frozen dataclass that `read` returns; its fields become the fields of the page."""
+    """The frozen dataclass that `read` returns; its fields become the page's fields."""
     schema_types: frozenset[str]
     """The types of schema.org that describe it, in lower case."""
     weight: int

@@ -28,9 +28,9 @@ class App:
     """0 if it is free; None without a price or its currency (0 needs none)."""
     currency: str | None = None
     ios_url: str | None = None
-    """The URL of its page in the App Store."""
+    """Its page's URL in the App Store."""
     android_url: str | None = None
-    """The URL of its page on Google Play."""
+    """Its page's URL on Google Play."""
     rating: Rating | None = None
 
 

@@ -80,7 +80,7 @@ Finder = Callable[[Sources], Iterable[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Picks the values of one product from its items, its offers, and the page."""
+    """Picks one product's values from its items, its offers, and the page."""
 
     sources: Sources
     nodes: list[Node]

@@ -3,7 +3,7 @@ Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including co
 
 The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
 and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
-are assumed to be schema.org's. The reader never raises for the contents of a page; it adds problems
+are assumed to be schema.org's. The reader never raises for a page's contents; it adds problems
 to `Graph.problems`.
 """
 

@@ -3,7 +3,7 @@ Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and 
 
 Class names mark an item and its properties. The rules of values are those of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
-duration, `e-` the text of an element by its lines. An item inside another one has its own
+duration, `e-` an element's text by its lines. An item inside another one has its own
 properties; as a value it is its name.
 """
 

@@ -28,7 +28,7 @@ _LISTED = frozenset(
 _NOT_ASKED = frozenset({"invoiceprice", "minimumadvertisedprice"})
 _OF_FEW = ("pricecomponenttype", "validformembertier", "membershippointsearned")
 _PIECES = frozenset({"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""})
-"""Codes and words of units that are pieces; a price per kilogram is not the price of a product."""
+"""Codes and words of units that are pieces; a price per kilogram is not a product's price."""
 _RENTS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 

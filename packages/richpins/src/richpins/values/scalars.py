@@ -14,7 +14,7 @@ MAX_NAME_CHARS = 80
 
 
 def text(value: Any) -> str | None:
-    """Return one line of text; the text of a node is its name."""
+    """Return one line of text; a node's text is its name."""
     if isinstance(value, Node):
         value = value.first("name", "text", "headline", "value", "title", "url") or value.id
     if isinstance(value, Node):

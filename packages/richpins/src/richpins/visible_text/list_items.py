@@ -51,7 +51,7 @@ _SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 
 def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
-    """Return the entries of a list or the rows of a table."""
+    """Return the entries of a list or a table's rows."""
     if node.tag == "table":
         texts = (parted_text(row) for row in node.css("tr") if row.css("td"))
         return [text for text in texts if text]
@@ -100,7 +100,7 @@ _LEAST_ITEMS = 2
 
 
 def _as_one(shown: list[str]) -> list[str]:
-    """Return the lines of an item as one step, unless they are numbered steps themselves."""
+    """Return an item's lines as one step, unless they are numbered steps themselves."""
     kept = [line for line in shown if cleaned(line, "steps")]
     counted = sum(COUNTED.match(line) is not None for line in kept)
     if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):

@@ -1,5 +1,5 @@
 """
-Find the price of a product in the visible text of a page whose markup has none.
+Find a product's price in the visible text of a page whose markup has none.
 
 The price is the first one after the heading, in an element with price in its class name, on a page
 with a shopping cart. A price inside a link or in one of several similar blocks belongs to another

@@ -183,7 +183,7 @@ def _bare(text: str) -> str:
 
 
 def _phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are all the text of an element, and not one of a list of them."""
+    """Return the phrases that are all an element's text, and not one of a list of them."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
     counts: Counter[str] = Counter()
     for phrase in STATES:
@@ -237,7 +237,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _sells(node: LexborNode) -> bool:
-    """Return True if all the text of an element, in at most a few parts, says that it sells."""
+    """Return True if all an element's text, in at most a few parts, says that it sells."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:

@@ -111,7 +111,7 @@ class Section:
         return [entry for _, entries in self.groups for entry in entries]
 
     def add(self, entries: list[str], *, surely: bool = False) -> None:
-        """Add the entries of one element; with `surely`, ingredients may be long, steps short."""
+        """Add one element's entries; with `surely`, ingredients may be long, steps short."""
         if self.kind == "steps":
             self._add_steps(entries, surely=surely)
             return

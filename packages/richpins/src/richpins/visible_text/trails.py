@@ -33,7 +33,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     Yield the last link of a trail that leads neither to the start of the site nor to the page.
 
-    `name` is the name of the product. Next come texts with a label, `Category: Kettles`.
+    `name` is the product's name. Next come texts with a label, `Category: Kettles`.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_TRAILS)[:_MAX_TRAILS]:

@@ -289,7 +289,7 @@ def removals(
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Posting lines, joined, by target, and their number. A hot loop: 0.4 µs a link."""
+    """Posting lines, joined, by target, and their number. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

@@ -39,7 +39,7 @@ class ListLimits:
     chunk_lines: int = 512
     """Lines in one row of a segment."""
     large_lines: int = 256
-    """The lines of a delta; after a larger one the size of its group is looked at."""
+    """The lines of a delta; after a larger one the size of its group is checked."""
     many_deltas: int = 8
     """The deltas that a group or list collects before they are merged. Counted as often."""
 

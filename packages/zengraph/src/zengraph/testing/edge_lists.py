@@ -45,7 +45,7 @@ class EdgeListsContract:
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The clock of the graph."""
+        """The graph's clock."""
         return ManualClock()
 
     @pytest.fixture

@@ -31,7 +31,7 @@ class PrefixContract:
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The clock of the graph."""
+        """The graph's clock."""
         return ManualClock()
 
     @pytest.fixture

@@ -1,7 +1,7 @@
 """
 Groups of posting lists: the short lists of a group of names, many to a row.
 
-Most lists are short, and most links stay within their group, such as the pages of a site. With a
+Most lists are short, and most links stay within their group, such as a site's pages. With a
 row for each list, nearly every link would write a row of its own. A group is one row with all lists
 whose ids begin with its key: at first all lists of a group of names. It has a delta for each
 compaction and a header with the merged lists.
@@ -55,7 +55,7 @@ class _Merged(NamedTuple):
     long: dict[bytes, postings.Delta]
     """Lists that are too long for the group, by list id."""
     removed: list[tuple[bytes, bytes]]
-    """(source, list id) of each link that is in none of its lists any more."""
+    """(source, list id) of each link that is in none of its lists anymore."""
 
 
 class _Edit(NamedTuple):

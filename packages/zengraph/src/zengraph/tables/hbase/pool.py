@@ -90,7 +90,7 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Gateway:
-    """The state of one gateway."""
+    """One gateway's state."""
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)

@@ -57,7 +57,7 @@ Group = tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]
 
 
 class HBaseTable(CellTable):
-    """One table; about 1 ms a call on one machine, of which this adapter takes 0.1 ms."""
+    """One table; about 1 ms per call on one machine, of which this adapter takes 0.1 ms."""
 
     def __init__(self, pool: HBasePool, name: str, full_name: bytes) -> None:
         self._pool = pool

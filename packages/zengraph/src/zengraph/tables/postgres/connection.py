@@ -96,7 +96,7 @@ REPEATABLE = ("40", "55P03")
 ENDING = ("57P01", "57P02", "57P03", "57P05", "08")
 """The server or its connection ends: the same statements may succeed on another connection."""
 OURS = ("22", "54")
-"""The arguments are refused, whatever the state of the server."""
+"""The arguments are refused, whatever the server's state."""
 
 
 def our_error(
