@@ -104,7 +104,7 @@ FIGURES = {
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"From {100 * memory_limit.REFUSED_FROM:.0f} % on",
+        f"From {100 * memory_limit.REFUSED_FROM:.0f}% on",
         f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "performance.md": [
