@@ -205,7 +205,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     if facts.outcomes and facts.outcomes.refuses_us:
         return _refusal_text(facts.outcomes)
     if report.paused_ms > LEAST_PAUSE_MS:
-        return f"its server asked us to wait, {span(report.paused_ms)} more (429 or 503)"
+        return f"its server asked us to wait {span(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"
         return f"slowed down {report.backoff_factor:g} times after {errors}"
