@@ -46,7 +46,7 @@ class Role:
     """The niceness of the worker's process: see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
-        """The command-line options for `celery -A aragog.workers worker`."""
+        """Return the command-line options for `celery -A aragog.workers worker`."""
         return [
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
@@ -91,7 +91,7 @@ SOCKETS_OF_THREAD = 4
 
 
 def files_of_thread(store: StoreSettings) -> int:
-    """The most descriptors that a worker thread takes, not counting its requests."""
+    """Return the most descriptors that a worker thread takes, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
 
