@@ -1,12 +1,13 @@
 """
-Measure a producer: URLs a second through the path of `aragog enqueue`, CPU, and memory.
+Benchmark a producer on the code path of `aragog enqueue`: URLs per second, CPU, and memory.
 
     python -m bench.enqueue [LINES] [HOSTS]
 
-A private redis-server, one producer process that reads lines as `aragog enqueue FILE` does (a
-file of LINES URLs, one million by default, over HOSTS host names), no worker. For each tenth it
-prints URLs a second, the producer's and the server's CPU in µs a URL, and resident memory. The
-producer's memory must stay constant; the server's grows with the URLs in flight.
+It runs a private redis-server and one producer process, but no workers. The producer reads lines
+the way `aragog enqueue FILE` does, from a file of LINES URLs (one million by default) on HOSTS host
+names. After each tenth of the file it prints the URLs per second, the CPU time of the producer and
+the server in µs per URL, and their memory. The producer's memory must stay constant; the server's
+grows with the URLs in flight.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from bench.quick import add_quick
 
 
 def write_urls(path: Path, lines: int, hosts: int) -> None:
-    """URLs as crawls have them: some with a query, some with tracking parameters, host by host."""
-    each = max(1, lines // hosts)
+    """Write realistic URLs, host by host; some have queries or tracking parameters."""
+    urls_per_host = max(1, lines // hosts)
     with path.open("w") as file:
         for number in range(lines):
-            host = f"www.site-{number // each}.example"
+            host = f"www.site-{number // urls_per_host}.example"
             query = ("", "", f"?id={number}", f"?utm_source=feed&page={number % 9}")[number % 4]
             file.write(f"https://{host}/articles/{number % 97}/some-title-of-{number}{query}\n")
 
@@ -56,8 +57,10 @@ def main(lines: int, hosts: int) -> None:
     Console().print(table)
 
 
-def rounds(settings: Settings, file: Path, each: int, server: redis.Redis, table: Table) -> None:
-    """A row for every `each` URLs."""
+def rounds(
+    settings: Settings, file: Path, urls_per_row: int, server: redis.Redis, table: Table
+) -> None:
+    """Enqueue the file, and add a row to the table after every `urls_per_row` URLs."""
 
     def server_cpu_s() -> float:
         info = server.info("cpu")
@@ -67,14 +70,14 @@ def rounds(settings: Settings, file: Path, each: int, server: redis.Redis, table
         lines = LineReader((str(file),), progress)
         started, client_s, server_s = time.perf_counter(), time.process_time(), server_cpu_s()
         for done, _ in enumerate(zip(client.enqueue_all(lines), lines.places(), strict=False), 1):
-            if done % each:
+            if done % urls_per_row:
                 continue
             took_s = time.perf_counter() - started
             table.add_row(
                 f"{done:,}",
-                f"{each / took_s:,.0f}",
-                f"{(time.process_time() - client_s) / each * 1e6:.1f}",
-                f"{(server_cpu_s() - server_s) / each * 1e6:.1f}",
+                f"{urls_per_row / took_s:,.0f}",
+                f"{(time.process_time() - client_s) / urls_per_row * 1e6:.1f}",
+                f"{(server_cpu_s() - server_s) / urls_per_row * 1e6:.1f}",
                 f"{resident_mb():.0f}",
                 f"{server.info('memory')['used_memory'] / 1e6:.0f}",
             )

@@ -1,7 +1,8 @@
 """
-PostgreSQL for bench.urlstore: a private server, bare psycopg, and the aims beside SQLite.
+PostgreSQL for bench.urlstore: a private server, plain psycopg, and targets relative to SQLite.
 
-The server is the one that `aragog up` starts, with its durable settings: a commit waits for the disk.
+The server is the one that `aragog up` starts, with its durable settings: each commit waits for the
+disk.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Open = Callable[[], Tables]
 
 
 class BarePostgres:
-    """One connection of psycopg, a table of cells, as much as a record is made of."""
+    """A plain psycopg connection and a table whose rows have as many cells as a real record."""
 
     def __init__(self, dsn: str, fields: list[str]) -> None:
         self.db = psycopg.connect(dsn, autocommit=True, prepare_threshold=1)
@@ -84,14 +85,14 @@ class BarePostgres:
             )
 
     def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
-        """What a put of fields is at least: see what is there, write."""
+        """Do the least that storing fields requires: read what is there, then write."""
         self.get(key)
         self.put_many([(key, cells)])
 
 
 @contextmanager
 def postgres_engine(fields: list[str]) -> Iterator[tuple[Tables, BarePostgres]]:
-    """Empty tables, and the bare engine beside them in the same database."""
+    """Yield empty tables, and the bare engine in the same database."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
         tables = open_postgres(server.dsn)
         tables.create()
@@ -102,12 +103,12 @@ def postgres_engine(fields: list[str]) -> Iterator[tuple[Tables, BarePostgres]]:
 
 
 def open_postgres(dsn: str) -> Tables:
-    """The tables in that database."""
+    """Open the tables in the database at `dsn`."""
     return postgres_tables(StoreSettings(engine="postgres", dsn=SecretUrl(dsn)))
 
 
-def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) -> None:
-    """Both engines in turn on the same pages, and what was aimed at."""
+def targets(make_pages: Callable[..., list[Any]], fields: list[str], count: int) -> None:
+    """Run both engines in turn on the same pages, and print the results with the targets."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
         engines: dict[str, Open] = {
             "sqlite": lambda: SqliteTables(Path(folder) / "tables"),
@@ -119,13 +120,13 @@ def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) ->
             tables.create()
             tables.close()
         for turn in range(3):
-            some = make_pages(count, seed=turn, first=turn * count)
+            pages = make_pages(count, seed=turn, first=turn * count)
             for name, open_tables in engines.items():
-                costs[name].append(store_stage(open_tables(), some))
-        cpu = {name: statistics.median(each) for name, each in costs.items()}
+                costs[name].append(store_stage(open_tables(), pages))
+        cpu = {name: statistics.median(turns) for name, turns in costs.items()}
         print(
-            f"\nstore stage, CPU of this process a page: SQLite {cpu['sqlite']:.0f} us, PostgreSQL "
-            f"{cpu['postgres']:.0f} us: {cpu['postgres'] / cpu['sqlite']:.2f}x (aim: 1.6x)"
+            f"\nstore stage, our CPU per page: SQLite {cpu['sqlite']:.0f} us, PostgreSQL "
+            f"{cpu['postgres']:.0f} us: {cpu['postgres'] / cpu['sqlite']:.2f}x (target: 1.6x)"
         )
         urls = [page.url for page in make_pages(count, seed=0, first=0)]
         for name, open_tables in engines.items():
@@ -133,58 +134,58 @@ def aims(make_pages: Callable[..., list[Any]], fields: list[str], count: int) ->
                 print(f"{name}: {reading}", flush=True)
                 if (name, reading.name) == ("postgres", "get"):
                     figures.report(postgres_read=reading.server)
-        print("aims of PostgreSQL: get below 0.6 ms, get_many of 100 below 5 ms")
+        print("PostgreSQL targets: get below 0.6 ms, get_many of 100 below 5 ms")
         for name, open_tables in engines.items():
-            single, double = (writers(open_tables, make_pages, count, each) for each in (1, 2))
+            single, double = (writers(open_tables, make_pages, count, number) for number in (1, 2))
             print(
                 f"{name}: 1 writer {single:.0f} pages/s, 2 writers {double:.0f}: "
-                f"{double / single:.2f}x" + (" (aim: 1.8x)" if name == "postgres" else ""),
+                f"{double / single:.2f}x" + (" (target: 1.8x)" if name == "postgres" else ""),
                 flush=True,
             )
 
 
 def store_stage(tables: Tables, pages: list[Any]) -> float:
-    """Microseconds of this process's CPU a page."""
+    """Return the microseconds of this process's CPU per page."""
     store = UrlStore(tables, MemoryContent(), StoreSettings())
     started = time.process_time()
-    for at in range(0, len(pages), BATCH):
-        store.write_pages(pages[at : at + BATCH])
+    for start in range(0, len(pages), BATCH):
+        store.write_pages(pages[start : start + BATCH])
     spent = time.process_time() - started
     store.close()
     return spent / len(pages) * 1e6
 
 
 class Reading(NamedTuple):
-    """What a read takes; milliseconds."""
+    """How long a read takes, in milliseconds."""
 
     name: str
     p50: float
-    """By the clock, as is the next one."""
+    """Elapsed time, like `p10`."""
     p10: float
-    """What it takes when nothing else has the cores for a moment."""
+    """How long a read takes in moments when nothing else uses the cores."""
     own: float
-    """CPU of this process."""
+    """CPU time of this process."""
     server: float
-    """CPU of PostgreSQL."""
+    """CPU time of PostgreSQL."""
 
     def __str__(self) -> str:
         return (
             f"{self.name} p50 {self.p50:.2f} ms, p10 {self.p10:.2f} ms, CPU {self.own:.2f} ms "
-            f"and {self.server:.2f} ms of the server"
+            f"here and {self.server:.2f} ms in the server"
         )
 
 
 def latencies(
     tables: Tables, urls: list[str], fields: list[str], server: PostgresServer
 ) -> Iterator[Reading]:
-    """Single reads, and reads of 100 URLs."""
+    """Measure reads of single URLs, and reads of 100 URLs."""
     store = UrlStore(tables, MemoryContent(), StoreSettings())
     for name, act, arguments in (
         ("get", store.get, (urls * 10)[:1000]),
         (
             "get_many of 100",
             store.get_many,
-            [(urls * 100)[at : at + 100] for at in range(0, 10_000, 100)],
+            [(urls * 100)[start : start + 100] for start in range(0, 10_000, 100)],
         ),
     ):
         act(arguments[0], fields)
@@ -193,30 +194,30 @@ def latencies(
             began_s = time.perf_counter()
             act(argument, fields)
             took_s.append(time.perf_counter() - began_s)
-        each_ms = 1e3 / len(arguments)
+        ms_per_read = 1e3 / len(arguments)
         took_s.sort()
         yield Reading(
             name,
             took_s[len(took_s) // 2] * 1e3,
             took_s[len(took_s) // 10] * 1e3,
-            (time.process_time() - own_s) * each_ms,
-            (server_cpu_s(server) - server_s) * each_ms,
+            (time.process_time() - own_s) * ms_per_read,
+            (server_cpu_s(server) - server_s) * ms_per_read,
         )
     store.close()
 
 
 def writers(
-    open_tables: Open, make_pages: Callable[..., list[Any]], count: int, each: int
+    open_tables: Open, make_pages: Callable[..., list[Any]], count: int, writer_count: int
 ) -> float:
-    """Pages per second of a number of processes, each with its own pages."""
+    """Return the pages per second that several processes store, each with its own pages."""
     context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(each + 1)
+    barrier = context.Barrier(writer_count + 1)
     processes = [
         context.Process(
             target=_writer,
-            args=(open_tables, make_pages, count, 1_000_000 * each + 100_000 * number, barrier),
+            args=(open_tables, make_pages, count, 1_000_000 * writer_count + 100_000 * i, barrier),
         )
-        for number in range(each)
+        for i in range(writer_count)
     ]
     for process in processes:
         process.start()
@@ -224,7 +225,7 @@ def writers(
     began = time.perf_counter()
     for process in processes:
         process.join()
-    return each * count / (time.perf_counter() - began)
+    return writer_count * count / (time.perf_counter() - began)
 
 
 def _writer(
@@ -238,7 +239,7 @@ def _writer(
 
 
 class Traffic:
-    """The round trips of this process to PostgreSQL, and the bytes of parameters and rows."""
+    """This process's round trips to PostgreSQL, and the bytes of their parameters and rows."""
 
     def __init__(self) -> None:
         self.calls = self.sent_bytes = self.received_bytes = 0
@@ -265,7 +266,7 @@ class Traffic:
 
 
 def server_cpu_s(server: PostgresServer) -> float:
-    """CPU seconds of all processes of the server so far, also of those that have ended."""
+    """Return the CPU seconds of all server processes so far, including those that have ended."""
     assert server.process is not None
     postmaster = psutil.Process(server.process.pid)
     spent_s = sum(postmaster.cpu_times()[:4])  # user, system, and those of ended children
@@ -285,10 +286,10 @@ _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = '
 
 def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
     """
-    Print what a page costs in PostgreSQL: the figures of `aragog plan --store postgres`.
+    Print what a page costs in PostgreSQL: the figures that `aragog plan --store postgres` uses.
 
-    A page is looked up and written in a batch of 25, and its links are compacted. All pages are
-    written twice: new, and as refreshes that found another title.
+    Pages are looked up and written in batches of 25, and their links are compacted. All pages are
+    written twice: first as new pages, then as refreshes that found a different title.
     """
     with tempfile.TemporaryDirectory(prefix="ar") as folder, PostgresServer(Path(folder)) as server:
         tables = open_postgres(server.dsn)
@@ -309,16 +310,17 @@ def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
             size = _value(admin, _SIZE) - empty
             figures.report(postgres_bytes=size / count)
             _print_costs("refreshed", refreshed, count, size)
-            print(f"connections of a process that stores pages: {_value(admin, _CONNECTIONS)}")
+            print(f"connections per process that stores pages: {_value(admin, _CONNECTIONS)}")
 
 
 class _Costs(NamedTuple):
-    """What writing some pages cost."""
+    """What it cost to write some pages."""
 
     traffic: Traffic
     cpu_s: float
-    """Of the server."""
+    """CPU seconds of the server."""
     own_s: float
+    """CPU seconds of this process."""
     wal_bytes: int
 
 
@@ -329,7 +331,7 @@ def _value(admin: psycopg.Connection, query: str) -> int:
 
 
 def _refreshed(page: Any) -> Any:
-    """The page a day later, with another title."""
+    """Return the page as it is a day later, with a different title."""
     return replace(
         page,
         fetched_at_ms=page.fetched_at_ms + 86_400_000,
@@ -344,10 +346,10 @@ def _write(
     traffic, cpu_s, wal = Traffic(), server_cpu_s(server), _value(admin, _WAL)
     own_s = time.process_time()
     with traffic.counted():
-        for at in range(0, len(pages), BATCH):
-            some = pages[at : at + BATCH]
-            store.get_many([page.url for page in some], fields=[])
-            store.write_pages(some)
+        for start in range(0, len(pages), BATCH):
+            batch = pages[start : start + BATCH]
+            store.get_many([page.url for page in batch], fields=[])
+            store.write_pages(batch)
         while (report := store.maintenance.compact_links(1000)).left:
             if not report.journal_rows:
                 break
@@ -360,7 +362,7 @@ def _write(
 def _print_costs(name: str, costs: _Costs, count: int, size: int) -> None:
     traffic = costs.traffic
     print(
-        f"PostgreSQL, a page, {name}: {traffic.calls / count:.2f} round trips, "
+        f"PostgreSQL, per {name} page: {traffic.calls / count:.2f} round trips, "
         f"{costs.cpu_s / count * 1e3:.2f} ms of its CPU and {costs.own_s / count * 1e3:.2f} ms of "
         f"ours, {traffic.sent_bytes / count:,.0f} bytes sent, "
         f"{traffic.received_bytes / count:,.0f} received, {costs.wal_bytes / count:,.0f} of WAL, "

@@ -3,7 +3,7 @@ Measure the UrlStore and the bare engine in the same run.
 
     python -m bench.urlstore [--engine sqlite|postgres|hbase] [--scale 1.0] [--import-urls 20000]
 
-CPU is that of this process alone, without the server's. `--engine postgres` ends with the aims, SQLite
+CPU is that of this process alone, without the server's. `--engine postgres` ends with the targets, SQLite
 and PostgreSQL in turn in one run, and with what a page costs the server. `bare` does the minimum for the
 same cells: no normalization, no aliases, no records.
 """
@@ -33,7 +33,7 @@ from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from bench import figures
 from bench.hbase_engine import BareHBase, hbase_engine
-from bench.postgres_engine import aims, postgres_engine, server_costs
+from bench.postgres_engine import postgres_engine, server_costs, targets
 from bench.quick import add_quick
 from zengraph.links import LinkChanges, PackedLinks, PostingLists
 from zengraph.tables import Tables
@@ -228,7 +228,7 @@ def main() -> None:
     with ENGINES[options.engine]() as (tables, bare):
         run(tables, bare, options.engine, options.scale, options.import_urls)
     if options.engine == "postgres":
-        aims(pages_of, FIELDS, int(1000 * options.scale))
+        targets(pages_of, FIELDS, int(1000 * options.scale))
         server_costs(pages_of, int(1000 * options.scale))
 
 

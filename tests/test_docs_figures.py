@@ -65,8 +65,8 @@ def text_of(page):
 FIGURES = {
     "architecture.md": [
         f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
-        f"while more than {spool_room.NEARLY_FULL:.0%}".replace("%", " %"),
-        f"refused from {100 * memory_limit.REFUSED_FROM:.0f} % of `maxmemory`",
+        f"while more than {spool_room.NEARLY_FULL:.0%}",
+        f"refused from {100 * memory_limit.REFUSED_FROM:.0f}% of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
         f"batches of priority 0 to {messages.URGENT}",
@@ -104,7 +104,7 @@ FIGURES = {
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"Above {100 * memory_limit.REFUSED_FROM:.0f} %, `enqueue`",
+        f"From {100 * memory_limit.REFUSED_FROM:.0f}% on",
         f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "performance.md": [
@@ -207,7 +207,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (first_visit_delays.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
+        (first_visit_delays.AHEAD_S, 10, "architecture.md", "than its rate allows in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "two seconds later"),

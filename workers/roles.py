@@ -1,20 +1,20 @@
 """
-The roles of workers: the queues, pool and size of each.
+Worker roles: the queues, pool and size of each one.
 
-`fetch` and `webhooks` wait for the network, so they use threads. A process of `fetch` also fetches
-robots.txt, so that a host gets one connection for both; `share_threads` keeps each from taking the
-threads of the other. `canonicalize` needs the CPU, so it uses processes. `store` waits for disk and
-gateways and needs little CPU, so it uses threads: few that write, and many that wait for their
-pack. `upkeep` runs what beat starts, and writes watches, which have a queue and a thread of their
-own. `render` is only needed where `rendering.hosts` names hosts; its threads wait for browsers,
-whose processes need the CPU. A role is only a set of command-line options: any Celery worker that
-is started by hand with the same queues does the same work.
+`fetch` and `webhooks` wait for the network, so they use threads. A `fetch` process also fetches
+robots.txt, so that one connection to a host serves both; `share_threads` keeps each kind of work
+from using up the other's threads. `canonicalize` needs CPU, so it uses processes. `store` waits for
+disks and gateways and needs little CPU, so it uses threads: a few that write, and many that wait
+for their pack. `upkeep` runs the tasks that beat starts, and writes watches, which have their own
+queue and thread. `render` is only needed if `rendering.hosts` names hosts; its threads wait for
+browsers, and the browser processes use the CPU. A role is just a set of command-line options: any
+Celery worker that you start by hand with the same queues does the same work.
 
-Brokers other than pinlater cannot bound how many jobs of a queue a process has. There, slow
-robots.txt files would take all threads of `fetch`, so `upkeep` serves their queue.
+Brokers other than pinlater can't limit how many jobs from one queue a process holds. With those
+brokers, slow robots.txt files would use up all `fetch` threads, so `upkeep` serves their queue.
 
-Each process takes 25 MB at rest, so a process may have several roles (`joined`): on one machine,
-that of `upkeep` also delivers to webhooks.
+An idle process takes 25 MB, so one process can have several roles (`joined`): on a single machine,
+the `upkeep` process also delivers webhooks.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class Role:
     concurrency: int
     """How many batches one worker processes at once."""
     niceness: int = 0
-    """The niceness of its process: see `aragog.workers.niceness`."""
+    """The niceness of the worker's process: see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
-        """The command-line options for `celery -A aragog.workers worker`."""
+        """Return the command-line options for `celery -A aragog.workers worker`."""
         return [
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
             "--concurrency", str(self.concurrency),
-            # With gossip, every worker would read all events of the others without using them.
+            # With gossip, each worker would read all other workers' events and use none of them.
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
 
 CORES = os.cpu_count() or 1
 DEFAULT = WorkerSettings()
-# On a machine with all roles, canonicalize and store run before what brings them more work: a fifth
-# more pages per second on two cores than with the same niceness.
+# On a machine that runs all roles, canonicalize and store get the CPU before the roles that bring
+# them more work. On two cores, that gives 20% more pages per second than equal niceness does.
 YIELDING = 10
 
 ROLES = {
@@ -72,30 +72,32 @@ ROLES = {
 }
 
 
-# One in this number of threads for fetches is for urgent ones.
+# One in this many fetch threads is reserved for urgent fetches.
 KEPT_SHARE = 8
-# robots.txt files get at most this share of the threads: one of four.
+# robots.txt files get at most one in this many threads.
 ROBOTS_SHARE = 4
-# The batches of pages that a process always takes at once, whatever CPU it needs.
+# A process may always work on this many batches of pages at once, no matter how busy its CPU is.
 LEAST_FETCHES = 8
-# Of upkeep's threads; a message of watches has 500 URLs at most, and its order does not matter.
+# How many of upkeep's threads write watches. A message has at most 500 URLs, and messages may be
+# processed in any order.
 WATCHES_THREADS = 1
 
 
-# A thread has a connection to each SQLite file that it reads: two descriptors (file and log).
+# A thread has a connection to each SQLite file that it reads, which takes two descriptors (the file
+# and its log).
 FILES_OF_SHARD = 2
-# Sockets of a thread to Redis, and to the store where that is a server.
+# A thread's sockets to Redis, and to the store if the store is a server.
 SOCKETS_OF_THREAD = 4
 
 
 def files_of_thread(store: StoreSettings) -> int:
-    """How many descriptors a thread of a worker takes at most, beside its requests."""
+    """Return the most descriptors that a worker thread takes, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
 
 
 def sized(role: str, settings: Settings) -> Role:
-    """The role on the broker of the settings, with the threads that its open files allow."""
+    """Return the role for the configured broker, with as many threads as open files allow."""
     default, workers = ROLES[role], settings.workers
     concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
     with_robots = "fetch"
@@ -106,7 +108,7 @@ def sized(role: str, settings: Settings) -> Role:
     if role == with_robots:
         concurrency += workers.robots
     if role == "store":
-        # Its other threads wait for packs, and have no connection.
+        # The other threads wait for packs and have no connection.
         writing = threads_within_limit(concurrency, files_of_thread(settings.store))
         is_packed = settings.content.layout == "packs"
         concurrency = max(writing, workers.store_batches) if is_packed else writing
@@ -117,19 +119,21 @@ def sized(role: str, settings: Settings) -> Role:
 
 BEAT = "beat"
 JOINED = ("upkeep", "webhooks")
-"""The roles that one process may have together: others would take each other's threads."""
+"""The roles that one process may combine: any others would use up each other's threads."""
 
 
 def joined(roles: Sequence[str], settings: Settings) -> Role:
     """
-    Return the role of a process that has several: all queues and threads, the first's niceness.
+    Return the role of a process with several roles: all their queues and threads.
+
+    The niceness is that of the first role.
 
     Args:
-        roles: one role, or those of `JOINED`; with either, beat as a thread.
-        settings: the broker and the numbers of threads.
+        roles: one role, or those in `JOINED`; either way, beat can be added as a thread.
+        settings: the broker and the thread counts.
 
     Raises:
-        ConfigError: such a process would not do the work of one of them.
+        ConfigError: such a process couldn't do the work of one of the roles.
     """
     name, others = ",".join(roles), [role for role in roles if role != BEAT]
     if len(others) > 1 and (set(others) != set(JOINED) or len(others) != len(JOINED)):
@@ -146,16 +150,16 @@ def joined(roles: Sequence[str], settings: Settings) -> Role:
 
 def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[str]) -> None:
     """
-    Bound the jobs of webhooks, of watches and of upkeep in a process that serves several of them.
+    Limit the webhook, watch and upkeep jobs in a process that serves several of these queues.
 
-    A slow receiver of webhooks then delays no compaction, and a million watches no refresh. Nor do
-    slow robots.txt files, on brokers where such a process fetches them.
+    A slow webhook receiver then doesn't delay compaction, and a million watches don't delay
+    refreshes. Neither do slow robots.txt files, on brokers where such a process fetches them.
 
     Args:
-        concurrency: of the worker; webhooks and upkeep get a part of it, in proportion to their
-            settings, and watches one thread of upkeep's part.
+        concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion
+            to their settings, and watches get one thread of upkeep's share.
         workers: the settings.
-        queues: those that the worker serves.
+        queues: the queues that the worker serves.
     """
     if Queue.UPKEEP not in queues or concurrency < len(JOINED):
         return
@@ -177,21 +181,21 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:
     """
-    Bound the batches of fetch and robots in this process, and keep room for urgent fetches.
+    Limit the fetch and robots batches in this process, and keep room for urgent fetches.
 
-    Slow pages then delay no robots.txt, and slow robots.txt files no page. A process whose core is
-    busy fetches fewer batches of pages at once.
+    Slow pages then don't delay robots.txt files, and slow robots.txt files don't delay pages. A
+    process whose core is busy fetches fewer batches of pages at once.
 
     Args:
-        concurrency: of the worker.
-        robots: how many threads are for robots.txt; at most a quarter of all.
-        queues: those that the worker serves.
+        concurrency: the worker's concurrency.
+        robots: the number of threads for robots.txt; at most a quarter of all threads.
+        queues: the queues that the worker serves.
     """
     fetches, robots = concurrency, min(robots, concurrency // ROBOTS_SHARE)
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
         fetches -= robots
         gates.limit(Queue.ROBOTS, robots)
-    # Fetches of a slow site may hold all threads for a minute.
+    # Fetches from a slow site can hold all threads for a minute.
     kept = fetches // KEPT_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))

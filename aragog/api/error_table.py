@@ -59,7 +59,7 @@ TAKEN_DOWN = ErrorKind(
 )
 NOT_FOUND = ErrorKind(
     "not_found", 404, "NotFound",
-    "nothing is stored under this name, or its site withholds it from the purpose", "enqueue it",
+    "nothing is stored under this name, or its site reserves it for other purposes", "enqueue it",
 )  # fmt: skip
 VALUE_TAKEN = ErrorKind(
     "value_taken", 409, "Conflict",

@@ -74,9 +74,11 @@ def _code_of(error: Exception) -> int:
 
 def _show(error: click.ClickException) -> None:
     """Report a wrong use of a command as every other error, after its usage as click prints it."""
+    from aragog.cli.terminal import echo  # noqa: PLC0415
+
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+        echo(error.ctx.get_usage(), err=True)
+        echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
     _say(error.format_message())
 
 

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 from aragog.crawl.stages.crawl_reports import CrawlReport
 from aragog.crawl.stages.crawl_status import CrawlStatus
+from aragog.dashboard.hours_plot import HOUR_MS, OTHER_COLOR, STORED_COLOR, WIDTH, bar, hours_plot
 from aragog.observability.formatting import at, span
 
 MOST_ROWS = 100
-HOUR_MS = 3_600_000
-WIDTH, HEIGHT = 720, 160
-STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
 _HIDDEN = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
     "told_ms",
@@ -169,7 +167,7 @@ def as_html(report: CrawlReport) -> str:
     name = escape(report.status.record.name)
     parts = [_html_table(("", ""), _facts(report))]
     if report.hours:
-        parts += ["<h2>URLs over time</h2>", hours_plot(report.hours)]
+        parts += ["<h2>URLs over time</h2>", hours_plot(report.hours).svg()]
     for section in sections(report):
         parts += [f"<h2>{escape(section.title)}</h2>", _html_table(section.columns, section.rows)]
         if section.title == "Outcomes":
@@ -194,48 +192,13 @@ def _cell(value: str) -> str:
     return f"<td{' class=number' if is_number else ''}>{escape(value)}</td>"
 
 
-def hours_plot(hours: Mapping[int, Counter[str]]) -> str:
-    """Bars of an hour each as SVG: stored pages below, all other outcomes above them."""
-    first, last = min(hours), max(hours)
-    most = max(counts.total() for counts in hours.values())
-    width = WIDTH / (last - first + 1)
-    bars = []
-    for hour, counts in hours.items():
-        left, stored = (hour - first) * width, counts["stored"]
-        low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
-        title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
-        bars.append(_bar(left, HEIGHT - low, width, low, STORED_COLOR, title))
-        bars.append(_bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title))
-    texts = [
-        _text(0, at(first * HOUR_MS), "start"),
-        _text(WIDTH, at((last + 1) * HOUR_MS), "end"),
-        *_legend(),
-    ]
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 20}" role="img" aria-label="URLs an hour, at most '
-        f'{most}">{"".join((*bars, *texts))}</svg>'
-    )
-
-
-def _legend() -> Iterator[str]:
-    for left, color, name in (
-        (WIDTH / 2 - 80, STORED_COLOR, "stored"),
-        (WIDTH / 2, OTHER_COLOR, "other outcomes"),
-    ):
-        yield _bar(left, HEIGHT + 7, 9, 8, color, name)
-        yield _text(left + 12, name, "start")
-
-
-def _text(x: float, text: str, anchor: str) -> str:
-    place = f'x="{x:.0f}" y="{HEIGHT + 15}" text-anchor="{anchor}"'
-    return f'<text {place} fill="currentColor" font-size="11">{escape(text)}</text>'
-
-
 def _shares(outcomes: Mapping[str, int]) -> str:
     """A line for each outcome, as long as its share."""
     most, step = max(outcomes.values(), default=1), 18
     lines = [
-        _bar(0, n * step, WIDTH * count / most, step - 2, _color(outcome), f"{outcome}: {count:,}")
+        bar(
+            0, n * step, WIDTH * count / most, step - 2, _color(outcome), f"{outcome}: {count:,}"
+        ).svg()
         for n, (outcome, count) in enumerate(outcomes.items())
     ]
     box = f'viewBox="0 0 {WIDTH} {step * len(lines)}"'
@@ -244,8 +207,3 @@ def _shares(outcomes: Mapping[str, int]) -> str:
 
 def _color(outcome: str) -> str:
     return STORED_COLOR if outcome == "stored" else OTHER_COLOR
-
-
-def _bar(x: float, y: float, width: float, height: float, color: str, title: str) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
-    return f'<rect fill="{color}" {place}><title>{escape(title)}</title></rect>'

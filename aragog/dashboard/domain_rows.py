@@ -1,4 +1,4 @@
-"""Rows of the domain page, and the one cause that holds a domain back."""
+"""The rows of the domain page, and the one cause that holds each domain back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.observability.formatting import at, moment, span
 from urlspelling.domain import registered_domain
 
-# Shorter ones are permits that were granted a moment ahead.
+# Anything shorter isn't a real pause: it is a permit that was granted slightly ahead of time.
 LEAST_PAUSE_MS = 1000
 
 
@@ -28,35 +28,35 @@ class DomainRow:
 
     domain: str
     qps: float
-    """The rate in force: with Crawl-delay and backoff."""
+    """The current rate, including Crawl-delay and backoff."""
     backlog_ms: int
-    """How long the URLs that wait take at this rate, in its line and in the queues."""
+    """How long its waiting URLs take at this rate: those in its line and in the queues."""
     slots_ahead: int
     """The approximate number of planned requests."""
     waiting: int
-    """About how many of its URLs wait: those in its line, and those in the queues."""
+    """The approximate number of its waiting URLs: those in its line and in the queues."""
     next_slot_at_ms: int | None
     robots: str
     robots_age_ms: int | None
     outcomes: str
-    """The last outcomes by number, such as `8 Fetched, 2 Busy`."""
+    """The last outcomes, counted by kind, such as `8 Fetched, 2 Busy`."""
     outcomes_age_ms: int | None
     errors_in_a_row: int
     backoff_factor: float
     latency_factor: float
-    """By how much its rate is divided because its responses take longer than usual."""
+    """The factor by which its rate is cut because its responses take longer than usual."""
     max_concurrent: int | None
     override: str
-    """The overrides of the domain."""
+    """The domain's overrides."""
     stopped: bool
     refused_since_ms: int | None
-    """When the domain began to answer with refusals alone; None when it does not refuse us."""
+    """When the domain started answering with nothing but refusals, or None if it doesn't."""
     refused_at_ms: int | None
     """When it last refused us."""
     cause: str
-    """The one cause that holds it back, or an empty text."""
+    """The one cause that holds it back, or an empty string."""
     robots_unreachable: bool = False
-    """Its robots.txt does not answer, so nothing is requested."""
+    """Whether its robots.txt can't be reached, so that no page is fetched."""
 
     @property
     def backlog(self) -> str:
@@ -77,7 +77,7 @@ class DomainRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainFacts:
-    """The facts about one domain, from all parts of the system."""
+    """What all parts of the system know about one domain."""
 
     report: DomainReport
     qps: float
@@ -88,17 +88,17 @@ class DomainFacts:
     blocked: str | None
     taken_down: bool
     queued: int = 0
-    """About how many of its URLs wait in the queues, outside its line."""
+    """The approximate number of its URLs that wait in the queues, outside its line."""
 
 
 def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     """
-    A row for each limiter key, in order.
+    Return a row for each limiter key, in order.
 
-    Reads the limiter in one round trip a node, Redis in three, and the store in one or two.
+    This takes one round trip per limiter node, three to Redis, and one or two to the store.
 
     Raises:
-        TransientError: a part does not answer.
+        TransientError: a part of the system doesn't respond.
         ConfigError: the overrides file is unusable.
     """
     limiter, overrides = components.limiter(), components.overrides()
@@ -129,7 +129,11 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
 
 
 def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
-    """Each domain's rate, and what holds it back; reads and raises as `domain_rows`."""
+    """
+    Return how fast each domain is fetched, and what holds it back.
+
+    Reads and raises the same as `domain_rows`.
+    """
     return {
         row.domain: Pace(
             0.0 if row.stopped else row.qps, row.cause, row.robots_unreachable, row.waiting
@@ -139,20 +143,23 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 
 
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
-    """The rules of each key's own origins, or of the origin of the domain that came last."""
-    newest = components.robots.newest_origins([k for k in keys if k == registered_domain(k)])
+    """Return the rules of each key's own origins, or else of its domain's newest origin."""
+    domains = [key for key in keys if key == registered_domain(key)]
+    newest = components.robots.newest_origins(domains)
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
     for key, origin in newest.items():
         origins[key].append(origin)
-    cached = components.robots.peek(list({o for some in origins.values() for o in some}))
-    return {
-        key: next((cached[o] for o in some if cached[o].rules is not None), cached[some[0]])
-        for key, some in origins.items()
-    }
+    all_origins = {origin for candidates in origins.values() for origin in candidates}
+    cached = components.robots.peek(list(all_origins))
+    rules: dict[str, CachedRules] = {}
+    for key, candidates in origins.items():
+        known = (cached[origin] for origin in candidates if cached[origin].rules is not None)
+        rules[key] = next(known, cached[candidates[0]])
+    return rules
 
 
 def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
-    """A row of the domain page. Pure."""
+    """Return a row of the domain page. Pure."""
     report, outcomes = facts.report, facts.outcomes
     fetched_at_ms = facts.robots.fetched_at_ms
     backlog_ms = report.backlog_ms + round(facts.queued * 1000 / facts.qps)
@@ -181,7 +188,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
 
 
 def cause(facts: DomainFacts, now_ms: int) -> str:
-    """The one cause that holds the domain back, the strongest, or an empty text. Pure."""
+    """Return the strongest cause that holds the domain back, or an empty string. Pure."""
     report, robots = facts.report, facts.robots
     if facts.taken_down:
         return "taken down"
@@ -198,7 +205,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     if facts.outcomes and facts.outcomes.refuses_us:
         return _refusal_text(facts.outcomes)
     if report.paused_ms > LEAST_PAUSE_MS:
-        return f"its server asked for a rest of {span(report.paused_ms)} more (429 or 503)"
+        return f"its server asked us to wait {span(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"
         return f"slowed down {report.backoff_factor:g} times after {errors}"
@@ -213,7 +220,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 
 def latency_text(report: DomainReport) -> str:
-    """Text that says by how much latency slows a domain down, and why. Pure."""
+    """Return text that says how much latency slows a domain down, and why. Pure."""
     return (
         f"{report.latency_factor:.3g} times: its responses take {span(report.latency_ms or 0)}, "
         f"usually {span(report.usual_latency_ms or 0)}"

@@ -24,11 +24,12 @@ from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.host_templates import decide
 from aragog.dashboard.buttons_key import COOKIE, KEPT_DAYS
 from aragog.dashboard.components import Components
-from aragog.dashboard.crawl_report import as_html, hours_plot, plain_report, plain_status, sections
+from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.flower import no_crawls
+from aragog.dashboard.hours_plot import hours_plot
 from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.observability.formatting import at, moment, plain
 from pinlater.flower_pages import FlowerPage
@@ -201,7 +202,7 @@ class CrawlsPage(DashboardPage):
             return
         self.keep_fresh()
         self.show(
-            "aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at, plot=""
+            "aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at, plot=None
         )
 
     async def _show_one(self, name: str) -> None:
@@ -215,7 +216,7 @@ class CrawlsPage(DashboardPage):
             self.show(
                 "aragog_crawls.html", [report.status] if report else [], problem, at=at,
                 crawl=report, sections=list(sections(report)) if report else (),
-                plot=hours_plot(report.hours) if report and report.hours else "",
+                plot=hours_plot(report.hours) if report and report.hours else None,
             )  # fmt: skip
 
     @web.authenticated

@@ -9,6 +9,7 @@ Public:
     tracing            spans of OpenTelemetry
     formatting         numbers, instants, distances and durations as people read them
 
-Metrics of queues, domains and the store are read at scrape time:
-`aragog.dashboard.scraped_metrics`.
+Metrics of queues, domains and the store are defined in `aragog.dashboard.scraped_metrics`, which
+reads them at scrape time, and those of the API beside its servers: `aragog.api.server.hedging`,
+`http.observed` and `thrift.metrics`.
 """

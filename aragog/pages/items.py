@@ -1,5 +1,5 @@
 """
-Kinds of items of single sites, from the tables in `extract` that are no rules for fields. Pure.
+The kinds of items that sites have, from the tables in `extract` that aren't field rules. Pure.
 
     [extract."shop.example".cards]
     pages = "*/c/*"
@@ -12,10 +12,10 @@ Kinds of items of single sites, from the tables in `extract` that are no rules f
     [extract."shop.example".lamps]
     python = "shop.py:Lamp"
 
-Kinds hold for their host and all hosts below it; of two kinds of one name that of the longer host
-name counts. `richpins.items` has what they mean. `python` names a class made by
-`richpins.items.item`, or a function that gets an `ExtractorPage` and returns dicts or dataclasses:
-in a file, or in an installed module.
+A kind applies to its host and all hosts below it. If two kinds have the same name, the one with the
+longer host name wins. `richpins.items` says what the keys mean. `python` names a class made by
+`richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
+It can be in a file or in an installed module.
 
 A page stores the items of a kind in one field, `items.cards`, which is JSON:
 
@@ -23,9 +23,9 @@ A page stores the items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-All but the first three are left out where they are empty. `link` names the field with the URL of an
-item's own page, if items of that page take values over from it; those say so in `parents`. `files`
-names the fields whose URLs are files of the item.
+All members but the first three are left out when they are empty. `link` names the field with the
+URL of the item's own page, if items on that page take over values; those items list the values in
+`parents`. `files` names the fields whose URLs point to files that belong to the item.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from aragog.settings.extractor_names import ITEMS, is_of_file
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
-# The rules of kinds import the parser of pages, 50 ms of CPU. Whoever reads the store needs this
-# module, and no parser unless there are kinds.
+# The rules for kinds import the page parser, which takes 50 ms of CPU. Every reader of the store
+# needs this module, but only needs the parser if there are kinds.
 if TYPE_CHECKING:
     from richpins.field_types import FieldType
     from richpins.items import FoundItems, Item, ItemKind
@@ -53,12 +53,12 @@ VERSION = 1
 _REST = ("dropped", "unreadable", "follow", "link", "parents", "files")
 PYTHON = "python"
 Load = Callable[[str], Any]
-"""Returns what a name such as `shop.py:Lamp` stands for; raises ConfigError."""
+"""Loads what a name such as `shop.py:Lamp` refers to; raises ConfigError if it can't."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteKind:
-    """A kind, and the host whose table it is."""
+    """A kind, and the host whose table defines it."""
 
     site: str
     kind: ItemKind
@@ -66,41 +66,41 @@ class SiteKind:
 
 @dataclass(frozen=True, slots=True)
 class PageItems:
-    """The items of one kind as a page stores them."""
+    """The items of one kind, as a page stores them."""
 
     site: str
-    """The host of the rules: a key is one item on all its pages."""
+    """The host of the rules; on all its pages, the same key means the same item."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the page whose items take values over; empty: none does."""
+    """The field with the URL of the page whose items take over values; empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links to this page: its kind and its field."""
+    """Fields whose values come from the item that links here: that item's kind and field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
     @property
     def file_urls(self) -> Iterator[str]:
-        """The URLs of all files of the items, in their order; some may come again."""
-        for each in self.items:
+        """The URLs of all the items' files, in order; there may be duplicates."""
+        for item in self.items:
             for name in self.files:
-                yield from urls_in(each.values.get(name))
+                yield from urls_in(item.values.get(name))
 
     def stored(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the items as the JSON object that a page stores."""
         items = [
-            {"key": each.key, "values": dict(each.values)} if each.key else {"values": each.values}
-            for each in self.items
+            {"key": item.key, "values": dict(item.values)} if item.key else {"values": item.values}
+            for item in self.items
         ]
-        more = {name: getattr(self, name) for name in _REST}
-        given = {name: value for name, value in more.items() if value}
-        return {"v": VERSION, "site": self.site, "items": items, **given}
+        optional = {name: getattr(self, name) for name in _REST}
+        present = {name: value for name, value in optional.items() if value}
+        return {"v": VERSION, "site": self.site, "items": items, **present}
 
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
-        """The items in a field's bytes; none if it is absent, or no version that is known here."""
+        """Read the items from a field's bytes; none if it is missing or has an unknown version."""
         try:
             wire = orjson.loads(stored or b"{}")
             if wire.get("v") != VERSION:
@@ -109,12 +109,15 @@ class PageItems:
 
             return cls(
                 str(wire["site"]),
-                tuple(Item(each["values"], each.get("key", "")) for each in wire["items"]),
+                tuple(Item(item["values"], item.get("key", "")) for item in wire["items"]),
                 wire.get("dropped", {}),
                 wire.get("unreadable", {}),
                 tuple(wire.get("follow", ())),
                 wire.get("link", ""),
-                {name: (str(of), str(it)) for name, (of, it) in wire.get("parents", {}).items()},
+                {
+                    name: (str(parent_kind), str(parent_field))
+                    for name, (parent_kind, parent_field) in wire.get("parents", {}).items()
+                },
                 tuple(map(str, wire.get("files", ()))),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -122,7 +125,7 @@ class PageItems:
 
 
 def urls_in(value: Any) -> Iterator[str]:
-    """The URLs in the value of a field: one, or a list."""
+    """Yield the URLs in a field's value, which is a single URL or a list."""
     yield from (url for url in (value if isinstance(value, list) else [value]) if _is_url(url))
 
 
@@ -131,17 +134,17 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """The name of the member that describes a stored file, beside the field with its URL."""
+    """Return the name of the member that describes the stored file of a URL field."""
     return f"{name}.file"
 
 
 def field_of(kind: str) -> str:
-    """The name of the field that holds the items of a kind."""
+    """Return the name of the field that holds the items of a kind."""
     return f"{ITEMS}.{kind}"
 
 
 def kind_in(name: str) -> str | None:
-    """The kind whose items a field holds; None: it holds none."""
+    """Return the kind whose items a field holds, or None if it isn't a field of items."""
     prefix, _, kind = name.partition(".")
     return kind if prefix == ITEMS and kind else None
 
@@ -152,10 +155,10 @@ class SiteKinds:
 
     Args:
         tables: `extract` of the settings.
-        load: what a name under `python` stands for.
+        load: loads what a name under `python` refers to.
 
     Raises:
-        ConfigError: a line for each mistake, with its host, kind and key.
+        ConfigError: has a line for each mistake, with its host, kind and key.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[str, Any]], load: Load) -> None:
@@ -170,7 +173,7 @@ class SiteKinds:
             raise ConfigError(*problems)
 
     def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
-        """Add the kinds of a host; returns the mistakes."""
+        """Add the kinds of a host and return the mistakes."""
         from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
         from richpins.items import InvalidKind  # noqa: PLC0415
 
@@ -190,15 +193,15 @@ class SiteKinds:
         return bool(self._by_host)
 
     def __iter__(self) -> Iterator[SiteKind]:
-        return (each for kinds in self._by_host.values() for each in kinds.values())
+        return (kind for kinds in self._by_host.values() for kind in kinds.values())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all kinds, each once."""
-        return tuple(dict.fromkeys(each.kind.name for each in self))
+        """The names of all kinds, without duplicates."""
+        return tuple(dict.fromkeys(site_kind.kind.name for site_kind in self))
 
     def of(self, url: str) -> dict[str, SiteKind]:
-        """The kinds for the page of a URL, by name."""
+        """Return the kinds that apply to the page of a URL, by name."""
         try:
             name = host(url)
         except InvalidUrl:
@@ -209,16 +212,17 @@ class SiteKinds:
         return kinds
 
     def leads_on(self, url: str) -> bool:
-        """Whether the page of a URL may name pages that continue it, or files of its items."""
-        return any(each.kind.follow or each.kind.files for each in self.of(url).values())
+        """Return whether a URL's page may name pages that continue it, or files of its items."""
+        kinds = (site_kind.kind for site_kind in self.of(url).values())
+        return any(kind.follow or kind.files for kind in kinds)
 
     def found(self, page: Any) -> dict[str, Any]:
         """
-        The items of a page (`ExtractorPage`) by kind, as they are stored.
+        Return the items on a page (an `ExtractorPage`) by kind, in their stored form.
 
         Raises:
-            ValueError, TypeError: a function returned what is no item.
-            Exception: whatever a function raises.
+            ValueError, TypeError: a function returned something that isn't an item.
+            Exception: anything else that a function raises.
         """
         result: dict[str, Any] = {}
         kinds = self.of(page.url)
@@ -226,17 +230,17 @@ class SiteKinds:
             return result
         from richpins.items import find  # noqa: PLC0415 - see above
 
-        for name, each in kinds.items():
-            items = find(each.kind, page.document, page)
+        for name, site_kind in kinds.items():
+            items = find(site_kind.kind, page.document, page)
             if items:
-                result[name] = self._as_stored(each, items).stored()
+                result[name] = self._as_stored(site_kind, items).stored()
         return result
 
-    def _as_stored(self, each: SiteKind, found: FoundItems) -> PageItems:
-        kind = each.kind
+    def _as_stored(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
+        kind = site_kind.kind
         link = (kind.link or "") if self.handed_down(kind.name) else ""
         return PageItems(
-            each.site,
+            site_kind.site,
             found.items,
             found.dropped,
             found.unreadable,
@@ -247,46 +251,48 @@ class SiteKinds:
         )
 
     def types(self, kind: str) -> dict[str, FieldType]:
-        """The types of the fields of a kind; of two sites with different types neither."""
+        """Return the field types of a kind, except for fields whose type differs between sites."""
         found: dict[str, FieldType] = {}
         differing: set[str] = set()
-        for each in self:
-            if each.kind.name != kind:
+        for site_kind in self:
+            if site_kind.kind.name != kind:
                 continue
-            for name, its_type in each.kind.types.items():
-                if found.setdefault(name, its_type) != its_type:
+            for name, field_type in site_kind.kind.types.items():
+                if found.setdefault(name, field_type) != field_type:
                     differing.add(name)
-        return {name: its_type for name, its_type in found.items() if name not in differing}
+        return {name: field_type for name, field_type in found.items() if name not in differing}
 
     def columns(self, kind: str) -> tuple[str, ...]:
-        """The names of the fields of a kind in the order of the settings."""
-        kinds = [each.kind for each in self if each.kind.name == kind]
-        return tuple(dict.fromkeys(field.name for each in kinds for field in each.fields))
+        """Return the names of a kind's fields, in the order of the settings."""
+        kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
+        return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """The same, each field with the URL of a file followed by what is stored of it."""
-        files = {name for each in self if each.kind.name == kind for name in each.kind.files}
-        names = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
-        return tuple(column for some in names for column in some)
+        """Return the same names, with a column for the stored file after each file field."""
+        kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
+        files = {name for found in kinds for name in found.files}
+        groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
+        return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """Whether one of these kinds is a function, whose fields nobody knows before it ran."""
-        return any(each.kind.name in kinds and not each.kind.fields for each in self)
+        """Return whether one of the kinds is a function; its fields are unknown until it runs."""
+        return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def handed_down(self, kind: str) -> frozenset[str]:
-        """Fields of a kind that items of the pages it links to take over."""
-        parents = [parent for each in self for parent in each.kind.parents.values()]
-        return frozenset(name for of, name in parents if of == kind)
+        """Return the fields of a kind that items on linked pages take over."""
+        parents = [parent for site_kind in self for parent in site_kind.kind.parents.values()]
+        return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
     def _problems_of_parents(self) -> Iterator[str]:
-        """Values that no kind hands down."""
-        for each in self:
-            for name, (of, field_name) in each.kind.parents.items():
-                givers = [other.kind for other in self if other.kind.name == of]
-                if not any(giver.link and _has(giver, field_name) for giver in givers):
+        """Yield a message for each parent value that no kind provides."""
+        for site_kind in self:
+            where = f"extract: {site_kind.site}: {site_kind.kind.name}"
+            for name, (parent_kind, parent_field) in site_kind.kind.parents.items():
+                givers = [other.kind for other in self if other.kind.name == parent_kind]
+                if not any(giver.link and _has(giver, parent_field) for giver in givers):
                     yield (
-                        f"extract: {each.site}: {each.kind.name}: fields.{name}.from_parent: there "
-                        f"is no kind {of} that has a field {field_name} and a link"
+                        f"{where}: fields.{name}.from_parent: there is no kind {parent_kind} that "
+                        f"has a field {parent_field} and a link"
                     )
 
 
@@ -305,7 +311,7 @@ def _kind(name: str, rules: Any, load: Load) -> ItemKind:
 
 
 def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """The names of the kinds of all hosts in `extract`; loads none of their Python."""
+    """Return the names of all hosts' kinds in `extract`, without loading any of their Python."""
     return frozenset(
         kind
         for table in tables.values()
@@ -316,10 +322,10 @@ def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
 
 def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
     """
-    The kinds of the settings; those of equal settings are made once.
+    Return the kinds in the settings; equal settings share one object.
 
     Raises:
-        ConfigError: as `SiteKinds`.
+        ConfigError: as `SiteKinds` does.
     """
     with_kinds = {
         name: {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}
@@ -334,7 +340,7 @@ def _loaded(tables: bytes) -> SiteKinds:
 
 
 def _named(name: str) -> Any:
-    """The class or function of a file or a module, as `shop.py:Lamp` or `shop.items:Lamp`."""
+    """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
     from aragog.pages.extractors import of_file  # noqa: PLC0415 - it imports this module
 
     if is_of_file(name):

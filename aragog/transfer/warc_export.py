@@ -39,8 +39,8 @@ from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
 from aragog.urlstore.page_content import RESPONSE, described
-from aragog.urlstore.page_records import archived_headers, iso_date, network_fields, status_line
 from aragog.urlstore.records import is_allowed, is_expired
+from aragog.urlstore.warc_records import archived_headers, iso_date, network_fields, status_line
 from zengraph import MultiGraph
 from zengraph.records import Row
 

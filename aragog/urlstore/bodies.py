@@ -22,14 +22,14 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import PackDictionaries, needs_dictionary
 from aragog.urlstore.packs.pack_writer import PackRecord, PackWriter
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import (
+from aragog.urlstore.records import SharedBody
+from aragog.urlstore.warc_records import (
     Original,
     WarcPage,
     page_head,
     read_record,
     revisit_head,
 )
-from aragog.urlstore.records import SharedBody
 from aragog.urlstore.write_clock import WriteClock
 from zengraph import MultiGraph
 from zengraph.records import Cell, Row

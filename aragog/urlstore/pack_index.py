@@ -9,7 +9,7 @@ from aragog.urlstore import cdxj
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.frames import Compression
 from aragog.urlstore.packs.pointers import index_name
-from aragog.urlstore.page_records import capture_of, read_record, warcinfo_record
+from aragog.urlstore.warc_records import capture_of, read_record, warcinfo_record
 
 
 def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:

@@ -18,7 +18,7 @@ from aragog.urlstore.bodies import Bodies, Packs, StoredBody, pack_cells
 from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.page_content import responses
-from aragog.urlstore.page_records import WarcPage
+from aragog.urlstore.warc_records import WarcPage
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 

@@ -23,7 +23,7 @@ from aragog.urlstore.nodes import alias_of
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import WarcBlock, read_record
+from aragog.urlstore.warc_records import WarcBlock, read_record
 from zengraph import MultiGraph
 from zengraph.records import Row
 

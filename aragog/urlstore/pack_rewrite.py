@@ -26,7 +26,7 @@ from aragog.urlstore.pack_records import PackedRecord, PackRecords
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import WarcPage, page_head
+from aragog.urlstore.warc_records import WarcPage, page_head
 from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 

@@ -17,10 +17,10 @@ from aragog.urlstore.compression import stored_hash
 from aragog.urlstore.nodes import Nodes
 from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import Original, WarcPage, iso_date
 from aragog.urlstore.records import Likeness, PackedContent, PageWrite, SharedBody
 from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.takedowns import Takedowns
+from aragog.urlstore.warc_records import Original, WarcPage, iso_date
 from aragog.urlstore.writing.plan_bodies import archived
 from zengraph import MultiGraph
 from zengraph.records import Row

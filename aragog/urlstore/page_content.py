@@ -15,10 +15,10 @@ from aragog.urlstore.hosts import host_put
 from aragog.urlstore.nodes import Nodes, facts_of
 from aragog.urlstore.object_reads import PUT_AT, read_object
 from aragog.urlstore.packs.pack_writer import PackTicket
-from aragog.urlstore.page_records import WarcPage
 from aragog.urlstore.record_reader import BASE, from_cell
 from aragog.urlstore.records import Content, is_expired
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.warc_records import WarcPage
 from aragog.urlstore.write_clock import WriteClock
 from urlspelling import normalize
 from zengraph import MultiGraph

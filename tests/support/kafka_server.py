@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from deploy.kafka.server import KafkaServer
 from tests.support.missing_parts import KAFKA
 from tests.support.servers import folder_of_a_server, start_or_skip
+from tests.support.waiting import wait_until
 
 _numbers = itertools.count(1)
 
@@ -66,12 +67,18 @@ class Topic:
         """How many records there are, over all partitions; reads none of them."""
         consumer = Consumer({"bootstrap.servers": self.server.address, "group.id": "count"})
         parts = consumer.list_topics(self.name, timeout=60).topics[self.name].partitions
-        ends = [
-            consumer.get_watermark_offsets(TopicPartition(self.name, n), timeout=60)[1]
-            for n in parts
-        ]
+        ends = [wait_until(lambda n=n: self._end(consumer, n)) for n in parts]
         consumer.close()
-        return sum(ends)
+        return sum(high for _, high in ends)
+
+    def _end(self, consumer: Consumer, part: int) -> tuple[int, int] | None:
+        """The first and next offset of a partition; None while a broker that starts leads none."""
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(self.name, part), timeout=60)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION:
+                return None
+            raise
 
     def committed(self, group: str) -> int:
         """How many records a group has committed, over all partitions."""

@@ -27,7 +27,7 @@ from aragog.runtime.extras import DISTRIBUTION
 from aragog.transfer.import_export import EVERYTHING, NodeSelection
 from aragog.transfer.warc_export import TITLE, WarcReport, export_warc, index_of
 from aragog.urlstore.bodies import Bodies
-from aragog.urlstore.page_records import iso_date
+from aragog.urlstore.warc_records import iso_date
 from zengraph import MultiGraph
 from zengraph.records import Row
 

@@ -2,7 +2,8 @@
 The options of enqueuing: what a caller may say of the URLs that it enqueues, in any protocol.
 
 A new option is a field of `EnqueueArguments` and a line of the Thrift contract
-(`aragog/api/urlstore.thrift`). One that the stages must know is a field of `EnqueueOptions` too.
+(`aragog/api/urlstore.thrift`). One that the stages must know is a field of `EnqueueOptions` too;
+`aragog.crawl.stages.inherited_options` decides whether links inherit it.
 """
 
 from __future__ import annotations

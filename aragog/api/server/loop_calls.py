@@ -1,10 +1,11 @@
 """
-Make short reads of an embedded store on the event loop, as long as they are short.
+Run reads from an embedded store on the event loop, as long as they stay short.
 
-A read of a page from SQLite takes about 40 µs, and handing it to a thread and back as much again,
-with waits of up to 5 ms for the interpreter's lock. So calls that could share a read are made where
-they arrive: those that came in one turn of the loop, together (docs/adr/0088). When the disk is
-slow, calls go to threads for a while; the loop is then held up by the reads that showed it.
+Reading a page from SQLite takes about 40 µs. Handing the read to a thread and getting the result
+back takes just as long, and can mean a wait of up to 5 ms for the interpreter's lock. So calls that
+can share a read run right where they arrive, and those that arrive in the same turn of the loop run
+together (docs/adr/0088). When the disk is slow, calls go to threads for a while; by then, the reads
+that showed it was slow have already held up the loop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from aragog.api.server.threads import MOST_TOGETHER, CallThreads, ThreadCall
 
 _SLOW_S = 0.005
-"""A group of reads takes 0.05 to 1.3 ms on idle cores (`python -m bench.busy_reads`)."""
+"""On idle cores, a group of reads takes 0.05 to 1.3 ms (`python -m bench.busy_reads`)."""
 _SLOW_IN_A_ROW = 3
 _HANGS_S = 0.1
 _IN_THREADS_S = 1.0
@@ -24,13 +25,14 @@ _IN_THREADS_S = 1.0
 
 class LoopCalls(CallThreads):
     """
-    Threads for the calls of an embedded store, but for those that are `alike` others.
+    Runs an embedded store's calls in threads, except those that can share a read (`alike`).
 
-    Such calls must not wait for anything but the disk.
+    Calls that can share a read run on the event loop, so they must not wait for anything but the
+    disk.
 
     Args:
-        name: as of `CallThreads`, like `threads` and `most`.
-        now_s: the clock of deadlines, which also measures reads.
+        name: the same as in `CallThreads`, and so are `threads` and `most`.
+        now_s: the clock for deadlines; it also times the reads.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class LoopCalls(CallThreads):
         self._in_threads_until_s = 0.0
 
     def submit(self, call: ThreadCall) -> None:
-        """Make a call soon; then `call.finish` is called, and perhaps `call.expire` before."""
+        """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
         self.busy += 1
         if self._now_s() < self._in_threads_until_s:
             self._begin(call)
@@ -53,7 +55,7 @@ class LoopCalls(CallThreads):
             asyncio.get_running_loop().call_soon(self._make_all)
 
     def close(self) -> None:
-        """As of `CallThreads`; calls that arrived in this turn never run."""
+        """Close as `CallThreads` does; calls that arrived in this turn never run."""
         arrived, self._arrived = self._arrived, []
         for call in arrived:
             self.busy -= 1
@@ -61,7 +63,7 @@ class LoopCalls(CallThreads):
         super().close()
 
     def _make_all(self) -> None:
-        """Make the calls that came in this turn of the event loop, or give them to threads."""
+        """Run the calls that arrived in this turn of the event loop, or hand them to threads."""
         calls, self._arrived = self._arrived, []
         while calls:
             group = self._group(calls)
@@ -70,7 +72,11 @@ class LoopCalls(CallThreads):
                 self._make(group)
 
     def _group(self, calls: Sequence[ThreadCall]) -> Sequence[ThreadCall]:
-        """The first calls that are made together; the first goes to a thread if there are none."""
+        """
+        Return the calls at the front that can run together.
+
+        If the first call can't run here, hand it to a thread and return nothing.
+        """
         first = calls[0]
         fits = first.alike() if self._now_s() >= self._in_threads_until_s else None
         if fits is None:
@@ -97,7 +103,7 @@ class LoopCalls(CallThreads):
             call.finish()
 
     def _note(self, took_s: float) -> None:
-        """Turn to threads for a while if reads are slow."""
+        """Switch to threads for a while if reads are slow."""
         self._slow_in_a_row = self._slow_in_a_row + 1 if took_s > _SLOW_S else 0
         if took_s > _HANGS_S or self._slow_in_a_row >= _SLOW_IN_A_ROW:
             self._slow_in_a_row = 0

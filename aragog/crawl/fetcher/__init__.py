@@ -4,6 +4,7 @@ The HTTP client of the crawler: one polite GET per URL, returned as an outcome.
 Public:
 
     fetcher        `Fetcher`: fetch one URL
+    attempt        one request, and what its response means: 304, 429 and 503 with Retry-After
     gate           how a fetch asks for admission and for permits
     ssrf           which URLs and addresses may be connected to
     dns            resolution with a time limit and a cache

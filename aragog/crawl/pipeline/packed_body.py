@@ -2,6 +2,7 @@
 How fetched bodies are compressed for the spool, in the form in which the store keeps them as well.
 
 A body is compressed once, where it was fetched; its hash and size are those of the body itself.
+`aragog.urlstore.compression` chooses codec and level.
 """
 
 from __future__ import annotations

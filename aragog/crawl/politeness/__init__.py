@@ -3,7 +3,7 @@ Politeness: rate limits per domain, and robots.txt rules per origin.
 
 Public:
 
-    limiter         slots and permits of all domains, on their Redis servers
+    limiter         slots, permits and pauses (Retry-After) of all domains, on their Redis servers
     limiter_ring    which server decides for which domain, and changes of that
     slots           inputs and results of the limiter
     permits         send permits

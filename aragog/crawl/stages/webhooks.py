@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
+from aragog.crawl.fetcher.user_agent import user_agent
 from aragog.crawl.pipeline.change_json import plain
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.messages import VERSION, reading
@@ -161,7 +162,7 @@ class WebhookStage:
         body = json.dumps({"id": delivery.id, **content}).encode()
         headers = {
             "Content-Type": "application/json",
-            "User-Agent": self.settings.fetch.user_agent or "aragog",
+            "User-Agent": user_agent(self.settings.fetch),
             "Aragog-Delivery": delivery.id,
             "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
         }

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from aragog.errors import CorruptContent
 from aragog.urlstore import zstd
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
-from aragog.urlstore.page_records import RECORD_END, RecordHead, record_bytes
+from aragog.urlstore.warc_records import RECORD_END, RecordHead, record_bytes
 
 Compression = Literal["zstd", "gzip"]
 

@@ -34,7 +34,7 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import RecordHead, capture_of, read_record, warcinfo_record
+from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, warcinfo_record
 
 LATE_S = 300.0
 """

@@ -35,8 +35,8 @@ from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.object_reads import PUT_AT
 from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.page_records import WarcPage
 from aragog.urlstore.records import ContentWrite, PageWrite, SharedBody, Ticket
+from aragog.urlstore.warc_records import WarcPage
 from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, put_properties

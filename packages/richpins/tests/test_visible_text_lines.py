@@ -182,3 +182,36 @@ def test_steps_that_are_repeated_for_print_below_a_heading_are_read_once() -> No
     printed = STEPS.format("").replace("milk.", "milk, all of it.")
     assert steps(f"<h3>Print</h3><div>{printed}</div>") == FIRST
     assert steps(f"<h3>In detail</h3><div>{printed}</div>") == FIRST
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "© 2014, Soups at Home by Ann Lee, All Rights Reserved",
+        "Copyright 2002, Ann Lee. All rights reserved.",
+        "Alle Rechte vorbehalten.",
+        "Soup Day is a trademark of the soup board.",
+        "Fortsättning efter annonsen",
+        "Undgå at skærmen slukker",
+        "Bildschirm aktiv lassen",
+        "Ook lekker: taart met champignons en spinazie",
+        "Leggi anche: zuppa di porri della nonna",
+        "This is a guest recipe, so we are not able to answer questions about it.",
+        "3/12",
+    ],
+)
+def test_a_line_of_the_site_is_no_step(line):
+    assert steps("", f"<li>{line}</li>") == FIRST
+
+
+@pytest.mark.parametrize("line", ["Place a screen over the pan.", "Add 1/2 of the milk."])
+def test_a_step_with_words_of_such_lines_stays(line):
+    assert steps("", f"<li>{line}</li>") == (*FIRST, line)
+
+
+@pytest.mark.parametrize("name", ["The dough", "Der Teig", "La pâte", "De vulling"])
+def test_an_article_and_a_noun_name_a_part_of_the_steps(name):
+    found = recipe(f"{AMOUNTS}<h2>Method</h2><p>{name}</p><p>{FIRST[0]}</p><p>{FIRST[1]}</p>")
+
+    assert found.instructions == FIRST
+    assert found.instruction_groups[0].name == name

@@ -194,7 +194,7 @@ def test_different_hostile_pages_of_one_site_leave_a_process_to_the_texts_of_oth
     for url in hostile:
         store.put_content(url, (SLOW + url).encode(), HTML)
 
-    with closing(PageTexts(LONG, deadline_s=8)) as texts, ThreadPoolExecutor(8) as pool:
+    with closing(PageTexts(LONG, deadline_s=16)) as texts, ThreadPoolExecutor(8) as pool:
 
         def ask(url):
             with pytest.raises((PageTextUnavailable, TextsBusy)):

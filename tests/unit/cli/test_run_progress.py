@@ -50,6 +50,11 @@ class Tracker:
         self._following = list(in_flight)
         self.total = self.in_flight = in_flight[0]
         self.endings = Counter()
+        self.held = 0
+
+    @property
+    def is_done(self):
+        return not self.in_flight
 
     def look(self, _ask):
         self.in_flight = self._following.pop(0)

@@ -12,11 +12,8 @@ from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import (
-    OTHER_COLOR,
-    STORED_COLOR,
     as_html,
     as_markdown,
-    hours_plot,
     plain_report,
 )
 
@@ -74,18 +71,6 @@ def test_the_html_loads_nothing_and_escapes_what_comes_from_the_web():
     assert tags.tags["svg"] == 2
     assert not re.search(r"@import|url\(", html)
     assert "&lt;script&gt;" in html
-
-
-def test_a_plot_says_when_it_begins_and_ends_and_what_its_colors_mean():
-    plot = hours_plot({480_000: Counter(stored=3, cancelled=1)})
-
-    assert [*re.findall(r"<text[^>]*>([^<]*)<", plot)] == [
-        "2024-10-04 00:00:00 UTC",
-        "2024-10-04 01:00:00 UTC",
-        "stored",
-        "other outcomes",
-    ]
-    assert plot.count(f'fill="{STORED_COLOR}"') == plot.count(f'fill="{OTHER_COLOR}"') == 2
 
 
 def test_people_read_what_fails_what_holds_back_and_when_it_ends():

@@ -27,7 +27,7 @@ For applications:
 The parts:
 
     models.py            jobs, claims, states, sizes
-    queue_settings.py    a queue's settings: rate, pause, retries, retention
+    queue_settings.py    a queue's settings: rate, pause, retries, retention; shards apply them
     retry_policy.py      the delays between attempts, and when a job is given up
     run_log.py           a line in the log for each run of a job
     envelope.py          task messages to jobs and back; where an ETA becomes a delay
@@ -35,7 +35,7 @@ The parts:
     shard.py             the port: one server's queues
     redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
     redis_poller.py      how a worker hears of its new jobs
-    postgres/            a shard on PostgreSQL; its functions are in SQL files
+    postgres/            a shard on PostgreSQL; functions.sql applies a queue's rate there
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds

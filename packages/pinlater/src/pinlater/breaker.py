@@ -1,8 +1,8 @@
 """
-The circuit breaker: leaves a server out after errors, and asks it again after a while. Pure.
+A circuit breaker: stops using a server after errors, and tries it again after a while. Pure.
 
-Each shard has one, and one for when it is full. The caller passes the time, in seconds of a
-monotonic clock.
+Each shard has two: one for errors, and one for when it is full. The caller passes in the time, in
+seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import math
 from dataclasses import dataclass
 
 ERRORS_IN_A_ROW = 3
-"""Failures in a row after which a server is left out."""
+"""The number of failures in a row that takes a server out of rotation."""
 SLOW_S = 1.0
-"""A single response that took longer is enough."""
+"""A single response that takes longer than this is enough to take the server out."""
 PROBE_EVERY_S = 5.0
-"""The time between two probes of a server that is left out."""
+"""The time between two probes of a server that is out of rotation."""
 
 
 @dataclass(slots=True)
 class Breaker:
     """
-    Leaves one server out of rotation after errors or slow responses, and brings it back.
+    Takes one server out of rotation after errors or slow responses, and brings it back.
 
     Args:
-        errors: how many in a row take it out.
-        first_wait_s: until it is first tried again; doubles with each further error.
-        most_wait_s: the longest such wait.
-        slow_s: a response that took longer takes it out; `math.inf`: none does.
+        errors: how many errors in a row take the server out.
+        first_wait_s: the wait before the first probe; it doubles with each further error.
+        most_wait_s: the longest wait between probes.
+        slow_s: a response that takes longer than this takes the server out; with `math.inf`,
+            no response does.
     """
 
     errors: int = ERRORS_IN_A_ROW
@@ -36,9 +37,9 @@ class Breaker:
     slow_s: float = SLOW_S
     in_a_row: int = 0
     out_since_s: float | None = None
-    """When it left the rotation; None: it is in rotation."""
+    """When the server left the rotation, or None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to ask it again; 0 while it is in rotation."""
+    """When to try the server again; 0 while it is in rotation."""
 
     @property
     def healthy(self) -> bool:
@@ -57,7 +58,11 @@ class Breaker:
         self.in_a_row, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
-        """Record a failed call; `at_once` after a timeout or a refused connection."""
+        """
+        Record a failed call.
+
+        With `at_once`, meant for timeouts and refused connections, one failure is enough.
+        """
         self.in_a_row += self.errors if at_once else 1
         doublings = self.in_a_row - self.errors
         if doublings >= 0:

@@ -69,10 +69,10 @@ def find(page: Document, form: str) -> str:
         raise MissingExtra("text", TRAFILATURA) from None
 
     from richpins.article import (  # noqa: PLC0415 - lxml, of that extra
+        completion,
         composition,
         page_texts,
         preparation,
-        second_opinion,
         selection,
         writing,
     )
@@ -102,8 +102,7 @@ def find(page: Document, form: str) -> str:
     texts = page_texts.texts_of(article.tree)
     share = selection.select(texts, page_texts.blocks_of(body))
     if share >= _LEAST_FOUND:
-        if second_opinion.may_be_cut(texts):
-            second_opinion.add(article.tree, texts)
+        completion.complete(texts)
         body = composition.compose(texts, article.images)
         if form == TEXT:
             _leave_out_title(body, page)

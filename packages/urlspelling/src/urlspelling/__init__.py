@@ -3,7 +3,8 @@ One spelling for each URL, its registered domain, and the canonical URL of a pag
 
 What stands here is public, and so are these modules:
 
-- `canonical` decides which of the URLs that lead to a page stands for it;
+- `canonical` decides which of the URLs that lead to a page stands for it, by redirects, Link
+  headers, rel=canonical, instant meta refresh and og:url;
 - `domain` has the origin, host and registered domain of a URL;
 - `hosts` splits ports off, and finds names that cover a host;
 - `link_header` parses Link headers (RFC 8288).

@@ -17,7 +17,7 @@ from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.pack_writer import PackRecord
-from aragog.urlstore.page_records import WarcPage, page_head, read_record
+from aragog.urlstore.warc_records import WarcPage, page_head, read_record
 
 BODIES = [
     b"", b"x", b"<p>some text of a page</p>" * 400,

@@ -1,8 +1,8 @@
 """
-Tell the lines that name the entries after them, such as `For the sauce`, from the entries.
+Tell titles such as `For the sauce` apart from the entries that follow them.
 
-They stand in the same list as ingredients or steps, and are told by their words, by the class of
-their element, or by being bold as the entries are not.
+Titles can be in the same list as the ingredients or steps. They are recognized by their wording, by
+the class of their element, or by being bold when the entries aren't.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ MAX_TITLE_CHARS = 60
 
 
 class GroupTitle(str):
-    """A line that is known by its element to be a title of the entries after it."""
+    """A line whose element shows that it is the title of the entries after it."""
 
     __slots__ = ()
 
 
 def is_title(text: str) -> bool:
     """
-    Return True for a line that names a group of entries.
+    Return True if a line names a group of entries.
 
-    It ends with a colon, or begins like `For the`, and has neither an amount nor a sentence.
+    Such a line ends with a colon or starts with words such as `For the`. It contains no amount and
+    isn't a full sentence.
     """
     if len(text) > MAX_TITLE_CHARS or amounts([text]):
         return False
@@ -42,15 +43,26 @@ _TITLE = re.compile(
 )
 
 
+def names_a_part(text: str) -> bool:
+    """Return True for steps such as `The dough` or `Der Teig`: an article and one or two words."""
+    return _PART.fullmatch(text) is not None
+
+
+_PART = re.compile(
+    r"(?:the|der|die|das|la|le|les|il|lo|el|los|las|het|de)\s[^\W\d]{3,20}(?:\s[^\W\d]{3,20})?",
+    re.IGNORECASE,
+)
+
+
 def is_called_title(node: LexborNode) -> bool:
-    """Return True for a heading, an element whose class names one, and one that is all bold."""
-    at: LexborNode | None = node
+    """Return True for a heading, an element with a heading-like class, or all-bold text."""
+    current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
-        if at is None:
+        if current is None:
             return False
-        if at.tag in _HEADINGS or _CALLED.search(at.attributes.get("class") or ""):
+        if current.tag in _HEADINGS or _CALLED.search(current.attributes.get("class") or ""):
             return True
-        at = _only_child(at)
+        current = _only_child(current)
     return False
 
 
@@ -63,28 +75,29 @@ _CALLED = re.compile(
 
 
 def _only_child(node: LexborNode) -> LexborNode | None:
-    """Return the element that has all the text of another; None if no element has."""
-    child: LexborNode | None = None
-    for each in node.iter(include_text=True):
-        if each.tag == "-text":
-            if (each.text_content or "").strip():
+    """Return the one child element that holds all of a node's text, or None if there isn't one."""
+    only: LexborNode | None = None
+    for child in node.iter(include_text=True):
+        if child.tag == "-text":
+            if (child.text_content or "").strip():
                 return None
-        elif (each.tag or "")[:1] != "-" and each.text(strip=True):
-            if child is not None:
+        elif (child.tag or "")[:1] != "-" and child.text(strip=True):
+            if only is not None:
                 return None
-            child = each
-    return child
+            only = child
+    return only
 
 
 def titled(lines: list[str], by: LexborNode | list[bool]) -> list[str]:
     """
-    Return lines with the titles among them marked.
+    Return the lines, with the titles among them marked.
 
-    `by` says of each whether it is called a title, or is the element of the lines, in which those
-    that are bold from end to end are titles. Where more than half would be titles, none is.
+    `by` is either a list that says for each line whether it looks like a title, or the element that
+    contains the lines. In that element, lines that are entirely bold are titles. If more than half
+    of the lines would be titles, none of them are marked.
     """
     if isinstance(by, LexborNode):
-        bold = {normalize_space(each.text()) for each in by.css(_BOLD)[:_MAX_BOLD]}
+        bold = {normalize_space(node.text()) for node in by.css(_BOLD)[:_MAX_BOLD]}
         marks = [line in bold for line in lines] if bold else []
     else:
         marks = by
@@ -103,7 +116,7 @@ _ENDS = tuple(".!?;,。！？")
 
 
 def names_a_list(node: LexborNode) -> bool:
-    """Return True for a short line without amounts or a full stop right before a list."""
+    """Return True for a short line right before a list, without amounts or ending punctuation."""
     if node.tag not in _LINES:
         return False
     after = node.next

@@ -19,6 +19,7 @@ from richpins.visible_text.group_titles import GroupTitle, is_called_title, titl
 from richpins.visible_text.vocabulary import (
     IS_AMOUNT_ALONE,
     IS_CONTROL,
+    IS_NO_STEP,
     MAX_CONTROL_CHARS,
     amounts,
     is_step,
@@ -265,6 +266,8 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
     if len(text) <= MAX_CONTROL_CHARS and IS_CONTROL.fullmatch(text):
         return None
     if kind == "steps":
+        if IS_NO_STEP.search(text):
+            return None
         text = STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
     return text if len(text) > 1 and not text.rstrip(".):").isdigit() else None
 

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborNode
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
 from richpins.visible_text.beside_lists import is_beside_the_list, is_menu, is_trail
-from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_list
+from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_list, names_a_part
 from richpins.visible_text.list_items import (
     COUNTED,
     LISTS,
@@ -212,7 +212,8 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         text = cleaned(entry, kind)
         if not text or is_heading_again(text):
             continue
-        if is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
+        is_part = kind == "steps" and names_a_part(text)
+        if is_part or is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
             groups.append((text.rstrip(" :："), []))
             continue
         if not groups:

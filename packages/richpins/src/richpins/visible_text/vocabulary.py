@@ -116,8 +116,9 @@ IS_CONTROL = re.compile(
     r"|(?:anzahl\s(?:der\s)?)?(?:portionen|personen)|(?:nombre\sde\s)?(?:personnes|parts|portions)"
     r"|(?:aantal\s)?(?:personen|porties)|(?:número\sde\s)?(?:personas|raciones|porciones|porções)"
     r"|(?:numero\s(?:di\s)?)?(?:persone|porzioni)|(?:antal\s)?(?:portioner|personer)|(?:liczba\s)?porcji"
-    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,12}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
+    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,20}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
     r"|(?:prevent|disable)\s(?:sleep|screen).{0,40}"
+    r"|.{0,30}\b(?:skærmen|skärmen|skjermen|bildschirm|scherm|écran|pantalla|schermo)\b.{0,30}"
     r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
     rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
     rf"|{_NUTRIENTS}(?:\s?:?\s?\d[\d.,]{{0,6}}\s?(?:k?cal|kj|g|mg|%)?){{1,4}}|\d[\d.,]{{0,6}}\s?(?:kcal|kj|calories)"
@@ -126,6 +127,18 @@ IS_CONTROL = re.compile(
 )
 """What is written beside ingredients and steps and is none: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
+IS_NO_STEP = re.compile(
+    r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
+    r"|\b(?:all\srights\sreserved|alle\srechte\svorbehalten|alle\srechten\svoorbehouden|tous\sdroits\sréservés|"
+    r"todos\slos\sderechos|todos\sos\sdireitos|tutti\si\sdiritti|is\sa\s(?:registered\s)?trademark\sof)\b"
+    r"|\A(?:see\salso|read\s(?:also|next|more)|you\s(?:may|might)\salso\slike|more\srecipes|ook\slekker|lees\sook|"
+    r"bekijk\sook|auch\slecker|das\skönnte\s.{2,20}gefallen|lesen\ssie\sauch|à\slire\saussi|lire\saussi|"
+    r"(?:te\s)?puede\sinteresar(?:te)?|lee\stambién|leggi\sanche|prova\sanche|veja\stambém|leia\stambém|"
+    r"läs\sockså|prova\sockså|les\sogså|læs\sogså|prøv\sogså|zobacz\s(?:też|także|również))\s?:"
+    r"|\bnot\sable\sto\sanswer\s(?:any\s)?questions\b|\A\d{1,2}\s?/\s?\d{1,2}\Z",
+    re.IGNORECASE,
+)
+"""A line of the site in a list of steps: rights, links to other pages, `1/12` of its pictures."""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"

@@ -1,9 +1,9 @@
 """
-What lists of edges of a `Graph` do on every engine: orders, prefixes, takes and trims.
+What every engine must do with a `Graph`'s lists of edges: orders, prefixes, takes and trims.
 
     class TestMyLists(EdgeListsContract):
         @pytest.fixture
-        def make_tables(self): ...  # a function that returns empty tables, created
+        def make_tables(self): ...  # returns a function that returns new, empty tables
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ DAY_MS = 86_400_000
 
 
 def node(number: int) -> bytes:
-    """An id in another file, partition or region than that of its neighbors."""
+    """Return an id that is in a different file, partition or region from its neighbors."""
     return bytes([number * 37 % 256]) + number.to_bytes(15)
 
 
 class EdgeListsContract:
     """
-    The contract of lists of edges.
+    The contract for lists of edges.
 
-    Fixtures of the subclass:
-        make_tables: a function without arguments that returns empty tables, and may be called
-            again: then the tables of the earlier call are used no more.
+    The subclass provides this fixture:
+        make_tables: a function without arguments that returns empty tables. It may be called
+            again; the tables from the earlier call are then no longer used.
     """
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The graph's clock."""
+        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Empty tables."""
+        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """A graph in them."""
+        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)
 
     # Orders and prefixes
@@ -73,15 +73,15 @@ class EdgeListsContract:
         graph.put_edges(edges[::-1])
 
         found = [(edge.score, edge.order) for edge in graph.edges(A, OUT, CONTACT).items]
-        back = graph.edges(A, OUT, CONTACT, reverse=True).items
+        reversed_edges = graph.edges(A, OUT, CONTACT, reverse=True).items
 
         assert found == sorted([*places, (2, b"b")])
-        assert [(edge.score, edge.order) for edge in back] == found[::-1]
+        assert [(edge.score, edge.order) for edge in reversed_edges] == found[::-1]
         assert [edge.order for edge in graph.edges(C, IN, CONTACT).items] == [b"b"]
         bounded = graph.edges(A, OUT, CONTACT, least_score=0, most_score=0).items
         assert [edge.order for edge in bounded] == orders
 
-    def test_a_prefix_finds_the_orders_that_begin_with_it_page_by_page(self, graph: Graph) -> None:
+    def test_a_prefix_finds_matching_orders_page_by_page(self, graph: Graph) -> None:
         names = [b"adam", b"an", b"an\0", b"anna", b"an\xff", b"an\xff\xff", b"ao", b"zoe"]
         graph.put_edges(
             [NewEdge(EdgeKey(A, CONTACT, node(n)), 0, {}, name) for n, name in enumerate(names)]
@@ -103,7 +103,7 @@ class EdgeListsContract:
         assert len(graph.edges(A, OUT, CONTACT, prefix=b"").items) == len(names)
         assert graph.edges(A, OUT, CONTACT, prefix=b"x").items == []
 
-    def test_an_order_moves_an_edge_and_one_edge_stays(
+    def test_a_new_order_moves_an_edge_without_duplicating_it(
         self, graph: Graph, clock: ManualClock
     ) -> None:
         for order in (b"anna", b"berta", b"anna", b""):
@@ -116,7 +116,7 @@ class EdgeListsContract:
         graph.remove_edges([(A, CONTACT, B)])
         assert graph.edges(A, OUT, CONTACT).items == graph.edges(B, IN, CONTACT).items == []
 
-    def test_what_cannot_be_ordered_is_refused(self, graph: Graph) -> None:
+    def test_invalid_orders_and_prefixes_are_rejected(self, graph: Graph) -> None:
         with pytest.raises(InvalidArgument, match=r"have none; add it to Schema\.ordered"):
             graph.put_edge(A, POOL, B, order=b"x")
         with pytest.raises(InvalidArgument, match="up to 500 bytes, got 501"):
@@ -128,7 +128,7 @@ class EdgeListsContract:
         graph.put_edge(A, CONTACT, B, order=bytes(500))
         assert graph.edges(A, OUT, CONTACT, prefix=bytes(499)).items[0].other == B
 
-    def test_a_repair_moves_edges_that_were_put_before_their_type_was_ordered(
+    def test_a_repair_moves_edges_stored_before_their_type_was_ordered(
         self, tables: Tables, graph: Graph, clock: ManualClock
     ) -> None:
         before = Graph(tables, Schema(counted=(POOL,)), clock)
@@ -150,7 +150,7 @@ class EdgeListsContract:
     # Takes
 
     def fill(self, graph: Graph, count: int, edge_type: int = POOL) -> None:
-        """Put a pool of `count` edges, with scores from 0."""
+        """Store `count` edges with scores from 0 up."""
         graph.put_edges(
             [
                 NewEdge(EdgeKey(A, edge_type, node(n)), n, {"why": b"%d" % n, "empty": b""})
@@ -158,7 +158,9 @@ class EdgeListsContract:
             ]
         )
 
-    def test_the_best_leave_and_the_others_stay(self, graph: Graph, clock: ManualClock) -> None:
+    def test_a_take_removes_the_best_edges_and_keeps_the_rest(
+        self, graph: Graph, clock: ManualClock
+    ) -> None:
         self.fill(graph, 7)
         clock.advance_ms(1)
 
@@ -177,7 +179,7 @@ class EdgeListsContract:
         assert graph.take_edges(A, POOL, 1) == []
         assert not any(graph.repair())
 
-    def test_an_edge_that_is_put_again_can_be_taken_again(
+    def test_an_edge_that_is_stored_again_can_be_taken_again(
         self, graph: Graph, clock: ManualClock
     ) -> None:
         for score in (5, 5, 1):
@@ -187,7 +189,7 @@ class EdgeListsContract:
             clock.advance_ms(1)
         assert graph.count_edges(A, OUT, POOL) == 0
 
-    def test_ordered_edges_are_taken_by_their_order(self, graph: Graph, clock: ManualClock) -> None:
+    def test_ordered_edges_are_taken_in_order(self, graph: Graph, clock: ManualClock) -> None:
         for number, name in enumerate((b"c", b"a\0", b"", b"b")):
             graph.put_edge(A, CONTACT, node(number), order=name)
         clock.advance_ms(1)
@@ -202,14 +204,14 @@ class EdgeListsContract:
         clock.advance_ms(1)
 
         first = graph.take_edges(A, POOL, 2, request_id="job 1")
-        others = [graph.take_edges(A, POOL, 1, request_id=f"job {n}") for n in (2, 3)]
+        later = [graph.take_edges(A, POOL, 1, request_id=f"job {n}") for n in (2, 3)]
 
         assert graph.take_edges(A, POOL, 2, request_id="job 1") == first
         assert graph.take_edges(A, POOL, 9, request_id="job 1") == first
-        assert graph.take_edges(A, POOL, 1, request_id="job 2") == others[0]
+        assert graph.take_edges(A, POOL, 1, request_id="job 2") == later[0]
         assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [0]
 
-    def test_receipts_end_after_a_day_and_with_their_node(
+    def test_receipts_expire_after_a_day_or_when_their_node_is_removed(
         self, tables: Tables, graph: Graph, clock: ManualClock
     ) -> None:
         graph.put_edge(A, POOL, B)
@@ -224,14 +226,14 @@ class EdgeListsContract:
         def receipts() -> int:
             return sum(1 for key, _ in tables["e"].scan(A + b"t", A + b"u")) - 1
 
-        # The sixteenth take deletes the first receipt, which is older than a day by then.
+        # By the sixteenth take, the first receipt is more than a day old, so that take deletes it.
         assert receipts() == 15
         assert graph.take_edges(A, POOL, 1, request_id="old") == []
         assert len(graph.take_edges(A, POOL, 1, request_id="new 2")) == 1
         graph.remove_node(A)
         assert receipts() == 0
 
-    def test_each_edge_goes_to_one_of_many_takers(self, graph: Graph, tables: Tables) -> None:
+    def test_concurrent_takers_never_get_the_same_edge(self, graph: Graph, tables: Tables) -> None:
         self.fill(graph, 90)
         taken: list[bytes] = []
         start = threading.Barrier(4)
@@ -243,17 +245,17 @@ class EdgeListsContract:
                 taken.extend(edge.other for edge in edges)
 
         takers = [threading.Thread(target=take) for _ in range(4)]
-        for each in takers:
-            each.start()
-        for each in takers:
-            each.join()
+        for taker in takers:
+            taker.start()
+        for taker in takers:
+            taker.join()
 
         assert sorted(taken) == sorted(node(n) for n in range(90))
         assert graph.count_edges(A, OUT, POOL) == 0
         assert graph.edges(A, OUT, POOL).items == []
 
     @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
-    def test_a_taker_that_is_killed_anywhere_leaves_every_edge_to_exactly_one(
+    def test_each_edge_is_taken_exactly_once_wherever_a_taker_is_killed(
         self, make_tables: Callable[[], Tables], edge_type: int
     ) -> None:
         for writes in range(40):
@@ -270,7 +272,8 @@ class EdgeListsContract:
             between = [edge.score for edge in graph.take_edges(A, edge_type, 1)]
             repeated = graph.take_edges(A, edge_type, 3, request_id="killed")
 
-            # Either the killed take had not been decided, or its request gets what it decided.
+            # Either the killed take hadn't chosen its edges yet, or the repeated request gets the
+            # edges that it chose.
             decided = repeated[0].score == 4
             assert between == ([1] if decided else [4])
             assert [edge.score for edge in repeated] == ([4, 3, 2] if decided else [3, 2, 1])
@@ -284,7 +287,7 @@ class EdgeListsContract:
         pytest.fail("a take makes more writes than this test allows for")
 
     @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
-    def test_a_take_that_was_decided_is_finished_by_a_repair(
+    def test_a_repair_finishes_a_take_that_chose_its_edges(
         self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
     ) -> None:
         self.fill(graph, 3, edge_type)
@@ -299,7 +302,7 @@ class EdgeListsContract:
         assert not any(graph.repair())
 
     @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
-    def test_edges_of_a_killed_taker_leave_before_others_are_taken_elsewhere_in_the_list(
+    def test_edges_of_a_killed_taker_are_removed_before_later_takes(
         self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
     ) -> None:
         self.fill(graph, 5, edge_type)
@@ -313,7 +316,7 @@ class EdgeListsContract:
         assert [edge.score for edge in graph.take_edges(A, edge_type, 9)] == [2]
 
     @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
-    def test_the_receipt_of_a_killed_taker_is_there_after_others_took(
+    def test_the_receipt_of_a_killed_taker_survives_later_takes(
         self, graph: Graph, tables: Tables, clock: ManualClock, edge_type: int
     ) -> None:
         self.fill(graph, 5, edge_type)
@@ -322,14 +325,14 @@ class EdgeListsContract:
             Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(
                 A, edge_type, 2, request_id="killed"
             )
-        graph.take_edges(A, edge_type, 1, request_id="another")
+        graph.take_edges(A, edge_type, 1, request_id="a different job")
         graph.take_edges(A, edge_type, 1)
 
         repeated = graph.take_edges(A, edge_type, 2, request_id="killed")
         assert [(edge.score, edge.properties["why"]) for edge in repeated] == [(4, b"4"), (3, b"3")]
 
     @pytest.mark.parametrize("edge_type", [POOL, CONTACT])
-    def test_a_finished_take_leaves_nothing_to_repair_even_after_its_receipt(
+    def test_a_finished_take_leaves_nothing_to_repair_even_after_its_receipt_expires(
         self, graph: Graph, clock: ManualClock, edge_type: int
     ) -> None:
         self.fill(graph, 3, edge_type)
@@ -343,7 +346,7 @@ class EdgeListsContract:
         graph.put_edge(A, edge_type, node(2), score=7)
         assert [edge.score for edge in graph.take_edges(A, edge_type, 1)] == [7]
 
-    def test_edges_with_much_in_their_properties_do_not_stay_with_the_list(
+    def test_large_edge_properties_are_not_kept_in_the_list_state(
         self, graph: Graph, tables: Tables, clock: ManualClock
     ) -> None:
         large = {"why": b"x" * 60_000}
@@ -359,7 +362,7 @@ class EdgeListsContract:
         assert sum(len(cell.value) for row in states for cell in row.values()) < 1000
         assert len(graph.take_edges(A, CONTACT, 2, request_id="job")) == 2
 
-    def test_an_edge_that_moves_while_it_is_taken_is_put_again(
+    def test_an_edge_that_moves_during_a_take_is_back_in_the_list(
         self, graph: Graph, tables: Tables, clock: ManualClock
     ) -> None:
         graph.put_edge(A, POOL, B, score=9)
@@ -372,7 +375,7 @@ class EdgeListsContract:
         assert [edge.score for edge in graph.take_edges(A, POOL, 1)] == [4]
         assert graph.take_edges(A, POOL, 1) == []
 
-    def test_an_edge_that_another_writer_puts_while_older_ones_are_taken_stays(
+    def test_an_edge_that_another_writer_stores_during_a_take_stays(
         self, graph: Graph, tables: Tables, clock: ManualClock
     ) -> None:
         graph.put_edge(A, POOL, B, score=1)
@@ -381,20 +384,20 @@ class EdgeListsContract:
         clock.advance_ms(60_000)
         with pytest.raises(Died):
             Graph(DyingTables(tables, 1), SCHEMA, clock).take_edges(A, POOL, 2)
-        behind = ManualClock()
-        behind.advance_ms(120_000 - 9_000)
-        Graph(tables, SCHEMA, behind).put_edge(A, POOL, B, score=5)
+        slow_clock = ManualClock()
+        slow_clock.advance_ms(120_000 - 9_000)
+        Graph(tables, SCHEMA, slow_clock).put_edge(A, POOL, B, score=5)
 
         assert [edge.score for edge in graph.take_edges(A, POOL, 9)] == [5]
 
-    def test_a_take_without_a_number_of_edges_is_refused(self, graph: Graph) -> None:
+    def test_a_take_with_an_invalid_count_is_rejected(self, graph: Graph) -> None:
         for count in (0, -1, 1001):
             with pytest.raises(InvalidArgument, match="count: must be from 1 to 1000"):
                 graph.take_edges(A, POOL, count)
 
     # Trims
 
-    def test_a_trim_keeps_the_best(self, graph: Graph, clock: ManualClock) -> None:
+    def test_a_trim_keeps_the_best_edges(self, graph: Graph, clock: ManualClock) -> None:
         self.fill(graph, 9)
         clock.advance_ms(1)
 
@@ -410,7 +413,7 @@ class EdgeListsContract:
         with pytest.raises(InvalidArgument, match="keep"):
             graph.trim_edges(A, OUT, POOL, -1)
 
-    def test_a_trim_counts_edges_and_not_rows_that_a_killed_writer_left(
+    def test_a_trim_does_not_count_rows_left_by_a_killed_writer(
         self, graph: Graph, tables: Tables, clock: ManualClock
     ) -> None:
         self.fill(graph, 4)
@@ -422,7 +425,7 @@ class EdgeListsContract:
         assert graph.trim_edges(A, OUT, POOL, 3) == 1
         assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [1, 2, 3]
 
-    def test_a_long_list_is_trimmed_in_several_calls(
+    def test_trimming_a_long_list_takes_several_calls(
         self, tables: Tables, clock: ManualClock
     ) -> None:
         graph = Graph(tables, SCHEMA, clock, most_removed=3)
@@ -435,7 +438,7 @@ class EdgeListsContract:
         assert graph.trim_edges(A, OUT, POOL, 1) == 2
         assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [8]
 
-    # Any history
+    # Random histories
 
     @examples(20)
     @given(
@@ -451,7 +454,7 @@ class EdgeListsContract:
             max_size=20,
         )
     )
-    def test_any_history_ends_as_in_a_model(
+    def test_any_history_gives_the_same_result_as_a_model(
         self, make_tables: Callable[[], Tables], history: list[Any]
     ) -> None:
         clock, tables = ManualClock(), make_tables()
@@ -461,23 +464,23 @@ class EdgeListsContract:
         for kind, edge_type, number, score, name, lowest in history:
             clock.advance_ms(1)
             other = node(number)
-            mine = sorted((v for k, v in model.items() if k[0] == edge_type), reverse=not lowest)
+            modeled = sorted((v for k, v in model.items() if k[0] == edge_type), reverse=not lowest)
             if kind == "put":
                 order = name if edge_type == CONTACT else b""
                 graph.put_edge(A, edge_type, other, score=score, order=order)
                 model[edge_type, other] = score, order, other
             elif kind == "take":
                 taken = graph.take_edges(A, edge_type, number + 1, lowest=lowest)
-                expected = mine[: number + 1]
+                expected = modeled[: number + 1]
                 assert [(e.score, e.order, e.other) for e in taken] == expected
-                for _, _, gone in expected:
-                    del model[edge_type, gone]
+                for _, _, removed in expected:
+                    del model[edge_type, removed]
             elif kind == "trim":
-                assert graph.trim_edges(A, OUT, edge_type, number, lowest=lowest) == len(
-                    mine[number:]
-                )
-                for _, _, gone in mine[number:]:
-                    del model[edge_type, gone]
+                trimmed = modeled[number:]
+                count = graph.trim_edges(A, OUT, edge_type, number, lowest=lowest)
+                assert count == len(trimmed)
+                for _, _, removed in trimmed:
+                    del model[edge_type, removed]
             else:
                 graph.remove_edges([(A, edge_type, other)])
                 model.pop((edge_type, other), None)
@@ -488,8 +491,8 @@ class EdgeListsContract:
             assert graph.count_edges(A, OUT, edge_type) == len(expected)
 
 
-class _either:  # noqa: N801 - stands beside pytest.raises
-    """A block that may die, or end."""
+class _either:  # noqa: N801 - used in place of pytest.raises
+    """A block that may either die or finish normally."""
 
     def __enter__(self) -> None:
         return None

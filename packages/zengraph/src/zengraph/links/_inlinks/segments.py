@@ -1,21 +1,22 @@
 """
-A long posting list in rows of its own: its header, the deltas of compactions, and its segments.
+A long posting list in its own rows: its header, the deltas from compactions, and its segments.
 
-Short lists are in `groups`. Many deltas, or one with a removed link, are merged into the header;
-when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with
-the earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
-segments, and is read, counted and merged in constant memory. It contains removed links until all
-segments are merged; `RemovedLinks` has a record of them.
+`groups` has the short lists. When a list has many deltas, or one with a removed link, they are
+merged into the header. When the header grows past 256 lines, it becomes a segment: sorted, in
+chunks of 512 lines per row, and merged with earlier segments that aren't much larger. So even a hub
+with a million inlinks has at most a dozen segments, and is read, counted and merged in constant
+memory. Such a list keeps removed links until all segments are merged; `RemovedLinks` records them.
 
-Any number of processes write a list at once. Its header is replaced by check-and-put and names the
-deltas that it includes (`delta_names`); those are leftovers and are ignored. A segment has a random
-name and is entered in the header when all of its rows are written. Until then the header has its
-name as the one that is being written, and for some minutes others leave the list to that process.
+Any number of processes can write to a list at once. Its header is replaced by check-and-put and
+names the deltas that it includes (`delta_names`); such deltas are leftovers and are ignored. A
+segment has a random name, which is added to the header once all of its rows are written. Until
+then, the header says which segment is being written, and for a few minutes other processes leave
+the list to the one that writes it.
 
-`RemovedLinks` names the long lists that still contain a link which a source once had. A short list
-is merged by the compaction that removes a link from it. A list with segments keeps the removed link
-until all of its segments are merged, which may take months. Until then a cell of the source's row
-in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
+`RemovedLinks` names the long lists that still contain a link which a source no longer has. For a
+short list, the compaction that removes a link also merges the list. A list with segments keeps the
+removed link until all of its segments are merged, which may take months. Until then, a cell in the
+source's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
 """
 
 from __future__ import annotations
@@ -51,20 +52,20 @@ _AT_ONCE = 1000
 
 
 class RemovedLinks:
-    """Records of removed links that long lists still contain, by source."""
+    """Records, by source, of removed links that long lists still contain."""
 
     def __init__(self, tables: Tables, naming: Naming) -> None:
         self._table = tables["o"]
         self._id_of = naming.id_of
 
     def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Record (name of the source, list id of the target) each."""
+        """Record removals, each one as (source name, list id of the target)."""
         self._table.put_many(
             [(self._id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
         )
 
     def targets(self, sources: Sequence[bytes]) -> set[bytes]:
-        """Ids of lists that may still contain a removed link of these sources (ids)."""
+        """Return the ids of lists that may still contain a removed link of these source ids."""
         rows = self._table.get_many(sources)
         return {
             bytes.fromhex(column[len(_TRACE) :].decode())
@@ -74,7 +75,7 @@ class RemovedLinks:
         }
 
     def drop(self, sources: Sequence[bytes], targets: Collection[bytes]) -> None:
-        """Delete the records of these targets from these sources (ids)."""
+        """Delete the records of these targets from the rows of these source ids."""
         columns = [_column(target) for target in targets]
         drops = []
         for source, row in self._table.get_many(sources).items():
@@ -83,11 +84,11 @@ class RemovedLinks:
         self._table.delete_many(drops)
 
     def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete the records of (name of the source, list id of the target) each."""
+        """Delete the records of removals, each one as (source name, list id of the target)."""
         left = iter(removals)
-        while some := list(islice(left, _AT_ONCE)):
+        while batch := list(islice(left, _AT_ONCE)):
             self._table.delete_many(
-                [(self._id_of(source), [_column(target)], now_ms) for source, target in some]
+                [(self._id_of(source), [_column(target)], now_ms) for source, target in batch]
             )
 
 
@@ -100,7 +101,7 @@ _MANY_BYTES = 16_384
 _CHUNK = b"l:v"
 _SEGMENT = b"\x01"
 WRITING_MS = 300_000
-"""How long others leave a list to the process that writes a segment of it."""
+"""How long other processes leave a list alone while one process writes a segment of it."""
 
 
 class Segments:
@@ -115,9 +116,9 @@ class Segments:
         self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
     ) -> Iterator[bytes]:
         """
-        The valid postings of sources after `beyond`, sorted by source; constant memory.
+        Yield the valid postings of sources after `beyond`, sorted by source, in constant memory.
 
-        `row` is the list's row, `newer` lines of the list that are stored elsewhere.
+        `row` is the list's row; `newer` has lines of the list that are stored elsewhere.
         """
         head = ListHeader.of(row)
         recent = merged_lines([_recent(row, head).lines, newer])
@@ -133,11 +134,11 @@ class Segments:
         removals: Mapping[bytes, Sequence[bytes]] | None = None,
     ) -> int:
         """
-        Merge the deltas of those targets that have many; returns the number of merged lists.
+        Merge the deltas of the targets that have many, and return the number of merged lists.
 
-        `removals` are the sources that removed a link, by target: short lists among them are merged
-        as well. After it, `RemovedLinks` has a record of each that is in a list which still
-        contains it. Lists that another process changes at the same time are left to it.
+        `removals` holds, by target, the sources that removed a link; the short lists among these
+        targets are merged as well. Afterward, `RemovedLinks` has a record for each list that still
+        contains such a link. A list that another process is changing is left to that process.
         """
         removals = removals or {}
         merged: list[tuple[bytes, Row]] = []
@@ -156,7 +157,7 @@ class Segments:
         return len(merged)
 
     def problem(self, target: bytes) -> str | None:
-        """The problem of a list, or None. Reads all of it."""
+        """Return what is wrong with a list, or None. Reads the whole list."""
         row = self._table.get(target)
         head = ListHeader.of(row)
         names = {segment.name for segment in head.segments}
@@ -169,7 +170,7 @@ class Segments:
         return None
 
     def rebuild(self, target: bytes, now_ms: int) -> None:
-        """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
+        """Rewrite a list as one segment with the right count, and delete its orphaned rows."""
         name, old = os.urandom(8), None
         while old is None:
             row = self._table.get(target)
@@ -191,7 +192,7 @@ class Segments:
         return self._removed_links.forget(removed, now_ms)
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
-        """Merge the deltas of these lists; two round trips for all lists that stay short."""
+        """Merge these lists' deltas; all lists that stay short take two round trips in total."""
         inline, removed = [], {}
         for target, row in lists:
             head = ListHeader.of(row)
@@ -210,21 +211,21 @@ class Segments:
         done = self._table.check_and_put_many(
             [(target, HEADER, _cell(row), new.pack()) for target, row, new in inline]
         )
-        merged = [(t, row) for (t, row, _), ok in zip(inline, done, strict=True) if ok]
+        merged = [(target, row) for (target, row, _), ok in zip(inline, done, strict=True) if ok]
         self._drop_pieces(merged)
         self._removed_links.forget(
             ((source, target) for target, _ in merged for source in removed.get(target, ())), now_ms
         )
 
     def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
-        """Replace a header; the row as it is then, None if another process has changed it."""
+        """Replace the header and return the new row, or None if another process was first."""
         value = head.pack()
         if not self._table.check_and_put(target, HEADER, _cell(row), value):
             return None
         return {**row, HEADER: Cell(value, 0)}
 
     def _spill(self, target: bytes, row: Row, delta: Delta, now_ms: int) -> None:
-        """Make `delta` a segment, merged with the newest ones that are not much larger."""
+        """Turn `delta` into a segment, merged with the newest segments that aren't much larger."""
         head, name = ListHeader.of(row), os.urandom(8)
         begun = self._replace(target, row, replace(head, writing=name))
         if begun is None:
@@ -236,7 +237,7 @@ class Segments:
         old = head.segments[len(head.segments) - count :]
         lines = newest([*(self._segment(target, s) for s in old), delta.lines])
         if not kept:
-            # The oldest part is included, so removed links need not be remembered.
+            # The oldest segment is included, so the removed links can be dropped.
             lines = filter(is_there, lines)
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
@@ -254,7 +255,11 @@ class Segments:
     def _removed(
         self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes]
     ) -> list[tuple[bytes, bytes]]:
-        """(source, target) of removed links; delete their records after the lines with them."""
+        """
+        Return the removed links as (source, target).
+
+        Delete their records only after the lines that contain them.
+        """
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
         return [(source_of(line), target) for line in lines if not is_there(line)]
 
@@ -277,7 +282,7 @@ class Segments:
         return written + len(chunk)
 
     def _segment(self, target: bytes, segment: Segment, beyond: bytes = b"") -> Iterator[bytes]:
-        """A segment's lines, starting with the chunk that contains `beyond`."""
+        """Yield a segment's lines, starting with the chunk that contains `beyond`."""
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
         if beyond:
             seek = _chunk_key(target, segment.name, beyond) + b"\0"
@@ -288,7 +293,7 @@ class Segments:
                 yield from unpack(row[_CHUNK].value).lines
 
     def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
-        """Delete the deltas that were in these rows, all of which their headers include now."""
+        """Delete the deltas in these rows, now that the headers include them."""
         drops = []
         for target, row in lists:
             if pieces := deltas(row):
@@ -303,13 +308,13 @@ class Segments:
 
 
 def links_in(row: Row) -> int:
-    """The number of links in a list's row."""
+    """Return the number of links in a list's row."""
     head = ListHeader.of(row)
     return head.net + sum(map(net_of, _pieces(row, head)))
 
 
 def received(row: Row, source: int) -> int:
-    """The number of the last delta of a source that a list's row has received."""
+    """Return the number of the last delta that a list's row has received from a source."""
     return last_of(source, ListHeader.of(row).upto, deltas(row))
 
 
@@ -318,17 +323,17 @@ def _cell(row: Row) -> bytes | None:
 
 
 def _being_written(row: Row, head: ListHeader, now_ms: int) -> bool:
-    """True while another process may be writing a segment of the list."""
+    """Return True while another process may be writing a segment of the list."""
     return bool(head.writing) and 0 <= now_ms - row[HEADER].at_ms < WRITING_MS
 
 
 def _pieces(row: Row, head: ListHeader) -> list[bytes]:
-    """The deltas that are not in the header yet."""
+    """Return the deltas that the header doesn't include yet."""
     return [row[column].value for column in deltas(row) if not included(head.upto, column)]
 
 
 def _recent(row: Row, head: ListHeader) -> Delta:
-    """The inline part and the deltas as one, unsorted."""
+    """Return the header's inline lines and the deltas as one unsorted delta."""
     parts = [unpack(value) for value in _pieces(row, head)]
     if head.inline:
         parts.append(unpack(head.inline))

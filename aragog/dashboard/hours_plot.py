@@ -1,0 +1,102 @@
+"""A plot of what became of a crawl's URLs in each hour. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import NamedTuple
+
+from aragog.observability.formatting import at
+
+HOUR_MS = 3_600_000
+WIDTH, HEIGHT = 720, 160
+STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
+
+
+class PlotBar(NamedTuple):
+    """A rectangle of a plot; its title is shown to whoever points at it."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    color: str
+    title: str
+
+    def svg(self) -> str:
+        """The element."""
+        place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
+        return f'<rect fill="{self.color}" {place}><title>{escape(self.title)}</title></rect>'
+
+
+class PlotLabel(NamedTuple):
+    """A text below a plot; `anchor` is the end of the text that is at `x`."""
+
+    x: str
+    text: str
+    anchor: str
+
+    def svg(self) -> str:
+        """The element."""
+        place = f'x="{self.x}" y="{HEIGHT + 15}" text-anchor="{self.anchor}"'
+        return f'<text {place} fill="currentColor" font-size="11">{escape(self.text)}</text>'
+
+
+class HoursPlot(NamedTuple):
+    """Bars of an hour each: stored pages below, all other outcomes above them."""
+
+    bars: tuple[PlotBar, ...]
+    labels: tuple[PlotLabel, ...]
+    summary: str
+    """What a screen reader says."""
+    box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
+
+    def svg(self) -> str:
+        """The plot as an element of a page."""
+        bars = "".join(bar.svg() for bar in self.bars)
+        labels = "".join(label.svg() for label in self.labels)
+        name = f'role="img" aria-label="{escape(self.summary)}"'
+        return f'<svg viewBox="{self.box}" {name}>{bars}{labels}</svg>'
+
+
+def bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
+    """A bar with a gap to the next one."""
+    return PlotBar(
+        f"{x:.1f}", f"{y:.1f}", f"{max(width - 1, 0.5):.1f}", f"{height:.1f}", color, title
+    )
+
+
+def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
+    """The plot of outcomes by hour since 1970; at least one hour."""
+    first, last = min(hours), max(hours)
+    most = max(counts.total() for counts in hours.values())
+    bars = (*_bars(hours, first, WIDTH / (last - first + 1), most), *_legend_bars())
+    labels = (
+        PlotLabel("0", at(first * HOUR_MS), "start"),
+        PlotLabel(str(WIDTH), at((last + 1) * HOUR_MS), "end"),
+        *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
+    )
+    return HoursPlot(bars, labels, f"URLs an hour, at most {most}")
+
+
+def _bars(
+    hours: Mapping[int, Counter[str]], first: int, width: float, most: int
+) -> Iterator[PlotBar]:
+    for hour, counts in hours.items():
+        left, stored = (hour - first) * width, counts["stored"]
+        low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
+        title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
+        yield bar(left, HEIGHT - low, width, low, STORED_COLOR, title)
+        yield bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title)
+
+
+_LEGEND = (
+    (WIDTH / 2 - 80, STORED_COLOR, "stored"),
+    (WIDTH / 2, OTHER_COLOR, "other outcomes"),
+)
+
+
+def _legend_bars() -> Iterator[PlotBar]:
+    for left, color, name in _LEGEND:
+        yield bar(left, HEIGHT + 7, 9, 8, color, name)

@@ -1,0 +1,105 @@
+"""
+Complete a text of which most was missed, from the element that the page calls its article.
+
+An extractor sometimes returns one paragraph or one box of an article. Where the page has one
+element for its article or main part, and the paragraphs in it have at least twice as many letters
+as the text, which stands in it, all of these paragraphs are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from richpins.article.page_texts import PageTexts
+
+_CALLED = (
+    "//*[contains(@itemprop, 'articleBody')]",
+    "//article",
+    "//main | //*[@role='main']",
+)
+"""What a page calls its article, the closest name first; each counts if the page has one of it."""
+_LONG_BLOCK = 80
+"""Letters of a block that is rarely a link, a caption or a button."""
+_LEAST_HELD, _MUCH_LONGER = 0.8, 2.0
+_MOST_LINKS = 0.3
+_APART = frozenset(
+    {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
+)
+"""Lists among them: long entries are captions of a gallery, comments or other articles."""
+_NAMED_APART = re.compile(
+    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
+    r"gallery|slide|carousel|caption|video|player|modal",
+    re.IGNORECASE,
+)
+
+
+def complete(page: PageTexts) -> bool:
+    """Keep the paragraphs of the page's article if most of them were missed; whether they were."""
+    for path in _CALLED:
+        found = page.root.xpath(path)
+        if len(found) == 1:
+            return _complete_from(found[0], page)
+    return False
+
+
+def _complete_from(article: Any, page: PageTexts) -> bool:
+    inside = set(article.iter())
+    kept = [each for each in page.pieces if each.kept]
+    letters = sum(each.end - each.start for each in kept)
+    held = sum(each.end - each.start for each in kept if each.holder in inside)
+    if not letters or held < _LEAST_HELD * letters:
+        return False
+    blocks = dict(_paragraphs(article, inside, page))
+    if sum(blocks.values()) < _MUCH_LONGER * letters:
+        return False
+    for piece in page.pieces:
+        piece.kept = piece.kept or piece.block in blocks
+    return True
+
+
+def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of long blocks in an element that are its own text, and their letters."""
+    letters: Counter[int] = Counter()
+    linked: Counter[int] = Counter()
+    apart: set[int] = set()
+    seen: dict[Any, bool] = {article: False}
+    for piece in page.pieces:
+        if piece.holder in inside:
+            own = piece.end - piece.start
+            letters[piece.block] += own
+            if any(each.tag == "a" for each in _within(piece.holder, article)):
+                linked[piece.block] += own
+            if _is_apart(piece.holder, seen):
+                apart.add(piece.block)
+    for block, count in letters.items():
+        if count >= _LONG_BLOCK and linked[block] <= _MOST_LINKS * count and block not in apart:
+            yield block, count
+
+
+def _within(element: Any, article: Any) -> Iterator[Any]:
+    """Yield an element and the few around it, up to the article."""
+    for _ in range(_MAX_CLIMB):
+        if element is None or element is article:
+            return
+        yield element
+        element = element.getparent()
+
+
+_MAX_CLIMB = 4
+
+
+def _is_apart(element: Any, seen: dict[Any, bool]) -> bool:
+    """Whether an element is in a part of an article that is none of its text."""
+    path = []
+    while element is not None and element not in seen:
+        path.append(element)
+        element = element.getparent()
+    is_apart = seen.get(element, False)
+    for each in reversed(path):
+        named = f"{each.get('class') or ''} {each.get('id') or ''}"
+        is_apart = is_apart or each.tag in _APART or _NAMED_APART.search(named) is not None
+        seen[each] = is_apart
+    return is_apart
