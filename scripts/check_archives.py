@@ -149,6 +149,12 @@ def fetched(url: str, number: int, round_number: int) -> PageWrite:
     )  # fmt: skip
 
 
+def entries(index: bytes) -> list[tuple[bytes, object]]:
+    """The lines of a CDXJ index: key and time, and the value of their JSON, however it is spaced."""
+    parts = (line.partition(b"{") for line in index.splitlines())
+    return [(start, json.loads(brace + rest)) for start, brace, rest in parts]
+
+
 def check_warc(files: list[Path], folder: Path) -> None:
     """cdxj-indexer agrees with the index of each file, and pywb replays every capture."""
     if not files:
@@ -162,7 +168,7 @@ def check_warc(files: list[Path], folder: Path) -> None:
     for file in files:
         command = [PROGRAMS / "cdxj-indexer", "--sort", file]
         theirs = subprocess.run(command, check=True, capture_output=True).stdout
-        if theirs != index_of(file).read_bytes():
+        if entries(theirs) != entries(index_of(file).read_bytes()):
             sys.exit(f"{index_of(file)} is not what cdxj-indexer writes")
         shutil.copy(file, collection / "archive")
         shutil.copy(index_of(file), collection / "indexes")
