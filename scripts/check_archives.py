@@ -150,7 +150,7 @@ def fetched(url: str, number: int, round_number: int) -> PageWrite:
 
 
 def entries(index: bytes) -> list[tuple[bytes, object]]:
-    """The lines of a CDXJ index: key and time, and the value of their JSON, however it is spaced."""
+    """The lines of a CDXJ index: key and time, and the value of their JSON, whatever its spaces."""
     parts = (line.partition(b"{") for line in index.splitlines())
     return [(start, json.loads(brace + rest)) for start, brace, rest in parts]
 
