@@ -36,10 +36,11 @@ class PlotLabel(NamedTuple):
     x: str
     text: str
     anchor: str
+    y: int = HEIGHT + 15
 
     def svg(self) -> str:
         """The element."""
-        place = f'x="{self.x}" y="{HEIGHT + 15}" text-anchor="{self.anchor}"'
+        place = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
         return f'<text {place} fill="currentColor" font-size="11">{escape(self.text)}</text>'
 
 

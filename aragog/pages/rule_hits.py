@@ -33,7 +33,7 @@ class RuleHit:
     hits: int
     """Values of a field of the page; elements of a kind; items that have a field."""
     first: Any = None
-    """The first value; None: there is none, or it is an element."""
+    """The first value; None if nothing was found, or an element was."""
     within: str | None = None
     """The CSS selector of the elements in which the rule looks; None: the whole page."""
 

@@ -70,7 +70,7 @@ def is_news(
 
 
 def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
-    """Whether most dates of a file are the time of the response: they say nothing of its pages."""
+    """Whether most dates of a file are the time of its response, and say nothing about pages."""
     now = sum(
         1
         for entry in entries

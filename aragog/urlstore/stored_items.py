@@ -179,7 +179,7 @@ class ItemReading:
             self._remembered.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
-        """A page that a reader may have; None: there is none."""
+        """A page that a reader may have, or None."""
         if (kind, url) not in self._remembered:
             (self._remembered[kind, url],) = self._get_many([url], kind)
         record = self._remembered[kind, url]

@@ -40,7 +40,7 @@ class VirtualClock(Clock):
 
     def sleep_s(self, seconds: float) -> None:
         """Nothing sleeps in a simulation."""
-        raise NotImplementedError
+        raise AssertionError(f"a sleep of {seconds} s in a simulation")
 
 
 @dataclass(slots=True)

@@ -69,7 +69,8 @@ class FollowedPages:
         with redis_errors(WHERE):
             for client, urls in self._nodes.group((url, url) for url in depths):
                 mapping: dict[Any, Any] = {_field(url): depths[url] for url in urls}
-                with client.pipeline(transaction=False) as pipe:
+                # In one transaction: what a killed worker has written expires.
+                with client.pipeline() as pipe:
                     pipe.hset(self._prefix + request_id, mapping=mapping)
                     pipe.expire(self._prefix + request_id, KEPT_S)
                     pipe.execute()

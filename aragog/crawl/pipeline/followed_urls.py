@@ -53,9 +53,11 @@ class FollowedUrls:
     def begin(self) -> str:
         """Begin a list; returns the request id whose URLs it gets."""
         request_id = RUN + secrets.token_urlsafe(9)
-        with redis_errors(WHERE):
-            self._redis.rpush(self._prefix + request_id, _FIRST)
-            self._redis.expire(self._prefix + request_id, KEPT_S)
+        # In one transaction: a list of a caller that is killed in between would grow for ever.
+        with redis_errors(WHERE), self._redis.pipeline() as pipe:
+            pipe.rpush(self._prefix + request_id, _FIRST)
+            pipe.expire(self._prefix + request_id, KEPT_S)
+            pipe.execute()
         return request_id
 
     def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:

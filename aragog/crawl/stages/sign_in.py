@@ -127,7 +127,7 @@ class SignIns:
         Read the values of all fields once.
 
         Raises:
-            ConfigError: one is not where its setting says; the message has nothing of it.
+            ConfigError: a value is missing where its setting says; the message quotes none of them.
         """
         check_values(self.settings)
 
@@ -313,7 +313,7 @@ def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
     Read the values of all fields of `fetch.sign_in` once.
 
     Raises:
-        ConfigError: one is not where its setting says; the message has nothing of it.
+        ConfigError: a value is missing where its setting says; the message quotes none of them.
     """
     for key, settings in sign_in.items():
         _values(origin_of(key) or "", settings)
@@ -328,7 +328,7 @@ def _value(place: str, name: str, reference: str) -> str:
     The value of a field.
 
     Raises:
-        ConfigError: it is not there; the message has nothing of it.
+        ConfigError: the value is missing; the message does not quote it.
     """
     kind, _, where = reveal(reference).partition(":")
     setting = f"fetch.sign_in.{place}.fields.{name}"

@@ -1,5 +1,7 @@
 """A run learns which URLs the workers enqueued for it."""
 
+from itertools import dropwhile, islice
+
 import pytest
 
 from aragog.crawl.pipeline.followed_urls import FollowedUrl, FollowedUrls
@@ -73,3 +75,17 @@ def test_what_a_worker_of_version_0_1_lists_can_be_read(client):
     client.rpushx(f"t5:followed:{run}", "http://a.test/")
 
     assert followed.take(run) == [FollowedUrl("http://a.test/")]
+
+
+def written_together(client, write):
+    """The first commands of the next transaction that `write` sends."""
+    with client.monitor() as monitor:
+        write()
+        named = (each["command"].split()[0].upper() for each in monitor.listen())
+        return list(islice(dropwhile(lambda name: name != "MULTI", named), 3))
+
+
+def test_a_run_that_is_killed_leaves_no_list_that_never_expires(client):
+    followed = FollowedUrls(client, prefix="t9:")
+
+    assert written_together(client, followed.begin) == ["MULTI", "RPUSH", "EXPIRE"]
