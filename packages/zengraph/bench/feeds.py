@@ -28,12 +28,12 @@ from pathlib import Path
 from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph.tables import Tables
 
-POOL, FEED, CONTACT = 2, 3, 4
+POOL, FEED, CONTACT, PACKED = 2, 3, 4, 5
 TAKEN = 20
 KEPT = 500
 TALL, WIDE = 1000, 500
 FILLER_BYTES = 1000
-SCHEMA = Schema(ordered=(CONTACT,), sorted=("name",))
+SCHEMA = Schema(ordered=(CONTACT,), packed=(PACKED,), sorted=("name",))
 
 
 def id_of(name: str) -> bytes:
@@ -61,10 +61,10 @@ def opened(engine: str, where: str, stack: ExitStack) -> Tables:
     return HBaseTables(tuple(where.split(",")), prefix=f"{NAME}_", timeout_s=60)
 
 
-def put_stories(graph: Graph, user: bytes, count: int) -> None:
+def put_stories(graph: Graph, user: bytes, count: int, pool: int = POOL) -> None:
     """Put stories into a pool, with random scores."""
     edges = [
-        NewEdge(EdgeKey(user, POOL, os.urandom(16)), random.randrange(10**9), {"why": b"x" * 30})
+        NewEdge(EdgeKey(user, pool, os.urandom(16)), random.randrange(10**9), {"why": b"x" * 30})
         for _ in range(count)
     ]
     graph.put_edges(edges)
@@ -75,6 +75,7 @@ def fill(graph: Graph, users: list[bytes], pool: int) -> None:
     for user in users:
         for _ in range(pool // TAKEN):
             put_stories(graph, user, TAKEN)
+        put_stories(graph, user, pool, PACKED)
         graph.put_edges(
             [NewEdge(EdgeKey(user, FEED, os.urandom(16)), n) for n in range(KEPT + TAKEN)]
         )
@@ -119,6 +120,15 @@ def measure(graph: Graph, users: list[bytes], seconds: float) -> None:
         "take 20": (lambda n: graph.take_edges(users[n % count], POOL, TAKEN), count),
         "take 20 with an id": (
             lambda n: graph.take_edges(users[n % count], POOL, TAKEN, request_id=str(n)), count,
+        ),
+        "take 20, packed": (lambda n: graph.take_edges(users[n % count], PACKED, TAKEN), count),
+        "take 20 with an id, packed": (
+            lambda n: graph.take_edges(users[n % count], PACKED, TAKEN, request_id=str(n)), count,
+        ),
+        "put 20": (lambda n: put_stories(graph, users[n % count], TAKEN), count),
+        "put 20, packed": (lambda n: put_stories(graph, users[n % count], TAKEN, PACKED), count),
+        "edges, the 20 best, packed": (
+            lambda n: graph.edges(users[n % count], OUT, PACKED, 20, reverse=True), 10**6,
         ),
         f"trim to {KEPT}, 20 too many": (lambda n: graph.trim_edges(users[n], OUT, FEED, KEPT), count),
         "contacts that begin, tall": (
