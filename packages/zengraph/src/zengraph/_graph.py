@@ -197,7 +197,8 @@ class Graph:
             return
         self._edges.check(edges)
         self._packed.put(packed)
-        self._edges.put([edge for edge in edges if edge.pair.edge_type not in self._packed])
+        if rest := [edge for edge in edges if edge.pair.edge_type not in self._packed]:
+            self._edges.put(rest)
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
         """The edge, or None."""
@@ -268,8 +269,10 @@ class Graph:
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
         """Remove edges (source, type, target); those that do not exist are ignored."""
         pairs = [EdgeKey(*edge) for edge in edges]
-        self._packed.remove(pair for pair in pairs if pair.edge_type in self._packed)
-        self._edges.remove(pair for pair in pairs if pair.edge_type not in self._packed)
+        packed = [pair for pair in pairs if pair.edge_type in self._packed]
+        self._packed.remove(packed)
+        if len(packed) < len(pairs):
+            self._edges.remove(pair for pair in pairs if pair.edge_type not in self._packed)
 
     def trim_edges(
         self,

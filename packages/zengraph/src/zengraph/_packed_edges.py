@@ -223,6 +223,8 @@ class PackedEdges:
 
     def remove_all(self, node_id: bytes) -> None:
         """Remove the edges out of a node that is removed, and the receipts of takes."""
+        if not self._types:
+            return
         prefix = takes_prefix(node_id)
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             keys = [key for key, _ in rows if is_state(key)]
@@ -287,6 +289,8 @@ class PackedEdges:
     ) -> None:
         """Replace lists by what `changed` makes of them, each as it was read."""
         left = list(keys)
+        if not left:
+            return
         for _ in _attempts():
             rows = self._table.get_many(left, [PACKED])
             writes: list[tuple[bytes, bytes, bytes | None, bytes]] = []
