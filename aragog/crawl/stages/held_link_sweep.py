@@ -54,7 +54,7 @@ class HeldLinkSweep:
 
     def run(self, enqueue: Enqueue) -> int:
         """
-        Look at hosts with held links; how many links were enqueued.
+        Reconsider the hosts that have held links. Returns how many links were enqueued.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.
@@ -85,7 +85,7 @@ class HeldLinkSweep:
         return self.budgets.enqueue(review, before, enqueue)
 
     def _quiet(self, name: str, held: Iterable[HeldLink]) -> set[int]:
-        """The crawls for which no URL of the domain of a host waits."""
+        """The crawls that have no waiting URLs in the domain of this host."""
         ended, domain = self.crawls.crawls().ended, registered_domain(name)
         crawls = {link.crawl for link in held}
         return {n for n in crawls if n in ended or self.counts.nothing_waits(n, domain)}
