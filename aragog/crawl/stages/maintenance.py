@@ -105,7 +105,7 @@ class MaintenanceStage:
         are due.
         """
         if self.notices and self.rounds:
-            self.notices.run()  # before rounds: a crawl that starts a round no longer counts as done
+            self.notices.run()  # first: a crawl that starts a round no longer counts as done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
