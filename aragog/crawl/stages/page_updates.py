@@ -1,11 +1,12 @@
 """
-Page updates: built from the analysis of a page, and stored in the spool until they are written.
+Page updates: built from the analysis of a page, and kept in the spool until they are written.
 
-The blob is a line of JSON, then the compressed links of each page, as the store keeps them. Bodies
-stay in the spool under tokens of their own.
+A blob is a line of JSON, followed by the compressed links of each page in the store's own format.
+Bodies stay in the spool under their own tokens.
 
-An update also says how long the response stays fresh, by its headers (RFC 9111, section 4.2). What
-servers write there is often wrong, so it is no more than a hint: what cannot be read says nothing.
+An update also says how long the response stays fresh according to its headers (RFC 9111, section
+4.2). Servers often send wrong values, so this is only a hint, and values that cannot be read are
+ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Of the page that is stored, not of a fetch that brought none.
+# Describes the stored page, not a fetch that returned none.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -57,7 +58,7 @@ class PageUpdate:
     write: PageWrite
     """The write to the store, without the content."""
     token: str | None = None
-    """The token of the body in the spool; None if no body is kept."""
+    """The token of the body in the spool, or None if no body is kept."""
     length_bytes: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """The update of a page that was analyzed."""
+    """The update for a page that was analyzed."""
     fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
@@ -106,13 +107,13 @@ def page_write(
 
 
 def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """The fields that are stored for a file of an item, and not for pages."""
+    """The fields stored for a file of an item but not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
 
 def _kept_for(job: UrlJob) -> dict[str, str]:
-    """The crawl that a page is kept for, if it is another one than that of the settings."""
+    """The crawl that a page is kept for, if it differs from the one in the settings."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
