@@ -136,7 +136,7 @@ class ConfirmedPages:
         return again
 
     def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
-        """The responses that brought the stored pages; none of those in a damaged file."""
+        """The fetch records of the stored pages, without those in a damaged file."""
         found: dict[str, FetchRecord] = {}
         if urls:
             damaged.apart(urls, lambda some: found.update(self.store.pages.responses(some)))
@@ -149,7 +149,7 @@ class ConfirmedPages:
         headers: Headers,
         bodies: dict[str, bytes],
     ) -> FetchResult | None:
-        """The stored response as if it came now, with its body; None if that cannot be read."""
+        """The stored response and body as if fetched now, or None if the body cannot be read."""
         try:
             content = self.store.content(result.job.url)
         except CorruptContent as error:
@@ -174,7 +174,7 @@ class ConfirmedPages:
         return replace(result, fetch=response, token=token, body_hash=digest)
 
     def _stricter(self, result: FetchResult) -> FetchResult:
-        """The 304 with the statements of its own headers, which are added to those of the page."""
+        """The 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         said = [
             *of_headers(headers, self.drafts),
