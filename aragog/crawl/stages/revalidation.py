@@ -1,11 +1,11 @@
 """
-Revalidation: select a batch's jobs to fetch, and their validators, by what is stored of them.
+Revalidation: select which jobs of a batch to fetch, and their validators, from what is stored.
 
-What a 304 then does to the stored page is in `not_modified`.
+`not_modified` handles what a 304 then changes in the stored page.
 
-Dropped are URLs that are stored already (unless a refresh is requested) and URLs that were taken
-down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
-are followed as the store has them.
+URLs that are already stored (unless a refresh is requested) and URLs that were taken down are
+dropped. URLs whose rows are in a damaged file are postponed. If a page is already stored, its links
+are followed from the store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from aragog.urlstore.store import UrlStore
 
 
 class FollowsStored(Protocol):
-    """Enqueues the links of pages that are stored already and not fetched by this call."""
+    """Enqueues the links of pages that are already stored and that this call does not fetch."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
         """See `aragog.crawl.stages.discovery.Discovery.stored`."""
@@ -43,7 +43,7 @@ class FollowsStored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """The validators of a stored page, and the URL that sent them: no other URL receives them."""
+    """A stored page's validators and the URL that sent them. They are sent to no other URL."""
 
     url: str | None = None
     etag: str | None = None
@@ -58,9 +58,9 @@ class Selection:
     """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
-    """The validators of conditional requests, by URL."""
+    """Validators for conditional requests, by URL."""
     ended: list[OutgoingMessage] = field(default_factory=list)
-    """The answers for callers who wait for URLs that end here."""
+    """The replies for callers that wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class JobSelection:
     in_flight: InFlight
     counters: CounterSink
     discovery: FollowsStored | None = None
-    """Follows the links of pages that are stored already."""
+    """Follows the links of pages that are already stored."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
-        """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
+        """The jobs to fetch. Removes URLs that end here from the in-flight set. Two multi-gets."""
         served, stuck = damaged.split(jobs, self.store)
         open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
@@ -94,7 +94,7 @@ class JobSelection:
         rules = page_scope.outside_stored(done, records, self.checks)
         left_out = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
-        if self.discovery:  # before the pages are done: a run waits for what is listed by then
+        if self.discovery:  # before the pages end, because a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         heirs = self._stored_already(done, records) + self._left_out(left_out, rules)
@@ -108,7 +108,10 @@ class JobSelection:
     def _stored_already(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> list[UrlJob]:
-        """End jobs whose pages are stored; the jobs of other crawls that want the same URLs."""
+        """
+        End jobs whose pages are stored. Returns jobs for other crawls that want the
+        same URLs.
+        """
         if not jobs:
             return []
         urls = {url: record.canonical_url for url, record in records.items() if record}
@@ -116,7 +119,7 @@ class JobSelection:
         return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
     def _left_out(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
-        """End jobs whose stored pages their crawls leave out; the jobs of other crawls."""
+        """End jobs whose stored pages their crawls leave out. Returns jobs for other crawls."""
         if not jobs:
             return []
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
