@@ -126,7 +126,7 @@ class JobSelection:
         return page_scope.end(jobs, rules, endings)
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
-        """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
+        """The URLs whose `unavailable_after` has passed. Deletes their stored pages."""
         now_ms = self.store.clock.now_ms()
         expired = {
             job.url
@@ -141,8 +141,9 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Jobs without those of a URL that was taken down, or on the way to one, which end here; and
-        what is said to those who wait for them.
+        The jobs that may continue, and the replies to callers that wait for the others.
+
+        A job ends here if its URL, or a URL it was redirected through, was taken down.
         """
         ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
         refused = self.store.takedowns.refused(set().union(*ways.values()))
@@ -157,7 +158,7 @@ class JobSelection:
         return [job for job in jobs if job.url not in taken_down], ended
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
-        """The records by URL, and the jobs whose records lie in a damaged file."""
+        """The records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
 
         def read(some: Sequence[UrlJob]) -> None:
@@ -171,20 +172,20 @@ class JobSelection:
 
 def is_reread(job: UrlJob) -> bool:
     """
-    A sitemap or feed that the refresh schedule reads again: it was read before, so a 304 will do.
+    Whether the refresh schedule reads this sitemap or feed again, so that a 304 is enough.
 
-    A walk reads each file whole, for its own crawl, filter and scope.
+    A walk reads each file completely, for its own crawl, filter and scope.
     """
     return job.sitemap and job.crawl == REFRESHED
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """A job in the middle of its redirects or attempts always continues."""
+    """False for a job in the middle of its redirects or attempts, which always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """The job with the purposes of its crawl; a refresh acts for one that keeps the page."""
+    """The job with the purposes of its crawl. A refresh acts for a crawl that keeps the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
@@ -194,7 +195,7 @@ def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    The job as what is stored of its URL: a refresh fetches a file as one, and a page as a page.
+    The job, as a file or as a page, like what is stored for its URL.
 
     An item may name a page as its file, and a link may lead to an image.
     """
@@ -205,7 +206,7 @@ def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
-    A fetch of the URL has brought a page for the job's crawl; earlier failures do not keep it out.
+    Whether a page is stored for the job's crawl, even if later fetches have failed.
 
     A page that is kept for other crawls may be reserved for the purposes of this one.
     """
@@ -216,7 +217,10 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
 
 
 def _is_whole(record: Record) -> bool:
-    """There is content to revalidate: a 304 would keep a page that was cut forever as it is."""
+    """
+    Whether the content is complete. With a 304, a truncated page would stay truncated
+    forever.
+    """
     return bool(record.content_key) and not record.facts.get("truncated")
 
 
