@@ -336,6 +336,8 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
+        # With this filter the region server ends the scan itself: one call less behind the gateway.
+        scan.setdefault("filterString", b"PageFilter(%d)" % rows)
         scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
