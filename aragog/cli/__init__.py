@@ -64,7 +64,7 @@ COMMANDS = {
     "unwatch": LazyCommand(
         "aragog.cli.freshness",
         "unwatch",
-        "Stop watching each URL. A URL without watches is no longer refreshed.",
+        "Stop watching each URL; a URL without watches is no longer refreshed.",
     ),
     "changes": LazyCommand(
         "aragog.cli.freshness", "changes", "List changes of pages that were fetched again."

@@ -237,7 +237,7 @@ def resume(name: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print how many of its URLs are waiting.")
 @click.option("--reason", default="", help="The reason, kept with the crawl.")
 def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
-    """End the crawl NAME. Its waiting URLs are not fetched; stored pages stay."""
+    """End the crawl NAME; its waiting URLs are not fetched, but stored pages stay."""
     control = _control()
     if dry_run:
         echo(f"{control.status(name).counts.waiting:,} URLs wait for {name}")

@@ -59,7 +59,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 @click.argument("url", nargs=-1, required=True)
 @click.option("--owner", type=Owner(), required=True, help="The owner whose watch ends.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
-    """Stop watching each URL. A URL without watches is no longer refreshed."""
+    """Stop watching each URL; a URL without watches is no longer refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
     note(f"{len(url)} no longer watched for {owner}, {_ASYNCHRONOUS}")

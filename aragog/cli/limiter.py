@@ -92,7 +92,7 @@ def show(domain: str, *, as_json: bool) -> None:
 @limiter_command.command()
 @click.argument("node", type=RedisUrl())
 def add(node: str) -> None:
-    """Add NODE, a Redis URL. Its share of the domains moves to it."""
+    """Add NODE, a Redis URL; its share of the domains moves to it."""
     with _ring() as ring:
         ring.add(node)
     note(f"{node}: decides for its share of the domains")

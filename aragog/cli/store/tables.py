@@ -38,7 +38,7 @@ WALKED = {
 )
 def create_tables(regions: int, *, show: bool) -> None:
     """
-    Create missing tables. Existing tables stay.
+    Create missing tables; existing tables stay.
 
     For a cluster, pipe the output of --print to `hbase shell`, because Thrift cannot split new
     tables.
