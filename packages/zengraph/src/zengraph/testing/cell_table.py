@@ -125,9 +125,8 @@ class CellTableContract:
         edges = tables["e"]
         edges.put_many([(row, {b"p:a": row, b"p:b": b"x"}, 1000) for row in (b"1", b"2")])
 
-        found = edges.get_each([b"2", b"none", b"1", b"2"], [b"p:a"])
-
         first, second = ({b"p:a": Cell(row, 1000)} for row in (b"1", b"2"))
+        found = edges.get_each([b"2", b"none", b"1", b"2"], [b"p:a"])
         assert found == [second, {}, first, second]
         assert edges.get_each([], [b"p:a"]) == []
 

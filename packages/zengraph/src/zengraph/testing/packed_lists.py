@@ -345,65 +345,6 @@ class PackedListsContract:
         with pytest.raises(InvalidArgument, match="keep"):
             graph.trim_edges(A, OUT, POOL, -1)
 
-    # Changes of the schema
-
-    def test_a_repair_packs_edges_that_were_put_before_and_unpacks_them_again(
-        self, tables: Tables, graph: Graph, clock: ManualClock
-    ) -> None:
-        plain = Graph(tables, Schema(ordered=(NAMED,)), clock)
-        for edge_type in (POOL, NAMED):
-            self.fill(plain, 5, edge_type)
-        plain.put_edge(A, NAMED, B, order=b"b", properties={"mail": b"x"})
-        before = {edge_type: plain.edges(A, OUT, edge_type).items for edge_type in (POOL, NAMED)}
-        clock.advance_ms(1)
-        graph.put_edge(A, POOL, node(0), score=7)
-        clock.advance_ms(1)
-
-        assert graph.repair().rows == 11
-        assert not any(graph.repair())
-        assert _told(graph.edges(A, OUT, NAMED).items) == _told(before[NAMED])
-        assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [1, 2, 3, 4, 7]
-        assert plain.edges(A, OUT, POOL).items == plain.edges(B, IN, NAMED).items == []
-        clock.advance_ms(1)
-
-        assert plain.repair().rows == 11
-        assert not any(plain.repair())
-        assert _told(plain.edges(A, OUT, NAMED).items) == _told(before[NAMED])
-        assert [edge.order for edge in plain.edges(B, IN, NAMED).items] == [b"b"]
-        assert graph.edges(A, OUT, NAMED).items == []
-
-    def test_a_repair_sorts_packed_edges_of_a_type_that_is_ordered_now(
-        self, tables: Tables, graph: Graph, clock: ManualClock
-    ) -> None:
-        before = Graph(tables, Schema(packed=(NAMED,)), clock)
-        before.put_edges([NewEdge(EdgeKey(A, NAMED, other), 1) for other in (B, C)])
-        graph.put_edge(A, NAMED, B, score=1, order=b"b")
-
-        assert graph.repair().rows == 1
-        assert not any(graph.repair())
-        assert [edge.other for edge in graph.edges(A, OUT, NAMED).items] == [C, B]
-
-    def test_a_repair_that_is_killed_anywhere_loses_no_edge(
-        self, make_tables: Callable[[], Tables]
-    ) -> None:
-        for writes in range(60):
-            clock = ManualClock()
-            tables = make_tables()
-            tables.create()
-            self.fill(Graph(tables, Schema(), clock), 3)
-            clock.advance_ms(1)
-            dying = DyingTables(tables, writes)
-            with suppress(Died):
-                Graph(dying, SCHEMA, clock).repair()
-            graph = Graph(tables, SCHEMA, clock)
-            graph.repair()
-
-            assert [edge.score for edge in graph.edges(A, OUT, POOL).items] == [0, 1, 2]
-            assert not any(graph.repair())
-            if not dying.has_died:
-                return
-        pytest.fail("a repair makes more writes than this test allows for")
-
     # Random histories
 
     @examples(20)
@@ -452,8 +393,3 @@ class PackedListsContract:
             stored = graph.edges(A, OUT, edge_type).items
             assert [(e.score, e.order, e.other) for e in stored] == expected
             assert graph.count_edges(A, OUT, edge_type) == len(expected)
-
-
-def _told(edges: list[Any]) -> list[Any]:
-    """Edges without their times."""
-    return [edge._replace(at_ms=0) for edge in edges]
