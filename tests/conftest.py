@@ -34,6 +34,7 @@ pytest_plugins = [
     "tests.support.kafka_server",
     "tests.support.s3_server",
     "tests.support.origin",
+    "tests.support.misbehaviour",
     "tests.support.punctual_origin",
     "tests.support.rabbitmq",
     "tests.support.standalone",
