@@ -29,6 +29,7 @@ pytest_plugins = [
     "tests.support.collecting",
     "tests.support.scheduling",
     "tests.support.missing_parts",
+    "tests.support.killed_process",
     "tests.support.open_files",
     "tests.support.hbase_server",
     "tests.support.kafka_server",
