@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from aragog.cli.run import Crawl
+from aragog.cli.run_crawl import Crawl
 from aragog.cli.run_options import RunOptions
 from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
