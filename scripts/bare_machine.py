@@ -42,9 +42,7 @@ HOME = "home/user"
 MACHINE_TESTS = (
     "tests/system",
     "tests/reports/test_reports_with_commands.py",
-    "tests/unit/cli",
     "tests/unit/deploy",
-    "tests/unit/runtime",
     "tests/unit/scripts",
     "tests/unit/standalone",
     "tests/unit/workers",
