@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from zengraph.errors import StoreDamaged, StoreUnavailable
-from zengraph.tables import Cell
-from zengraph.tables.sqlite import SqliteTables, files
+from zengraph.tables import FORMAT, Cell
+from zengraph.tables.sqlite import SqliteTables
+from zengraph.tables.sqlite.files import open_file
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -161,12 +162,12 @@ def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
 
 
 @pytest.mark.parametrize("rows", [0, 200])
-def test_salvage_reads_files_with_pages_of_both_sizes(folder, monkeypatch, rows):
+def test_salvage_reads_files_with_pages_of_both_sizes(folder, rows):
     """A file whose first page is lost does not say how large its pages are."""
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "page_bytes", lambda form: 4096)
-        nodes = filled(folder, rows)
-        opened(folder).create()
+    opened(folder).close()
+    for name in ("00.db", "01.db"):
+        open_file(folder / name, FORMAT, new_page_bytes=4096).close()
+    nodes = filled(folder, rows)
     assert sizes(folder) == {"00.db": 4096, "01.db": 4096}
     damage(folder / "00.db", lambda content: content.__setitem__(slice(4096), bytes(4096)))
     tables = opened(folder)
