@@ -97,10 +97,8 @@ CPU, which the first pages would wait for, and a short run ends before anybody l
     "--changes",
     help="With --refresh: write each page that is new, changed or gone to this file (JSON Lines).",
 )
-@click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
-@click.option(
-    "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
-)
+@click.option("--crawl", help="The crawl's name (default: derived from the other arguments).")
+@click.option("--keep/--stop", default=None, help="Keep running afterward (default on a terminal).")
 def run(
     file: str | None,
     priority: int,
@@ -121,12 +119,12 @@ def run(
     """
     Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
-    Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
-    network. It uses the running system if there is one, and waits for its own URLs only. The exit
-    status is 0 if every URL has an outcome, 2 if there was none, 3 if some still wait, and 4 if
-    lines were no URLs. If it is stopped early, waiting URLs stay, and it is 130 (ctrl-C) or 143.
-
-    A run is a crawl (`aragog crawl`); repeating it goes on with that.
+    Without FILE, it crawls a small demo web that aragog serves on this machine, which needs no
+    network. If the system is running, the command uses it. It waits only for its own URLs. The
+    exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
+    waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (ctrl-C) or
+    143, and waiting URLs stay. A run is a crawl (`aragog crawl`); repeat the command to
+    continue it.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)

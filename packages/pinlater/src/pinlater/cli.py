@@ -182,14 +182,14 @@ def _is_quiet() -> bool:
 
 @_queue_command
 def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Deliver no jobs; new ones are still accepted."""
+    """Pause a queue: deliver no jobs, but still accept new ones."""
     _admin(context).pause(queue_name)
     _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
 
 
 @_queue_command
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Deliver jobs again."""
+    """Resume a queue: deliver jobs again."""
     _admin(context).resume(queue_name)
     _done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
 
@@ -235,7 +235,7 @@ YEAR_S = 366 * 86_400
 @queue.command("retry-policy")
 @queue_name
 @click.argument("word", required=False, type=click.Choice([*RetryPolicy.NAMED, "default"]))
-@click.option("--job-type", default="", help="Of this job type alone.")
+@click.option("--job-type", default="", help="Only for this job type.")
 @_policy_option("--max-attempts", "max_attempts", 1, 1000, "Deliveries before a job is FAILED.")
 @_policy_option(
     "--linear-attempts", "linear_attempts", 0, 1000, "Failures whose delay grows by a step."
@@ -249,7 +249,7 @@ YEAR_S = 366 * 86_400
     "max_age_ms",
     0,
     YEAR_S,
-    "A job is FAILED when its next attempt is later than this after it was enqueued.",
+    "A job is FAILED if its next attempt would be later than this after it was enqueued.",
 )
 @as_json
 @click.pass_context
@@ -261,7 +261,7 @@ def retry_policy(
     Show how failed jobs are retried, or change it.
 
     WORD is a whole policy: pinlater (ten retries, five of them linear, then exponential), once, or
-    default. Options change single values of it, or of what is there.
+    default. Options change single values of that policy, or of the current one.
     """
     admin = _admin(context)
     given = {
@@ -351,7 +351,7 @@ def job_as_dict(job: JobInfo) -> dict[str, Any]:
 def retry(
     context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
 ) -> None:
-    """Run failed jobs again, by id or all."""
+    """Run failed jobs again, by ID or all."""
     _one_of(ids, every)
     admin = _admin(context)
     with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
@@ -362,7 +362,7 @@ def retry(
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All jobs of the state.")
+@click.option("--all", "every", is_flag=True, help="All jobs in the state.")
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @as_json
 @click.pass_context
@@ -374,7 +374,7 @@ def delete(
     state: str,
     as_json: bool,
 ) -> None:
-    """Delete jobs that are not running, by id or all."""
+    """Delete jobs that are not running, by ID or all."""
     _one_of(ids, every)
     admin, which = _admin(context), JobState(state.upper())
     with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
@@ -390,7 +390,7 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
     """
     Return a dead worker's jobs to their queues, without waiting until its claims expire.
 
-    WORKER is the beginning of a name that `jobs QUEUE --state running` shows: host:pid:…
+    WORKER is the beginning of a name in the output of `jobs QUEUE --state running`: host:pid:…
     """
     count = _admin(context).release(worker)
     _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
@@ -401,9 +401,9 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
 @click.pass_context
 def upgrade(context: click.Context, as_json: bool) -> None:
     """
-    Take queues in PostgreSQL to the version that this program needs; workers may run.
+    Upgrade queues in PostgreSQL to the version that this program needs; workers may run.
 
-    There is no way back: an older program refuses the new version.
+    You cannot undo this: an older program refuses the new version.
     """
     versions = _admin(context).upgrade(lambda step: _note(step, err=True))
     shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
