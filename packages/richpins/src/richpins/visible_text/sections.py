@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Literal
 
 from selectolax.lexbor import LexborNode
@@ -21,7 +21,13 @@ from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
 from richpins.visible_text.beside_lists import is_menu, is_trail
 from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
-from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS, Section, collect_after
+from richpins.visible_text.section_walk import (
+    HEADINGS,
+    MAX_HEADING_CHARS,
+    Groups,
+    Section,
+    collect_after,
+)
 from richpins.visible_text.vocabulary import (
     ENDS,
     IS_AFTERWORD,
@@ -32,7 +38,9 @@ from richpins.visible_text.vocabulary import (
     are_ingredients,
     is_mentioned,
     is_step,
+    lasts,
     measured,
+    only_speaks_of_steps,
 )
 
 _MAX_HEADINGS = 4_000
@@ -56,10 +64,13 @@ def best_sections(sources: Sources) -> dict[str, Section]:
         return best
     heads = _once_only(list(_heads(sources)))
     found = _joined(_by_headings(heads))
-    found["steps"] = [section for section in found["steps"] if _score(section)]
+    found["steps"] = _one_after_another([s for s in found["steps"] if _score(s)])
     if len(found["steps"]) < _LEAST_RECIPES:
         found["ingredients"] = _parts_of_one(found["ingredients"])
-    is_clear = all(len(found[kind]) == 1 and _is_plausible(found[kind][0]) for kind in _KINDS)
+    is_clear = all(
+        len(found[kind]) == 1 and _is_plausible(found[kind][0]) and not _is_title(found[kind][0])
+        for kind in _KINDS
+    )
     for kind in () if is_clear else _KINDS:
         called = _by_class(sources, kind)
         if called is not None and (not found[kind] or _is_plausible(called)):
@@ -84,11 +95,37 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
     named = best.get("ingredients") if "steps" in best else None
     ingredients = [_words(entry) for entry in named.entries] if named is not None else []
     for section in best.values():
+        if section.kind == "steps":
+            section.groups[:] = [part for group in section.groups for part in _by_names(*group)]
         for number, (group, entries) in enumerate(section.groups):
             kept = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
                 kept = [entry for entry in kept if not _repeats(entry, ingredients)]
             section.groups[number] = (group, kept)
+
+
+def _by_names(name: str | None, steps: list[str]) -> Groups:
+    """Divide steps at the names that stand above them: `Wash the leeks` above what that means."""
+    names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
+    sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
+    if (
+        sum(names) < _LEAST_NAMES
+        or not names[0]
+        or any(both == (True, True) for both in pairwise([*names, True]))
+        or not all(step.endswith(_ENDS) and len(step) >= _LEAST_CHARS for step in sentences)
+    ):
+        return [(name, steps)]
+    groups: Groups = [(name, [])] if name else []
+    for step, is_name in zip(steps, names, strict=True):
+        if is_name:
+            groups.append((step, []))
+        else:
+            groups[-1][1].append(step)
+    return groups
+
+
+_LEAST_NAMES, _MAX_NAME_WORDS, _LEAST_CHARS = 2, 8, 30
+_ENDS = (".", "!", ")", "。", "！")
 
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
@@ -154,6 +191,37 @@ def _parts_of_one(sections: list[Section]) -> list[Section]:
 _LEAST_RECIPES = 2
 
 
+def _one_after_another(sections: list[Section]) -> list[Section]:
+    """Join steps under headings side by side that name two parts: `Preparation` and `Method`."""
+    joined: list[Section] = []
+    for section in sections:
+        before = joined[-1] if joined else None
+        if before is not None and _goes_on(before, section):
+            before.groups.extend(section.groups)
+        else:
+            joined.append(section)
+    return joined
+
+
+def _goes_on(before: Section, section: Section) -> bool:
+    first, other = before.at, section.at
+    if first is None or other is None or first.parent is None or other.parent is None:
+        return False
+    return (
+        first.parent.mem_id == other.parent.mem_id
+        and first.tag == other.tag
+        and before.heading.casefold() != section.heading.casefold()
+        and not any(map(only_speaks_of_steps, (before.heading, section.heading)))
+        and not set(before.entries) & set(section.entries)
+    )
+
+
+def _is_title(section: Section) -> bool:
+    """Return True for steps under the title of the page, `How to make leek soup`."""
+    at = section.at
+    return at is not None and at.tag == "h1" and only_speaks_of_steps(section.heading)
+
+
 def _is_another_part(before: Section, section: Section) -> bool:
     """Return True for two lists of amounts under the same heading that have no entry in common."""
     first, other = before.at, section.at
@@ -171,11 +239,19 @@ def _is_another_part(before: Section, section: Section) -> bool:
 def _nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
     """Return the pair with the most of the page's structure in common; of equals the longest."""
     pairs = [
-        (_shared_depth(first, other), _score(first), _score(other), -number, first, other)
+        (
+            _shared_depth(first, other),
+            not only_speaks_of_steps(other.heading),
+            _score(first),
+            _score(other),
+            -number,
+            first,
+            other,
+        )
         for number, (first, other) in enumerate(product(_likely(ingredients), _likely(steps)))
     ]
     if pairs:
-        *_, first, other = max(pairs, key=lambda pair: pair[:4])
+        *_, first, other = max(pairs, key=lambda pair: pair[:5])
         return {"ingredients": first, "steps": other}
     alone = [*ingredients, *steps]
     return {section.kind: section for section in sorted(alone, key=_score)}
@@ -273,7 +349,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             if not _is_in_menu(node):
                 yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
-            if not _is_in_menu(node):
+            if not _is_in_menu(node) and not _is_before_a_time(node):
                 yield node, "steps", text
         elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
             yield node, "end", text
@@ -295,6 +371,25 @@ def _is_in_menu(node: LexborNode) -> bool:
 
 
 _MAX_CLIMB = 12
+
+
+def _is_before_a_time(node: LexborNode) -> bool:
+    """Return True for the caption of a duration: `Preparation`, `20 min`."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_AROUND):
+        if at is None or at.tag == "body":
+            return False
+        following = at.next
+        while following is not None:
+            text = normalize_space(following.text() or "")
+            if text:
+                return lasts(text.lstrip(":–- "))
+            following = following.next
+        at = at.parent
+    return False
+
+
+_MAX_AROUND = 3
 
 
 def _is_heading(text: str) -> bool:
