@@ -118,7 +118,9 @@ def test_the_name_above_each_step_is_none(step):
     shown = f"<ol>{shown}</ol>" if step.startswith("<li") else shown
     found = steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{shown}")
 
-    assert [each.removeprefix(f"{name}. ") for name, each in zip(NAMES, found, strict=True)] == [*LINES]
+    assert [each.removeprefix(f"{name}. ") for name, each in zip(NAMES, found, strict=True)] == [
+        *LINES
+    ]
 
 
 def test_short_steps_between_longer_ones_are_steps():
@@ -134,6 +136,7 @@ def test_short_steps_between_longer_ones_are_steps():
         "<li><div class=small>{0}</div><div class=large>{0}</div></li>",
         "<li><p>{0}</p><p>{0}</p></li>",
         "<li>{0}</li><li>{0}</li>",
+        "<li><div><p>{0}</p><p>Taste it, and add salt.</p></div><div><p>{0}</p><p>Taste it, and add salt.</p></div></li>",
         "<div><span>{0}</span></div><div><p>{0}</p></div>",
     ],
 )
@@ -141,7 +144,23 @@ def test_a_step_that_is_written_for_two_screens_is_one(step):
     shown = "".join(step.format(line) for line in LINES)
     shown = f"<ol>{shown}</ol>" if step.startswith("<li") else shown
 
-    assert steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{shown}") == LINES
+    found = steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{shown}")
+
+    assert tuple(each.removesuffix(" Taste it, and add salt.") for each in found) == LINES
+
+
+@pytest.mark.parametrize("heading", ["Modo de preparo", "Preparation", "Préparation"])
+def test_a_heading_beside_its_time_names_the_steps_where_no_other_does(heading):
+    body = f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>{heading}</h2> <span>5min</span></div>{LIST}"
+
+    assert steps_of(body) == LINES
+
+
+def test_a_heading_that_is_repeated_with_its_time_is_no_step():
+    again = "<div><h2>Modo de preparo</h2> <span>5min</span></div>"
+    body = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Modo de preparo</h2><p>Modo de preparo 5min</p>{LIST}"
+
+    assert steps_of(body) == steps_of(body.replace("<p>Modo de preparo 5min</p>", again)) == LINES
 
 
 def test_a_short_step_may_be_done_twice():

@@ -54,7 +54,10 @@ _ISO = re.compile(
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
 """A time without its minutes, or with minutes of one digit: only its day is certain."""
-_WEEKDAY = r"(?:(?:le|am|on|el|il)\s{1,3})?(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
+_WEEKDAY = (
+    r"(?:(?:le|am|on|el|il)\s{1,3})?"
+    r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
+)
 _SLASHED = re.compile(
     rf"{_WEEKDAY}(?P<first>\d{{1,4}})(?P<mark>[/-]|\.\s?)(?P<second>\d{{1,2}})(?P=mark)"
     rf"(?P<third>\d{{1,4}})(?:(?<=\d)(?P<end>\.)(?!\d))?"

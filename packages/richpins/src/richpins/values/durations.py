@@ -66,13 +66,14 @@ _WITH_FRACTION = {
 _WORDS = {
     "1 hour": ("an hour", "one hour", "eine stunde", "une heure", "una hora", "un'ora", "een uur"),
     "30 minutes": (
-        "half an hour", "half hour", "a half hour", "eine halbe stunde", "halbe stunde", "une demi-heure", "media hora",
-        "mezz'ora", "een half uur", "half uur", "en halvtimme", "en halv time", "pół godziny", "meia hora",
+        "half an hour", "half hour", "a half hour", "eine halbe stunde", "halbe stunde",
+        "une demi-heure", "media hora", "mezz'ora", "een half uur", "half uur", "en halvtimme",
+        "en halv time", "pół godziny", "meia hora",
     ),
     "90 minutes": (
-        "an hour and a half", "one and a half hours", "1 hour and a half", "anderthalb stunden", "eineinhalb stunden",
-        "une heure et demie", "1 heure et demie", "hora y media", "una hora y media", "un'ora e mezza", "anderhalf uur",
-        "półtorej godziny",
+        "an hour and a half", "one and a half hours", "1 hour and a half", "anderthalb stunden",
+        "eineinhalb stunden", "une heure et demie", "1 heure et demie", "hora y media",
+        "una hora y media", "un'ora e mezza", "anderhalf uur", "półtorej godziny",
     ),
     "1 minute": ("a minute", "one minute"),
 }  # fmt: skip

@@ -62,7 +62,7 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
         return best
-    heads = _once_only(list(_heads(sources)))
+    heads = _without_times(_once_only(list(_heads(sources))))
     found = _joined(_by_headings(heads))
     found["steps"] = _one_after_another([s for s in found["steps"] if _score(s)])
     if len(found["steps"]) < _LEAST_RECIPES:
@@ -156,6 +156,15 @@ def _once_only(heads: list[Head]) -> list[Head]:
 
 
 _MAX_SAME = 2
+
+
+def _without_times(heads: list[Head]) -> list[Head]:
+    """Return the headings without captions of a time, `Preparation: 20 min`, if others are left."""
+    named = [node.mem_id for node, kind, _ in heads if kind == "steps"]
+    timed = {node.mem_id for node, kind, _ in heads if kind == "steps" and _is_before_a_time(node)}
+    if len(timed) == len(named):
+        return heads
+    return [head for head in heads if head[0].mem_id not in timed]
 
 
 def _is_plausible(section: Section) -> bool:
@@ -349,7 +358,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             if not _is_in_menu(node):
                 yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
-            if not _is_in_menu(node) and not _is_before_a_time(node):
+            if not _is_in_menu(node):
                 yield node, "steps", text
         elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
             yield node, "end", text

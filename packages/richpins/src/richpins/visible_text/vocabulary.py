@@ -119,10 +119,10 @@ IS_CONTROL = re.compile(
     r"|(?:anzahl\s(?:der\s)?)?(?:portionen|personen)|(?:nombre\sde\s)?(?:personnes|parts|portions)"
     r"|(?:aantal\s)?(?:personen|porties)|(?:número\sde\s)?(?:personas|raciones|porciones|porções)"
     r"|(?:numero\s(?:di\s)?)?(?:persone|porzioni)|(?:antal\s)?(?:portioner|personer)|(?:liczba\s)?porcji"
-    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,20}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
+    r"|annons(?:e|er)?|advert|reklama?|publicidade?|pubblicità|advertentie|.{0,20}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
     r"|(?:prevent|disable)\s(?:sleep|screen).{0,40}"
     r"|.{0,30}\b(?:skærmen|skärmen|skjermen|bildschirm|scherm|écran|pantalla|schermo)\b.{0,30}"
-    r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
+    r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\s(?:de\s\w+|total)|\w{0,12}zeit|cuisson|repos)"
     rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
     rf"|{_NUTRIENTS}(?:\s?:?\s?\d[\d.,]{{0,6}}\s?(?:k?cal|kj|g|mg|%)?){{1,4}}|\d[\d.,]{{0,6}}\s?(?:kcal|kj|calories)"
     r")\W*",
@@ -145,7 +145,7 @@ IS_NO_STEP = re.compile(
     r"valutazione\smedia)\b\W{0,3}\d|\Abe\sthe\sfirst\sto\s(?:rate|review|comment)\b",
     re.IGNORECASE,
 )
-"""A line of the site among steps: rights, links to other pages, `1/12` of its pictures, stars to give."""
+"""A line of the site among steps: rights, links to other pages, `1/12` of its pictures, stars."""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -227,10 +227,14 @@ def are_listed_steps(entries: list[str]) -> bool:
 
 
 def is_heading_again(text: str) -> bool:
-    """Return True for a heading of a part that is repeated above its list."""
+    """Return True for a heading that is repeated above its list, perhaps with its time."""
     if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
         return False
-    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+    heading, _, time = text.partition(" ")
+    while time and not lasts(time):
+        word, _, time = time.partition(" ")
+        heading = f"{heading} {word}"
+    return IS_INGREDIENTS.fullmatch(heading) is not None or IS_STEPS.fullmatch(heading) is not None
 
 
 _MAX_HEADING_CHARS = 40
